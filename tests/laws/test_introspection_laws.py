@@ -18,7 +18,7 @@ from reclock.collections.lake import Lake
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.processes.reporters import Reporters
-from reclock.introspection.collection_manager import Append, CollectionManager, Delete, settle
+from reclock.introspection.collection_manager import Append, CollectionManager, Delete, net_changes
 from reclock.introspection.managed import LakeManagedCollections
 from reclock.introspection.types import HISTORIES, MANAGED
 from reclock.oracle.oracle import ConsensusOracle
@@ -184,17 +184,17 @@ requests = st.one_of(
 def test_requests_settle_as_if_applied_one_after_the_other(contents: dict, requests: list) -> None:
     one_by_one = Counter(contents)
     for request in requests:
-        one_by_one.update(settle([request], one_by_one))
+        one_by_one.update(net_changes([request], one_by_one))
         one_by_one = Counter({row: count for row, count in one_by_one.items() if count})
     together = Counter(contents)
-    together.update(settle(requests, contents))
+    together.update(net_changes(requests, contents))
     assert Counter({row: count for row, count in together.items() if count}) == one_by_one
 
 
 @given(st.dictionaries(rows, st.integers(1, 3)), st.lists(requests, max_size=12), st.sampled_from("ab"))
 def test_a_deletion_leaves_no_earlier_append_behind(contents: dict, requests: list, name: str) -> None:
     after = Counter(contents)
-    after.update(settle([*requests, Delete(lambda row: row[0] == name)], contents))
+    after.update(net_changes([*requests, Delete(lambda row: row[0] == name)], contents))
     assert not any(count for row, count in after.items() if row[0] == name)
 
 

@@ -1,4 +1,4 @@
-"""A step of a maintained plan as one SQL statement: from its inputs' changes to its own, each operator by its delta rule."""
+"""The changes of a maintained plan from those of its inputs, as one SQL statement: each operator by its delta rule."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
-from reclock.compute.operators import delta, has_delta, is_monotone, origin, snapshot
-from reclock.compute.operators import get as reading
+from reclock.compute.operators import delta, get, has_delta, is_monotone, origin, snapshot
 from reclock.compute.operators.rules import EngineRelation, InputVersion, KeyFilter, Rendering, columns, consolidated
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
@@ -22,13 +21,13 @@ from reclock.plan.relational import (
 )
 
 RESULT = StorageCollectionId(GlobalId("result"))
-"""What the maintained result is called among the relations of a step."""
+"""The maintained result among the relations of a step."""
 
 
 def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
-    """Whether the plan's changes can be made of those of its inputs: every operator's rule is enough.
+    """Whether the plan's changes can be computed from those of its inputs: every operator has a rule that applies.
 
-    ``is_kept``: the result so far is there to be read.
+    ``is_kept``: the previous result can be read.
     """
     shown = _shown(plan, plan.desc) if is_kept else {}
     nodes: dict[int, Plan] = {}
@@ -38,22 +37,22 @@ def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DeltaInputs:
-    """The relations of a step: what the plan's collections hold, and the updates of those that changed, by id as text."""
+    """The relations of a step, by id as text: the contents of the plan's collections, and the updates of those that changed."""
 
     relations: Mapping[str, EngineRelation]
     changed: Mapping[str, EngineRelation]
-    """Updates at times after the step's first and up to its last, perhaps with others."""
+    """Updates at times after ``before`` and up to ``as_of``, perhaps with others."""
     before: Timestamp
     as_of: Timestamp
 
 
-def render(plan: Plan, desc: RelationDesc | None, engine: str, given: DeltaInputs) -> str:
-    """By what the plan's rows at ``as_of`` differ from those ``before``: columns ``c0`` … and ``mz_diff``, which is never zero.
+def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs) -> str:
+    """The changes of the plan's rows from ``before`` to ``as_of``: columns ``c0`` … and ``mz_diff``, which is never zero.
 
-    ``given`` has the result so far too, as ``RESULT``, a collection of ``desc`` that holds the plan's rows before; it is not kept
-    anywhere without a desc. The plan must be one that ``has_delta_rules``.
+    ``RESULT`` among the relations of ``step_inputs`` is the previous result, a collection of ``desc`` with the plan's rows before;
+    without a desc there is none. The plan must be one that ``has_delta_rules``.
     """
-    step = _Step(plan, desc, engine, given)
+    step = _Step(plan, desc, engine, step_inputs)
     changes = step.changes(plan)
     names = columns(plan)
     if changes is None:
@@ -64,17 +63,17 @@ def render(plan: Plan, desc: RelationDesc | None, engine: str, given: DeltaInput
 
 
 class _Step:
-    """Writes common table expressions as they are asked for, each once."""
+    """Writes common table expressions on demand, each once."""
 
-    def __init__(self, plan: Plan, desc: RelationDesc | None, engine: str, given: DeltaInputs) -> None:
+    def __init__(self, plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs) -> None:
         nodes: dict[int, Plan] = {}
         rendering.list_nodes(plan, nodes)
         wanted, self._shown = rendering.wanted_columns(plan, nodes), {} if desc is None else _shown(plan, desc)
         for shown in self._shown.values():
             wanted[id(shown.input)] = frozenset(range(len(shown.input.desc)))
-        self._given = given
-        self.rendering = Rendering(engine, given.as_of, given.relations, wanted, rendering.pushed_predicates(nodes))
-        self._before = replace(self.rendering, as_of=given.before)
+        self._inputs = step_inputs
+        self.rendering = Rendering(engine, step_inputs.as_of, step_inputs.relations, wanted, rendering.pushed_predicates(nodes))
+        self._before = replace(self.rendering, as_of=step_inputs.before)
         self._names: dict[object, str] = {}
         self.expressions: list[str] = []
 
@@ -99,13 +98,13 @@ class _Step:
         return None if shown is None else self.rows(shown, InputVersion.BEFORE, key_filter)
 
     def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:
-        return self._given.changed[str(node.collection)], self._given.before
+        return self._inputs.changed[str(node.collection)], self._inputs.before
 
     def only_adds(self, node: Plan) -> bool:
         if not self._is_changed(node):
             return True
         if isinstance(node, Get):
-            return self._given.changed[str(node.collection)].is_monotonic
+            return self._inputs.changed[str(node.collection)].is_monotonic
         return is_monotone(node) and all(self.only_adds(part) for part in inputs(node))
 
     def define(self, select: str) -> str:
@@ -116,21 +115,21 @@ class _Step:
     def _select(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None) -> str:
         rendered = self.rendering if state is InputVersion.NOW else self._before
         if isinstance(node, Get):
-            return reading.rows(node, rendered, key_filter)
+            return get.rows(node, rendered, key_filter)
         parts = inputs(node)
         origins = (None,) * len(parts) if key_filter is None else origin(node, key_filter.columns)
-        given = [
-            self.rows(part, state, None if key_filter is None or own is None else KeyFilter(own, key_filter.keys))
-            for part, own in zip(parts, origins, strict=True)
+        relations = [
+            self.rows(part, state, None if key_filter is None or columns is None else KeyFilter(columns, key_filter.keys))
+            for part, columns in zip(parts, origins, strict=True)
         ]
-        select = snapshot(node, rendered, given)
-        if key_filter is None or any(own is not None for own in origins):
+        select = snapshot(node, rendered, relations)
+        if key_filter is None or any(origin is not None for origin in origins):
             return select
         return f"SELECT * FROM ({select}) AS i WHERE {key_filter.condition([f'i.{name}' for name in columns(node)])}"
 
     def _is_changed(self, node: Plan) -> bool:
         if isinstance(node, Get):
-            return str(node.collection) in self._given.changed
+            return str(node.collection) in self._inputs.changed
         return any(self._is_changed(part) for part in inputs(node))
 
     def _once(self, key: object, select: Callable[[], str]) -> str:
@@ -140,18 +139,18 @@ class _Step:
 
 
 def _shown(plan: Plan, desc: RelationDesc) -> dict[int, Project]:
-    """The nodes, by ``id``, whose every column the result has, each as what is to be read of the result to see its rows."""
-    result, found = Get(RESULT, "result", desc), {}
+    """The nodes, by ``id``, all of whose columns the result has, each as the projection of the result to its rows."""
+    result, shown = Get(RESULT, "result", desc), {}
     node, places = plan, tuple(range(len(desc)))
     while True:
-        found[id(node)] = Project(result, places, node.desc)
+        shown[id(node)] = Project(result, places, node.desc)
         match node:
             case Project():
                 if set(node.indexes) < set(range(len(node.input.desc))):
-                    return found
+                    return shown
                 places = tuple(places[node.indexes.index(index)] for index in range(len(node.input.desc)))
             case Map():
                 places = places[: len(node.input.desc)]
             case _:
-                return found
+                return shown
         node = node.input

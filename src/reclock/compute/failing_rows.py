@@ -1,7 +1,7 @@
-"""Which row a plan fails for: looked for once it has failed, so that its error can name the row.
+"""The row that a plan fails for: searched for after it has failed, so that its error can name the row.
 
-The rows that reach the failing operator are tried in batches, a batch that fails is halved until one row is left, and that row is
-tried in the whole plan. Where no single row fails (a sum that overflows), groups are tried the same way.
+The search runs the plan over batches of the rows that reach the failing operator, halves a batch that fails until one row is
+left, and runs the whole plan over that row. Where no single row fails (a sum that overflows), it tries groups the same way.
 """
 
 from __future__ import annotations
@@ -44,27 +44,29 @@ _log = structlog.get_logger(__name__)
 
 _CANDIDATES = StorageCollectionId(GlobalId("candidates"))
 _MOST_BATCHES = 300
-"""How many batches are tried at most."""
+"""The search gives up after so many batches."""
 _MOST_BYTES = 1 << 30
 """Larger inputs are not searched."""
 _VALUE_CHARACTERS, _ROW_CHARACTERS = 40, 400
 """How much of a value, and of a row, an error shows."""
 
 
-def with_row(error: EvaluationError, plan: Plan, at: Timestamp, given: Inputs, *, engine: Engine, small: Engine) -> EvaluationError:
-    """An error of ``plan`` over the inputs ``given``, whose detail names a row, or a group, that the plan fails for by itself.
+def with_row(
+    error: EvaluationError, plan: Plan, at: Timestamp, inputs_at: Inputs, *, engine: Engine, small: Engine
+) -> EvaluationError:
+    """An error of ``plan`` over the inputs ``inputs_at``, whose detail names a row, or a group, that alone makes the plan fail.
 
-    It is ``error``, which ``engine`` has raised, if none is found for certain. The engine ``small`` tries the batches.
+    It is ``error``, which ``engine`` has raised, if no row is certain. The engine ``small`` runs the batches.
     """
-    if bytes_to_read(given, at) > _MOST_BYTES:
+    if bytes_to_read(inputs_at, at) > _MOST_BYTES:
         return error
-    return _Search(plan, at, given, engine, small, error.sqlstate).result() or error
+    return _Search(plan, at, inputs_at, engine, small, error.sqlstate).result() or error
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Rows of the plan ``rows``, one of which may be what ``top``, a part of the whole plan, fails for. ``restricted`` is what
-    replaces ``target``, a part of ``top``, to have it for some of the candidates alone."""
+    """Rows of the plan ``rows``, one of which may make ``top``, a part of the whole plan, fail. ``restricted`` replaces
+    ``target``, a part of ``top``, to compute it for some of the candidates alone."""
 
     rows: Plan
     target: Plan
@@ -79,27 +81,27 @@ class _Search:
 
     plan: Plan
     at: Timestamp
-    given: Inputs
+    inputs_at: Inputs
     engine: Engine
     small: Engine
     sqlstate: str
     batches: int = 0
-    """How many were tried."""
+    """The number of batches so far."""
     nodes: list[Plan] = field(default_factory=list)
 
     def result(self) -> EvaluationError | None:
         self.nodes = _nodes(self.plan)
         for candidates in [*self._rows(), *self._groups()]:
             try:
-                if (found := self._find(candidates)) is not None:
-                    return found
-            except (ReclockError, pa.ArrowException) as failure:  # the error itself is told in any case
+                if (error := self._find(candidates)) is not None:
+                    return error
+            except (ReclockError, pa.ArrowException) as failure:  # the caller raises the original error
                 _log.info("the row that a plan fails for was not found", error=str(failure))
         return None
 
     def _rows(self) -> list[_Candidates]:
-        """Those that reach each operator that could fail for a row, operators that others read first."""
-        found: dict[tuple[int, int], _Candidates] = {}
+        """The rows that reach each operator that could fail for a row, inner operators first."""
+        candidates: dict[tuple[int, int], _Candidates] = {}
         for node in filter(_could_fail, self.nodes):
             rows, top = inputs(node)[0], node
             while isinstance(rows, Map | Filter | Project):
@@ -107,25 +109,25 @@ class _Search:
             while not isinstance(top, Reduce) and isinstance(reader := self._only_reader(top), Map | Filter | Project | Reduce):
                 top = reader
             kind = f"the row of {rows.name} with " if isinstance(rows, Get) else "a row of a subquery with "
-            found[id(rows), id(top)] = _Candidates(rows, rows, top, lambda get: get, kind)
-        return list(found.values())
+            candidates[id(rows), id(top)] = _Candidates(rows, rows, top, lambda get: get, kind)
+        return list(candidates.values())
 
     def _only_reader(self, node: Plan) -> Plan | None:
         readers = [reader for reader in self.nodes for child in inputs(reader) if child is node]
         return readers[0] if len(readers) == 1 else None
 
     def _groups(self) -> list[_Candidates]:
-        """Those of each aggregation."""
-        found = []
+        """The groups of each aggregation."""
+        candidates = []
         for node in self.nodes:
             if isinstance(node, Reduce) and node.group_by and node.aggregates:
                 columns = tuple(node.input.desc.columns[index] for index in node.group_by)
                 rows = Distinct(Project(node.input, node.group_by, RelationDesc(columns)))
-                found.append(_Candidates(rows, node.input, node, partial(_of_groups, node), "the group with "))
-        return found
+                candidates.append(_Candidates(rows, node.input, node, partial(_of_groups, node), "the group with "))
+        return candidates
 
     def _find(self, candidates: _Candidates) -> EvaluationError | None:
-        """The error of the plan for one of the candidates alone. The plan does not fail without any: no other part is to blame."""
+        """The error of the plan for one candidate alone, if the plan does not fail without any: then no other part causes it."""
         types = candidates.rows.desc.types
         desc = RelationDesc(tuple(Column(f"c{index}", type) for index, type in enumerate(types)))
         restricted = candidates.restricted(Get(_CANDIDATES, "candidates", desc))
@@ -145,7 +147,7 @@ class _Search:
         return None
 
     def _batches(self, rows: Plan, desc: RelationDesc) -> Iterator[pa.Table]:
-        """The rows, sorted as far as they are in one batch, so that the same one is found each time."""
+        """The rows, sorted within each batch, so that every search finds the same row."""
         with closing(self._run(self.engine, rows, {})) as batches:
             for batch in batches:
                 table = pa.Table.from_batches([batch]).rename_columns(list(desc.names))
@@ -162,7 +164,7 @@ class _Search:
         return rows if self._error(self.small, part, rows) is not None else None
 
     def _error(self, engine: Engine, plan: Plan, candidates: pa.Table) -> EvaluationError | None:
-        """What the plan over these alone raises, if it is such an error."""
+        """The error that the plan raises over these candidates, if it has the same SQLSTATE."""
         try:
             with closing(self._run(engine, plan, {_CANDIDATES: TableInput(candidates)})) as batches:
                 for _ in batches:
@@ -171,14 +173,14 @@ class _Search:
             return error if error.sqlstate == self.sqlstate else None
         return None
 
-    def _run(self, engine: Engine, plan: Plan, more: Mapping[StorageCollectionId, TableInput]) -> pa.RecordBatchReader:
+    def _run(self, engine: Engine, plan: Plan, added: Mapping[StorageCollectionId, TableInput]) -> pa.RecordBatchReader:
         read = collections(plan)
-        given = {id: input for id, input in {**self.given, **more}.items() if id in read}
-        return engine.run(plan, Finishing(), given, self.at).batches
+        inputs_read = {id: input for id, input in {**self.inputs_at, **added}.items() if id in read}
+        return engine.run(plan, Finishing(), inputs_read, self.at).batches
 
 
 def _of_groups(node: Reduce, groups: Get) -> Plan:
-    """The rows of these groups. Of none that has NULL in a key: those are not found."""
+    """The rows of these groups, except groups with NULL in a key, which a join does not match."""
     keys = tuple((index, place) for place, index in enumerate(node.group_by))
     return Join(node.input, groups, JoinKind.SEMI, keys, (), node.input.desc)
 
@@ -207,16 +209,19 @@ def _could_fail(node: Plan) -> bool:
 
 def _replaced(plan: Plan, target: Plan, by: Plan) -> Plan:
     """The plan with ``by`` in the place of ``target``, one of its nodes."""
-    made: dict[int, Plan] = {}
+    replaced: dict[int, Plan] = {}
     for node in _nodes(plan):
-        made[id(node)] = by if node is target else with_inputs(node, [made[id(child)] for child in inputs(node)])
-    return made[id(plan)]
+        children = [replaced[id(child)] for child in inputs(node)]
+        replaced[id(node)] = by if node is target else with_inputs(node, children)
+    return replaced[id(plan)]
 
 
 def _shown(desc: RelationDesc, row: pa.Table) -> str:
-    """The row by its columns, long values and what follows many of them cut off."""
+    """The row by its columns; long values, and long rows, are truncated."""
     values = [column[0].as_py() for column in row.columns]
-    return _cut(", ".join(f"{name} = {_value(value)}" for name, value in zip(desc.names, values, strict=True)), _ROW_CHARACTERS)
+    return _truncated(
+        ", ".join(f"{name} = {_value(value)}" for name, value in zip(desc.names, values, strict=True)), _ROW_CHARACTERS
+    )
 
 
 def _value(value: Any) -> str:
@@ -226,18 +231,18 @@ def _value(value: Any) -> str:
         case bool():
             return str(value).lower()
         case bytes():
-            return f"'{_cut(chr(92) + 'x' + value[:_VALUE_CHARACTERS].hex(), _VALUE_CHARACTERS)}'"
+            return f"'{_truncated(chr(92) + 'x' + value[:_VALUE_CHARACTERS].hex(), _VALUE_CHARACTERS)}'"
         case int() | float():
             return str(value)
         case list():
-            return _cut(str(value), _VALUE_CHARACTERS)
+            return _truncated(str(value), _VALUE_CHARACTERS)
         case str():
-            return "'" + _cut(value.replace("'", "''"), _VALUE_CHARACTERS) + "'"
+            return "'" + _truncated(value.replace("'", "''"), _VALUE_CHARACTERS) + "'"
         case _ if hasattr(value, "as_tuple"):  # a Decimal
             return str(value)
         case _:
             return f"'{value}'"
 
 
-def _cut(text: str, characters: int) -> str:
+def _truncated(text: str, characters: int) -> str:
     return text if len(text) <= characters else f"{text[:characters]}…"

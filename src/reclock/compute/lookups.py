@@ -1,4 +1,4 @@
-"""Lookups: reads that name values of a column find the updates of those rows in memory, in place of the whole collection."""
+"""Point lookups: reads by values of a column use the updates of those rows in memory, not the whole collection."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ _ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, Type
 """Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
 
 _FEW = 100
-"""Of how many values each is looked for; more are found by a scan."""
+"""More values than that are found by a scan."""
 
 _AT_ONCE = 1_000
-"""How many updates are looked through without an engine."""
+"""More updates than that are left to an engine."""
 
 
-def narrow_inputs(plan: Plan, given: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
-    """The inputs, those whose rows the plan names by values reduced to these rows' updates, where that is the better way."""
-    found = {}
+def narrow_inputs(plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
+    """The inputs; where the plan looks rows of one up by value and few match, only these rows' updates."""
+    narrowed = {}
     for get, column, values in point_lookups(plan):
-        read = given[get.collection]
+        read = inputs[get.collection]
         if isinstance(read, CollectionInput):
-            updates = _having(read, get.desc.names[column], values, as_of, arrangements)
+            updates = _updates_with(read, get.desc.names[column], values, as_of, arrangements)
             if updates is not None:
-                found[get.collection] = TableInput(updates, has_updates=True)
-    return {**given, **found} if found else given
+                narrowed[get.collection] = TableInput(updates, has_updates=True)
+    return {**inputs, **narrowed} if narrowed else inputs
 
 
-def answer_from_memory(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) -> Answer | None:
-    """The plan's rows without any engine, if it asks no more of updates that were found than some of their columns."""
-    shown = _shown(plan)
-    if shown is None or finishing.order or finishing.limit is not None or finishing.offset:
+def answer_from_memory(plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer | None:
+    """The plan's rows without any engine, if it only projects and filters updates that a lookup found; else None."""
+    projected = _projected(plan)
+    if projected is None or finishing.order or finishing.limit is not None or finishing.offset:
         return None
-    get, named, indexes = shown
-    read = given[get.collection]
+    get, named, indexes = projected
+    read = inputs[get.collection]
     if not isinstance(read, TableInput) or not read.has_updates or read.table.num_rows > _AT_ONCE:
         return None
     rows = read.table.filter(pc.less_equal(read.table[TIME_COLUMN], as_of))
@@ -66,23 +66,23 @@ def answer_from_memory(plan: Plan, finishing: Finishing, given: Inputs, as_of: T
 
 
 def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
-    """Each collection that is read once, and a column whose values in all rows that count are named: one of a key, if there is."""
+    """Each collection that is read once, and a column whose values the plan names: one of the key, if there is."""
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
     reads = [node for node in nodes.values() if isinstance(node, Get)]
-    kept = pushed_predicates(nodes)
+    predicates = pushed_predicates(nodes)
     for get in reads:
-        if sum(each.collection == get.collection for each in reads) > 1:
+        if sum(read.collection == get.collection for read in reads) > 1:
             continue
-        named = [each for each in map(_values, kept.get(id(get), ())) if each is not None]
-        of_key = [each for each in named if get.desc.names[each[0]] in (get.desc.key or ())]
+        named = [values for values in map(_values, predicates.get(id(get), ())) if values is not None]
+        of_key = [(column, values) for column, values in named if get.desc.names[column] in (get.desc.key or ())]
         for column, values in (of_key or named)[:1]:
             if len(values) <= _FEW:
                 yield get, column, values
 
 
 def _values(predicate: Scalar) -> tuple[int, Values] | None:
-    """The column, and the values, none NULL, of which the predicate says it has one. Integers are equal whatever their width."""
+    """The column and the values, none NULL, that the predicate restricts it to. Integers are equal whatever their width."""
     match predicate:
         case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if value is not None:
             if isinstance(side, Cast) and side.type.is_integer and side.operand.type.is_integer and not could_error(side):
@@ -90,18 +90,20 @@ def _values(predicate: Scalar) -> tuple[int, Values] | None:
             if isinstance(side, ColumnRef) and side.type.name in _ORDERED and (of == side.type or of.is_integer):
                 return side.index, frozenset({value})
         case Call("or", parts):
-            found = [_values(part) for part in parts]
-            columns = {each[0] for each in found if each is not None}
-            if None not in found and len(columns) == 1:
-                return columns.pop(), frozenset().union(*(each[1] for each in found if each is not None))
+            named = [values for values in map(_values, parts) if values is not None]
+            columns = {column for column, _ in named}
+            if len(named) == len(parts) and len(columns) == 1:
+                return columns.pop(), frozenset().union(*(values for _, values in named))
     return None
 
 
-def _having(given: CollectionInput, column: str, values: Values, as_of: Timestamp, arrangements: Arrangements) -> pa.Table | None:
-    updates = arrangements.having(given.version, given.files(as_of), column, values)
-    if updates is None or given.tail is None:
+def _updates_with(
+    input: CollectionInput, column: str, values: Values, as_of: Timestamp, arrangements: Arrangements
+) -> pa.Table | None:
+    updates = arrangements.having(input.version, input.files(as_of), column, values)
+    if updates is None or input.tail is None:
         return updates
-    return pa.concat_tables([updates, _rows_with(given.tail, column, values).select(updates.column_names)])
+    return pa.concat_tables([updates, _rows_with(input.tail, column, values).select(updates.column_names)])
 
 
 def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
@@ -109,20 +111,20 @@ def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
     return updates.filter(pc.is_in(updates[column].cast(named.type), named))
 
 
-def _shown(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[int]] | None:
-    """What is read, which values it must have, and the columns that are shown of it."""
+def _projected(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[int]] | None:
+    """The collection, the values by which it is filtered, and the columns of it that the plan returns."""
     match plan:
-        case Project(inner, indexes) if (shown := _shown(inner)) is not None:
-            get, named, columns = shown
+        case Project(inner, indexes) if (projected := _projected(inner)) is not None:
+            get, named, columns = projected
             return get, named, [columns[index] for index in indexes]
         case Filter(Get() as get, predicates) if not any(column.type.is_float for column in get.desc.columns):
-            found = [each for each in map(_values, predicates) if each is not None]
-            return (get, found, range(len(get.desc))) if len(found) == len(predicates) else None
+            named = [values for values in map(_values, predicates) if values is not None]
+            return (get, named, range(len(get.desc))) if len(named) == len(predicates) else None
     return None
 
 
 def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
-    """Each row as often as its diffs sum to; None if that is below zero, which an engine tells of."""
+    """Each row as often as its diffs sum to; None if a sum is below zero, which an engine reports."""
     rows = updates.select(desc.names)
     if pc.all(pc.equal(updates[DIFF_COLUMN], 1)).as_py() or not updates.num_rows:
         return rows

@@ -1,8 +1,8 @@
 """Maintained results: when an index is refreshed, and which updates a refresh appends.
 
-The law: at every readable time, the maintained result equals the plan computed there. A refresh makes the changes of the result of
-those of its inputs; where an operator has no rule for that, or the inputs are not readable any more at the time the result is known
-at, the plan is computed and compared with the result so far.
+The law: at every readable time, the maintained result equals the plan computed there. A refresh computes the changes of the result
+from those of its inputs. Where an operator has no delta rule, or the inputs cannot be read any more at the time of the previous
+result, it computes the plan and compares it with the previous result.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFa
 from reclock.plan.relational import Plan
 
 NO_ANSWER = (EvaluationError, OutputFailed, ErrorAtTime)
-"""The errors that say that a plan has no answer at a time, whoever computes it and how often."""
+"""The errors that mean that a plan has no answer at a time, on any engine and in any attempt."""
 
 
 class MaintenanceMode(StrEnum):
     """The way an index has_delta_rules its inputs, as EXPLAIN and introspection name it."""
 
     FROM_CHANGES = "maintained from changes"
-    """Changes of the inputs, and what they touch, are all that a refresh reads."""
+    """A refresh reads only the changes of the inputs and the rows that they affect."""
     RECOMPUTED = "recomputed"
-    """The plan is computed at each refresh and compared with the result so far."""
+    """Each refresh computes the plan and compares it with the previous result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maintainer:
-    """How one plan is kept up to date in a collection of ``desc``."""
+    """How the result of one plan is maintained in a collection of ``desc``."""
 
     plan: Plan
     desc: RelationDesc
@@ -47,7 +47,7 @@ class Maintainer:
 
 
 def maintainer(plan: Plan, desc: RelationDesc) -> Maintainer:
-    """The way to maintain ``plan``. Types must agree; the names of the maintained columns are the desc's."""
+    """The maintainer of ``plan``. Types must agree; the maintained columns have the desc's names."""
     if plan.desc.types != desc.types:
         raise InternalError("the plan of an index does not have the types of its collection")
     return Maintainer(plan, desc, MaintenanceMode.FROM_CHANGES if has_delta_rules(plan) else MaintenanceMode.RECOMPUTED)
@@ -62,7 +62,7 @@ class RefreshTimes:
 
     @property
     def is_jump(self) -> bool:
-        """Whether times that the inputs tell apart become one."""
+        """Whether several times at which the inputs changed become one."""
         return self.since is not None
 
 
@@ -78,9 +78,9 @@ def refresh_times(
     """The times at which an index that is complete below ``upper`` must be computed to be complete up to and including ``at``.
 
     ``changes`` holds every time in ``[upper, at]`` at which an input may have changed; ``is_new`` says that the index has never
-    been computed, so ``upper`` counts as one. Each such time is kept apart, unless there are more than ``limit`` of them or one
-    lies below ``readable_from`` (the highest since of the inputs): then there is one refresh, at the last that counts, and the
-    index's since moves there, because what it was between is not kept. No times: nothing changed, the upper may simply advance.
+    been computed, so ``upper`` counts as one. Each such time gets a refresh, unless there are more than ``limit`` of them or one
+    lies below ``readable_from`` (the highest since of the inputs): then there is one refresh, at the last of them, and the
+    index's since moves there, because the results in between are lost. Without times nothing changed, and the upper may advance.
     """
     if at < upper:
         return RefreshTimes(())
@@ -118,20 +118,20 @@ def refresh(
     maintainer: Maintainer,
     engine: Engine,
     inputs: Inputs,
-    own: Version | None,
+    stored: Version | None,
     previous: Timestamp | None,
     times: Sequence[Timestamp],
 ) -> pa.Table:
     """The updates that make the result equal to the plan at each of ``times``, in order: the desc's columns, time and diff.
 
-    ``own`` is the index's collection, which holds the result at ``previous``, the last time it was known at (None if it was never
-    computed: then it holds nothing). Consolidated at each time, so an input change that does not show leaves nothing. Raises the
-    error of the first time at which the plan has no answer.
+    ``stored`` is the index's collection, which holds the result at ``previous``, the last time it was computed at (None if never:
+    then it is empty). The updates are consolidated at each time. Raises the error of the first time at which the plan has no
+    answer.
     """
-    found = refresh_each(maintainer, engine, inputs, own, previous, times)
-    for error in found.errors.values():
+    result = refresh_each(maintainer, engine, inputs, stored, previous, times)
+    for error in result.errors.values():
         raise error
-    return found.updates
+    return result.updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +146,16 @@ def refresh_each(
     maintainer: Maintainer,
     engine: Engine,
     inputs: Inputs,
-    own: Version | None,
+    stored: Version | None,
     previous: Timestamp | None,
     times: Sequence[Timestamp],
 ) -> RefreshResult:
-    """As ``refresh``, past the times at which the plan has no answer: the next answer is made from the one before these."""
+    """As ``refresh``, but goes on after a time at which the plan has no answer, from the last answer before it."""
     schema = arrow_schema(maintainer.desc, with_updates=True)
     updates, errors, before = schema.empty_table(), dict[Timestamp, ReclockError](), previous
-    stored = None if own is None or previous is None else own.without_errors
+    answers = None if stored is None or previous is None else stored.without_errors
     for time in times:
-        previous_result = PreviousResult(stored, Timestamp(0 if stored is None else stored.upper - 1), updates)
+        previous_result = PreviousResult(answers, Timestamp(0 if answers is None else answers.upper - 1), updates)
         try:
             changed = _changed(maintainer, engine, inputs, before, time, previous_result)
         except NO_ANSWER as error:
@@ -174,10 +174,10 @@ def _changed(
     time: Timestamp,
     previous_result: PreviousResult,
 ) -> pa.Table:
-    """What changes between the result so far, which is that ``before``, and the plan at ``time``.
+    """The changes from the previous result, which is that at ``before``, to the plan at ``time``.
 
-    Rows that came and went since ``before`` are among the changes of the inputs, and so are times at which an input had an error:
-    an error over these says nothing about ``time``, so the plan is then computed there.
+    The changes of the inputs include rows that were inserted and deleted since ``before``, and times at which an input had an
+    error. An error over these does not mean one at ``time``, so the plan is then computed there.
     """
     if before is not None and maintenance_mode(maintainer, inputs, before) is MaintenanceMode.FROM_CHANGES:
         with suppress(EvaluationError, ErrorAtTime):
@@ -186,13 +186,13 @@ def _changed(
 
 
 def maintenance_mode(maintainer: Maintainer, inputs: Inputs, before: Timestamp | None) -> MaintenanceMode:
-    """How the first refresh after ``before`` is made; None is one that was never made."""
+    """How the first refresh after ``before`` is computed; ``before`` is None if there was none."""
     return maintainer.mode if before is not None and _readable(inputs, before) else MaintenanceMode.RECOMPUTED
 
 
 def _readable(inputs: Inputs, at: Timestamp) -> bool:
-    """Whether the versions tell what the inputs held at that time."""
-    return all(given.tells_apart(at) for given in inputs.values())
+    """Whether the contents of the inputs at that time can still be read."""
+    return all(input.tells_apart(at) for input in inputs.values())
 
 
 def _at(changed: pa.Table, time: Timestamp, schema: pa.Schema) -> pa.Table:

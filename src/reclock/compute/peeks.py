@@ -1,4 +1,4 @@
-"""One question, one engine: lookups are answered from memory, small reads in this process, large ones by Spark."""
+"""Peeks: point lookups are answered from memory, small reads by DuckDB in this process, large ones by Spark."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reclock.plan.relational import Finishing, Plan
 
 def bytes_to_read(inputs: Inputs, as_of: Timestamp) -> int:
     """Bytes of the Parquet files that may hold updates at times up to ``as_of``."""
-    versions = [given.version for given in inputs.values() if isinstance(given, CollectionInput)]
+    versions = [input.version for input in inputs.values() if isinstance(input, CollectionInput)]
     return sum(file.size_bytes for version in versions for file in version.files(upper=Timestamp(as_of + 1)))
 
 
 def is_large(inputs: Inputs, as_of: Timestamp, threshold_bytes: int) -> bool:
-    """Whether reading ``inputs`` at ``as_of`` is work for Spark."""
+    """Whether Spark should read ``inputs`` at ``as_of``."""
     return bytes_to_read(inputs, as_of) > threshold_bytes
 
 
@@ -34,10 +34,10 @@ def peek(
     large: Callable[[], Engine],
     threshold_bytes: int,
 ) -> Answer:
-    """The plan's finished rows at ``as_of``, from whichever engine fits; the answer names it.
+    """The plan's finished rows at ``as_of``, by the engine that the answer names.
 
-    ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that the large engine cannot write is
-    answered by the small one, which spills to disk.
+    ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that the large engine does not support
+    runs on the small one, which spills to disk.
     """
     narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
     answer = lookups.answer_from_memory(plan, finishing, narrowed, as_of)
@@ -62,7 +62,7 @@ def compare(
     large: Callable[[], Engine],
     threshold_bytes: int,
 ) -> Answer:
-    """As `Engine.compare`, from whichever engine fits."""
+    """As `Engine.compare`, by the small or the large engine as `peek` chooses."""
     if is_large(inputs, as_of, threshold_bytes):
         try:
             return large().compare(plan, inputs, as_of, after, earlier)
@@ -74,7 +74,7 @@ def compare(
 def engine_of(
     plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, *, arrangements: Arrangements, threshold_bytes: int
 ) -> str:
-    """What would answer. A column that is looked up by for the first time is not in memory yet."""
+    """The name of what would answer a peek now. The first lookup by a column still reads the collection."""
     narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
     if lookups.answer_from_memory(plan, finishing, narrowed, as_of) is not None:
         return lookups.NAME

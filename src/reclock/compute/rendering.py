@@ -43,7 +43,7 @@ def render(plan: Plan, engine: str, relations: Mapping[str, EngineRelation], as_
 def check_supported(plan: Plan) -> None:
     """Raises ``UnsupportedSql`` if no engine can compute the plan, whatever its collections hold."""
     relations = {str(id): EngineRelation("relation", is_counted=False) for id in collections(plan)}
-    with suppress(EvaluationError):  # an error that every time has is an answer too
+    with suppress(EvaluationError):  # a plan that always raises an error can be computed
         try:
             render(plan, "duckdb", relations, Timestamp(0))
         except UnsupportedSql:
@@ -76,20 +76,20 @@ def difference(
     as_of: Timestamp,
     previous_result: Sequence[tuple[EngineRelation, Timestamp]],
 ) -> str:
-    """What must be added to the updates in ``previous_result``, each up to a time, to get the plan at ``as_of``.
+    """The updates that turn those in ``previous_result``, each up to a time, into the plan at ``as_of``.
 
     Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``previous_result`` has the desc's columns by name.
     """
     chain = render(plan, engine, relations, as_of)
-    own = columns(plan)
+    names = columns(plan)
     stored_columns = [f"{stored(engine, column)} AS c{index}" for index, column in enumerate(desc.columns)]
-    parts = [f"SELECT {', '.join([*own, '1 AS n'])} FROM {chain.result}"] + [
+    parts = [f"SELECT {', '.join([*names, '1 AS n'])} FROM {chain.result}"] + [
         f"SELECT {', '.join([*stored_columns, f'- {DIFF_COLUMN} AS n'])} FROM {relation.name} WHERE {TIME_COLUMN} <= {until:d}"
         for relation, until in previous_result
     ]
-    groups = f"GROUP BY {', '.join(str(index + 1) for index in range(len(own)))} " if own else ""
+    groups = f"GROUP BY {', '.join(str(index + 1) for index in range(len(names)))} " if names else ""
     total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
-    return f"{chain}\nSELECT {', '.join([*own, total])} FROM ({' UNION ALL '.join(parts)}) AS changed {groups}HAVING sum(n) <> 0"
+    return f"{chain}\nSELECT {', '.join([*names, total])} FROM ({' UNION ALL '.join(parts)}) AS changed {groups}HAVING sum(n) <> 0"
 
 
 def comparison(
@@ -98,7 +98,7 @@ def comparison(
     now: tuple[Mapping[str, EngineRelation], Timestamp],
     before: tuple[Mapping[str, EngineRelation], Timestamp] | None,
 ) -> str:
-    """By what the plan's rows differ from those before, each over relations at a time; all of them are new without a before.
+    """The difference between the plan's rows and those before, each over relations at a time; without a before all are inserts.
 
     Columns ``c0`` … and ``mz_diff``, never zero; no row twice.
     """
@@ -134,7 +134,7 @@ def wanted_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset
 
 
 def pushed_predicates(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
-    """Of each Get that only a Filter reads, the predicates that cannot fail, whatever row they meet."""
+    """Of each Get that only a Filter reads, the predicates that cannot raise an error for any row."""
     readers = Counter(id(child) for node in nodes.values() for child in inputs(node))
     return {
         id(node.input): tuple(predicate for predicate in node.predicates if not could_error(predicate))

@@ -1,6 +1,6 @@
-"""The sessions of this process as they are now: who is there, and what each executes. ``pg_stat_activity`` shows them.
+"""The sessions of this process and the statements that they execute now, as ``pg_stat_activity`` shows them.
 
-Nothing of this is kept: `Reports` tells of sessions and statements of all processes, a moment later.
+Nothing of this is stored: `Reports` records the sessions and statements of all processes, a moment later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from reclock.algebra.timestamps import Timestamp
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A statement, from its begin on; ``sql`` shows no secret. Once it has ended, ``ended_at`` says when."""
+    """A statement that has begun; ``sql`` shows no secret. ``ended_at`` is None while it runs."""
 
     sql: Callable[[], str]
     began_at: Timestamp

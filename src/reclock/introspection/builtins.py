@@ -1,7 +1,7 @@
 """The system relations: each a name, a description and a function from the environment's state to rows.
 
 They are computed when read, from the catalog's snapshot and from consensus, so they are always current and cost nothing
-while nobody looks. A new one is one entry of ``BUILTINS``.
+otherwise. A new one is one entry of ``BUILTINS``.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def _columns(state: SystemState) -> Rows:
 
 
 def _indexes(state: SystemState) -> Rows:
-    ways = state.maintenance()
+    modes = state.maintenance()
     for id, facts in state.indexes.items():
         item, key = state.catalog.items[id], ", ".join(part.sql for part in facts.key)
-        yield id, object_oid(id), item.name, facts.on_id, facts.cluster_id, key, ways[id], item.owner_role_id
+        yield id, object_oid(id), item.name, facts.on_id, facts.cluster_id, key, modes[id], item.owner_role_id
 
 
 def _views(state: SystemState, *, materialized: bool) -> Rows:

@@ -1,9 +1,9 @@
-"""The CollectionManager: writes the collections that storage manages, on behalf of replicas and processes that report of
+"""The CollectionManager: writes the collections that storage manages, on behalf of replicas and processes that report about
 themselves.
 
-It takes appends, and deletions by a filter, and applies them to each collection strictly in the order they were issued. All that
-waits, of all collections, is one commit. A deletion reads the collection back as it is when its turn has come, so no append that
-was issued before it can come after it.
+It takes appends, and deletions by a filter, and applies them to each collection strictly in the order in which they were issued.
+Everything that waits, of all collections, is one commit. A deletion reads the collection when its turn comes, so no append that
+was issued before it can be applied after it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from reclock.protocol.introspection import Change, IntrospectionType, Reporter, 
 _logger = structlog.get_logger(__name__)
 
 _ATTEMPTS = 20
-"""How often a commit is decided again because another process wrote where rows are to be deleted."""
+"""How often a commit is tried because another process wrote to a collection where rows are to be deleted."""
 
 _LONGEST_QUEUE = 100_000
-"""Changes that wait, in one process. Beyond it every reporter begins again, as after a failure."""
+"""The most changes that wait in one process. Beyond it every reporter begins again, as after a failure."""
 
 Matches = Callable[[Row], bool]
 
@@ -49,7 +49,7 @@ Request = Append | Delete
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What collections hold at ``at``, the latest time at which they can be read."""
+    """The rows of collections at ``at``, the latest time at which they can be read."""
 
     at: Timestamp
     rows: Mapping[IntrospectionType, Mapping[Row, int]]
@@ -70,14 +70,14 @@ class ManagedCollections(Protocol):
     ) -> None:
         """All at one time, or nothing.
 
-        Raises ``ReportersGone`` for tokens that hold no more, and ``WriteConflict`` if one of ``unchanged`` was written after
+        Raises ``ReportersGone`` for tokens that expired, and ``WriteConflict`` if one of ``unchanged`` was written after
         ``since``.
         """
         ...
 
 
 class ReporterNames(Protocol):
-    """Who reports in which name: see `consensus.reporters`."""
+    """The names under which actors report: see `consensus.processes.reporters`."""
 
     lease_ms: int
 
@@ -87,8 +87,8 @@ class ReporterNames(Protocol):
     def leave(self, tokens: Iterable[Token]) -> None: ...
 
 
-def settle(requests: Sequence[Request], contents: Mapping[Row, int]) -> dict[Row, int]:
-    """What a collection that holds ``contents`` changes by when the requests are applied to it one after the other."""
+def net_changes(requests: Sequence[Request], contents: Mapping[Row, int]) -> dict[Row, int]:
+    """The net changes of a collection with ``contents`` when the requests are applied to it in order."""
     changes: Counter[Row] = Counter()
     for request in requests:
         match request:
@@ -126,9 +126,7 @@ class _Reporter:
 
 @dataclass(slots=True)
 class CollectionManager:
-    """See the module. One for a process; safe for threads. ``histories`` are the collections whose rows stay when a reporter
-    goes.
-    """
+    """See the module. One a process; safe for threads. ``histories`` are the collections whose rows outlive their reporter."""
 
     collections: ManagedCollections
     names: ReporterNames
@@ -151,7 +149,7 @@ class CollectionManager:
         return reporter
 
     def issue(self, reporter: _Reporter, collection: IntrospectionType, request: Request) -> None:
-        """Returns at once. What is issued for a reporter that is closed or lost is nothing."""
+        """Returns at once. A request of a reporter that is closed or lost is dropped."""
         with self._guard:
             if reporter.is_closed or reporter.token not in self._reporters:
                 return
@@ -159,7 +157,7 @@ class CollectionManager:
             self._waiting += len(request.changes) if isinstance(request, Append) else 1
 
     def erase(self, reporter: _Reporter) -> None:
-        """Delete what is there in the name of the reporter."""
+        """Delete all rows under the name of the reporter."""
         name = reporter.name
         for collection in IntrospectionType:
             if collection not in self.histories:
@@ -168,8 +166,8 @@ class CollectionManager:
     def flush(self) -> bool:
         """Apply everything that was issued before the call, in one commit; whether there was anything to commit.
 
-        Where it fails so that nobody knows what was kept, all reporters are lost: what they reported is deleted when they begin
-        again, or when their leases are over. Raises what failed.
+        If it fails, it is unknown what was committed, so all reporters are lost: their rows are deleted when they begin again, or
+        when their leases expire. Raises the error.
         """
         with self._flushing:
             try:
@@ -184,23 +182,23 @@ class CollectionManager:
             return has_written
 
     def loop(self, stopping: threading.Event, *, interval_ms: int, gather: Callable[[], None]) -> None:
-        """At once and then every so often ``gather``, which issues what is new, and flush; when ``stopping`` is set, flush once
-        more.
+        """Call ``gather``, which issues new changes, and flush, at once and at each interval; flush once more when ``stopping`` is
+        set.
         """
         failure, is_last = "", False
         while True:
-            found = ""
+            message = ""
             for work in (self.flush,) if is_last else (gather, self.flush):
                 try:
                     work()
                 except Fenced:
                     return
-                except Exception as error:  # the edge of the loop: it may go better the next time
-                    found = str(error)
-                    if found != failure:
+                except Exception as error:  # the edge of the loop: the next interval tries again
+                    message = str(error)
+                    if message != failure:
                         detail = error.detail if isinstance(error, ReclockError) else None
-                        _logger.warning("introspection is not written", error=found, detail=detail)
-            failure = found
+                        _logger.warning("introspection is not written", error=message, detail=detail)
+            failure = message
             if is_last:
                 return
             is_last = stopping.wait(interval_ms / 1000)
@@ -213,7 +211,7 @@ class CollectionManager:
             deletes = {name for name, requests in taken.items() if any(isinstance(request, Delete) for _, request in requests)}
             contents = self.collections.read(deletes) if deletes else None
             changes = {
-                name: settle([request for _, request in requests], contents.rows.get(name, {}) if contents else {})
+                name: net_changes([request for _, request in requests], contents.rows.get(name, {}) if contents else {})
                 for name, requests in taken.items()
             }
             tokens = {reporter.token for requests in taken.values() for reporter, _ in requests}
@@ -251,7 +249,7 @@ class CollectionManager:
             lost = [self._reporters.pop(token) for token in tokens if token in self._reporters]
             gone = {reporter.token for reporter in lost}
             for collection, queue in self._queues.items():
-                self._queues[collection] = deque(each for each in queue if each[0].token not in gone)
+                self._queues[collection] = deque((reporter, request) for reporter, request in queue if reporter.token not in gone)
             self._waiting = sum(
                 len(request.changes) if isinstance(request, Append) else 1
                 for queue in self._queues.values()
@@ -261,16 +259,16 @@ class CollectionManager:
             reporter.lost()
 
     def _keep_leases(self) -> None:
-        """Renew those of this process, and clear away after those who did not."""
+        """Renew the leases of this process, and clean up after reporters whose leases expired."""
         now = self.monotonic_ms()
         if now < self._due:
             return
         self._due = now + self.names.lease_ms / 3
-        own = set(self._reporters)
-        self._lose(own - self.names.renew(own))
-        taken = self.names.take_abandoned()
-        rows = self.collections.read(set(farewells.LAST_ROWS)).rows if taken else {}
-        for name, token in taken.items():
+        tokens = set(self._reporters)
+        self._lose(tokens - self.names.renew(tokens))
+        abandoned_names = self.names.take_abandoned()
+        rows = self.collections.read(set(farewells.LAST_ROWS)).rows if abandoned_names else {}
+        for name, token in abandoned_names.items():
             abandoned = _Reporter(self, name, token, lambda: None)
             with self._guard:
                 self._reporters[token] = abandoned
@@ -279,7 +277,7 @@ class CollectionManager:
             abandoned.close()
 
     def _leave(self) -> None:
-        """Give back the names of those who are closed and have nothing left to be written."""
+        """Give back the names of closed reporters whose changes are all written."""
         with self._guard:
             busy = {reporter.token for queue in self._queues.values() for reporter, _ in queue}
             done = [token for token, reporter in self._reporters.items() if reporter.is_closed and token not in busy]

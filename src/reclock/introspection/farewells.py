@@ -1,4 +1,4 @@
-"""What histories say of a process that was killed, and so could not say it itself: written by whoever finds its lease over."""
+"""The last rows of a killed process in histories, written by the process that finds its lease expired."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KILLED = "its process ended without notice"
 def _offline(row: Row, at: datetime) -> Row | None:
     replica_id, cluster_id, process, *_ = row
     if not is_in_process(int(str(replica_id))):
-        return None  # only the process that reported of it has ended
+        return None  # only the process that reported about the replica has ended
     return (replica_id, cluster_id, process, "offline", KILLED, at)
 
 
@@ -22,7 +22,7 @@ LAST_ROWS: Mapping[IntrospectionType, tuple[IntrospectionType, Callable[[Row, da
     IntrospectionType.REPLICA_STATUSES: (IntrospectionType.REPLICA_STATUS_HISTORY, _offline),
     IntrospectionType.SESSIONS: (IntrospectionType.SESSION_HISTORY, lambda row, at: (*row, at)),
 }
-"""Collections of what is now, whose rows leave one in a history when they go."""
+"""Collections of the present state, and the history that gets a row when one of theirs is deleted."""
 
 
 def farewells(

@@ -1,4 +1,4 @@
-"""What ``pg_catalog`` and ``information_schema`` are made of beside the relations of ``mz_catalog``."""
+"""Relations that the views of ``pg_catalog`` and ``information_schema`` read beside those of ``mz_catalog``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "databa
 
 
 def _types(state: SystemState) -> Rows:
-    for each in type_rows():
-        element = each.type.element
-        of = 0 if element is None else type_oid(element)
-        functions = astuple(functions_of(each.name))
-        yield each.oid, each.array_oid, each.name, _sql_name(each.type), each.size, each.category, of, *functions
+    for row in type_rows():
+        element = row.type.element
+        element_oid = 0 if element is None else type_oid(element)
+        functions = astuple(functions_of(row.name))
+        yield row.oid, row.array_oid, row.name, _sql_name(row.type), row.size, row.category, element_oid, *functions
     for name, (oid, array_oid, sql_name, size, category) in TEXTS.items():
         yield oid, array_oid, name, sql_name, size, category, 0, *astuple(functions_of(name))
 
@@ -52,7 +52,7 @@ def _acls(state: SystemState) -> Rows:
 
 
 def _held(state: SystemState) -> Rows:
-    """Every role with every privilege it has by itself, by its roles, by PUBLIC, or as an owner."""
+    """Every role with every privilege that it has directly, through its roles, through PUBLIC, or as an owner."""
     snapshot = state.catalog
     for role in snapshot.roles.values():
         for kind, word in _ON:
@@ -66,10 +66,10 @@ def _held(state: SystemState) -> Rows:
 def _columns(state: SystemState) -> Rows:
     defaults = state.defaults()
     for id_, relation in state.descs.items():
-        of = defaults.get(id_, {})
+        column_defaults = defaults.get(id_, {})
         for position, column in enumerate(relation.columns, 1):
             oid, modifier = column_type_oid(column), column_type_modifier(column)
-            default = of.get(column.name)
+            default = column_defaults.get(column.name)
             yield object_oid(id_), position, column.name, oid, modifier, not column.is_nullable, default
     for id_, facts in state.indexes.items():
         for position, column in enumerate((part.column for part in facts.key), 1):
@@ -103,7 +103,7 @@ def _queries(state: SystemState) -> Rows:
 
 
 def _time_zones(state: SystemState) -> Rows:
-    """What ``AT TIME ZONE`` takes, as it is now."""
+    """The zones of ``AT TIME ZONE``, with their present offsets."""
     now = datetime.fromtimestamp(state.now() / 1000, UTC)
     for name in zones().values():
         local = now.astimezone(ZoneInfo(name))

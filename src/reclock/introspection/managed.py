@@ -1,4 +1,4 @@
-"""Storage-managed collections where they are kept: as the tables of a log and a frontier group of their own."""
+"""Storage-managed collections in the lake: tables with a write-ahead log and a frontier group of their own."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LakeManagedCollections:
         self.tables = Tables(self.lake, log, apply_delay_ms=self.apply_delay_ms)
 
     def rows(self, id: GlobalId, desc: RelationDesc, at: Timestamp | None = None) -> pa.Table:
-        """The collection's rows at ``at``, or as they are now, which needs neither hold nor wait."""
+        """The collection's rows at ``at``, or now; reading needs no hold and does not wait."""
         if at is None:
             at = self.newest()
         if not self.is_known(id):
@@ -70,9 +70,9 @@ class LakeManagedCollections:
         rows: dict[IntrospectionType, Mapping[Row, int]] = {}
         for collection in collections:
             if self.is_known(ids[collection]):
-                found = self._snapshot(ids[collection], MANAGED[collection].desc, at).to_pydict()
-                diffs = found.pop(DIFF_COLUMN)
-                rows[collection] = dict(zip(zip(*found.values(), strict=True), diffs, strict=True))
+                columns = self._snapshot(ids[collection], MANAGED[collection].desc, at).to_pydict()
+                diffs = columns.pop(DIFF_COLUMN)
+                rows[collection] = dict(zip(zip(*columns.values(), strict=True), diffs, strict=True))
         return Contents(at, rows)
 
     def commit(
@@ -98,7 +98,7 @@ class LakeManagedCollections:
             self._writing_as = frozenset()
 
     def drop_unknown(self) -> None:
-        """The collections of relations that this release has no more, or has in another shape, are gone afterwards."""
+        """Drop the collections of relations that this release does not have, or has with other columns."""
         for id in sorted(self.tables.log.known() - set(self.ids().values())):
             self.tables.drop(id)
 

@@ -1,4 +1,4 @@
-"""System relations to run an environment by: what depends on what, who works and how much, and what lags."""
+"""System relations for operating an environment: dependencies, broken objects, statistics and lag."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _dependencies(state: SystemState) -> Rows:
 
 
 def _broken(state: SystemState) -> Rows:
-    return ((own.id, own.name, own.type, own.what, own.error, own.hint) for own in state.broken())
+    return ((object.id, object.name, object.type, object.what, object.error, object.hint) for object in state.broken())
 
 
 def _lags(state: SystemState) -> Rows:

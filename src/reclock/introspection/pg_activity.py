@@ -1,4 +1,4 @@
-"""What PostgreSQL's clients ask about what goes on: sessions, their statements, and what is counted of relations."""
+"""PostgreSQL's relations of activity: sessions, their statements, locks and statistics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _moment(at: Timestamp | None) -> datetime | None:
     return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
-def _seen(state: SystemState) -> Iterator[Backend]:
+def _visible(state: SystemState) -> Iterator[Backend]:
     return (backend for backend in state.backends() if state.reader.sees(backend))
 
 
@@ -94,13 +94,13 @@ PG_ACTIVITY: tuple[Builtin, ...] = (
         "mz_internal",
         "mz_prepared_statements",
         desc(pid=INTEGER, name=TEXT, statement=TEXT, parameter_types=array(TEXT)),
-        lambda state: ((backend.process_id, *each) for backend in _seen(state) for each in backend.prepared()),
+        lambda state: ((backend.process_id, *statement) for backend in _visible(state) for statement in backend.prepared()),
     ),
     Builtin(
         "mz_internal",
         "mz_cursors",
         desc(pid=INTEGER, name=TEXT, is_holdable=BOOLEAN),
-        lambda state: ((backend.process_id, *each) for backend in _seen(state) for each in backend.cursors()),
+        lambda state: ((backend.process_id, *cursor) for backend in _visible(state) for cursor in backend.cursors()),
     ),
     *views(
         "pg_catalog",

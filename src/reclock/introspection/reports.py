@@ -1,4 +1,4 @@
-"""What a process reports of itself: its sessions, the statements that were executed, and how far objects lag behind the present."""
+"""The reports of a process: its sessions, the statements that were executed, and the lag of objects."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reclock.introspection.types import HISTORIES
 from reclock.protocol.introspection import IntrospectionType, Recorder, Reporter, Row
 
 STATEMENTS_AT_ONCE = 20
-"""How many statements of one interval are recorded; of more, the first, and those that failed up to as many again."""
+"""The most statements of one interval that are recorded, and the most that failed."""
 
 SQL_LENGTH = 1_000
-"""Characters of a statement that are kept."""
+"""Longer statements are truncated to so many characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class Reports:
                 self._reporter.append(IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)])
 
     def statement_ended(self, statement: StatementReport) -> None:
-        """Beyond ``STATEMENTS_AT_ONCE`` it is left out."""
+        """Record it, unless ``STATEMENTS_AT_ONCE`` were recorded in this interval."""
         with self._guard:
             has_failed = statement.error is not None
-            left = self._room.get(has_failed, STATEMENTS_AT_ONCE)
-            if left == 0 or self._reporter is None:
+            room = self._room.get(has_failed, STATEMENTS_AT_ONCE)
+            if room == 0 or self._reporter is None:
                 return
-            self._room[has_failed] = left - 1
+            self._room[has_failed] = room - 1
             row = (
                 self.process,
                 uuid.uuid4().hex,
@@ -106,14 +106,14 @@ class Reports:
             self._reporter.append(IntrospectionType.STATEMENTS, [(row, 1)])
 
     def step(self) -> None:
-        """Begin, or begin again; and, when it is time, measure lags and shorten histories."""
+        """Begin, or begin again after a loss; and, when due, report lags and trim histories."""
         with self._guard:
             self._room.clear()
             if self._reporter is None or self._is_lost.is_set():
                 self._is_lost.clear()
                 self._reporter = self.recorder.report(self.process, self._is_lost.set)
                 self._reporter.append(IntrospectionType.SESSIONS, [(row, 1) for row in self._sessions.values()])
-            reporter = self._reporter  # may be closed meanwhile: then what is said to it is nothing
+            reporter = self._reporter  # if it is closed meanwhile, it drops what is appended
         now = self.clock()
         if now - self._sampled_at < self.sample_ms:
             return

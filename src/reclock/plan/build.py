@@ -1,4 +1,4 @@
-"""Plans built from parts. Each function returns the smallest plan for what it is asked: no node that changes nothing."""
+"""Plans built from parts. Each function leaves out nodes that would change nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ONE_ROW = Constant(rows=((),), desc=RelationDesc(()))
 
 
 def filter_rows(plan: Plan, predicates: Iterable[Any]) -> Plan:
-    kept = tuple(predicate for predicate in predicates if predicate != Literal(True, predicate.type))
-    return Filter(plan, kept) if kept else plan
+    restricting = tuple(predicate for predicate in predicates if predicate != Literal(True, predicate.type))
+    return Filter(plan, restricting) if restricting else plan
 
 
 def map_columns(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
-    """``plan`` with ``scalars`` behind its columns."""
+    """``plan`` with ``scalars`` appended to its columns."""
     if not scalars:
         return plan
     columns = plan.desc.columns
@@ -33,7 +33,7 @@ def map_columns(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None 
 
 
 def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = None) -> Plan:
-    """The columns at ``indexes``, renamed if ``names`` are given. No node if nothing changes; two become one."""
+    """The columns at ``indexes``, renamed to ``names`` if there are any. No node if nothing changes; two projections become one."""
     columns = tuple(plan.desc.columns[i] for i in indexes)
     if names is not None:
         columns = tuple(replace(column, name=name) for name, column in zip(names, columns, strict=True))
@@ -42,8 +42,9 @@ def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = No
     if tuple(indexes) == tuple(range(len(plan.desc))) and columns == plan.desc.columns:
         return plan
     key = unique_key(plan)
-    kept = tuple(columns[list(indexes).index(i)].name for i in key) if key is not None and set(key) <= set(indexes) else None
-    return Project(plan, tuple(indexes), RelationDesc(columns, kept))
+    has_key = key is not None and set(key) <= set(indexes)
+    key_names = tuple(columns[list(indexes).index(i)].name for i in key or ()) if has_key else None
+    return Project(plan, tuple(indexes), RelationDesc(columns, key_names))
 
 
 def compute(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
@@ -77,14 +78,14 @@ def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate],
 
 
 def union(plans: Sequence[Plan]) -> Plan:
-    """All rows of plans of the same types, whose columns are called as the first one's."""
+    """All rows of plans of the same types. Columns have the names of the first plan's."""
     if len(plans) == 1:
         return plans[0]
     columns = []
     for i, column in enumerate(plans[0].desc.columns):
         merged = [plan.desc.columns[i] for plan in plans]
-        limit = column.limit if all(each.limit == column.limit for each in merged) else None
-        columns.append(Column(column.name, column.type, any(each.is_nullable for each in merged), limit))
+        limit = column.limit if all(other.limit == column.limit for other in merged) else None
+        columns.append(Column(column.name, column.type, any(other.is_nullable for other in merged), limit))
     inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
     return Union(inputs, RelationDesc(tuple(columns)))
 

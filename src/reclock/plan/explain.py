@@ -79,17 +79,17 @@ def _line(plan: Plan) -> str:
         case TopK(input=input, group_by=group_by, order=order, limit=limit, offset=offset):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            return " ".join(part for part in ("TopK", keys, _order(order, names), _cut(limit, offset)) if part)
+            return " ".join(part for part in ("TopK", keys, _order(order, names), _limit(limit, offset)) if part)
         case FlatMap(input=input, arrays=arrays, desc=desc):
             added = zip(arrays, desc.names[len(input.desc) :], strict=True)
             names = _columns(input.desc.names)
-            return "FlatMap " + ", ".join(f"unnest {_scalar(each, names)} as {name}" for each, name in added)
+            return "FlatMap " + ", ".join(f"unnest {_scalar(array, names)} as {name}" for array, name in added)
         case Window(input=input, group_by=group_by, order=order, function=function, frame=frame):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            said = _aggregate(function, names) if isinstance(function, Aggregate) else _window_function(function, names)
+            called = _aggregate(function, names) if isinstance(function, Aggregate) else _window_function(function, names)
             framed = "" if frame == Frame() else _frame(frame)
-            return " ".join(part for part in ("Window", said, keys, _order(order, names), framed) if part)
+            return " ".join(part for part in ("Window", called, keys, _order(order, names), framed) if part)
         case Union():
             return "Union"
         case Except():
@@ -102,7 +102,7 @@ def _join(plan: Join) -> str:
     left, right = plan.left.desc.names, plan.right.desc.names
     names = _columns([*left, *right])
     keys = [f"{names[a]} = {names[len(left) + b]}" for a, b in plan.keys]
-    residual = [_scalar(each, names) for each in plan.residual]
+    residual = [_scalar(predicate, names) for predicate in plan.residual]
     if not keys and not residual:
         return "Join cross" if plan.kind is JoinKind.INNER else f"Join {plan.kind} on true"
     return f"Join {plan.kind} on {' and '.join(keys + residual)}"
@@ -134,8 +134,8 @@ def _frame(frame: Frame) -> str:
 
 def _aggregate(aggregate: Aggregate, names: Sequence[str]) -> str:
     arguments = ", ".join(_scalar(argument, names) for argument in aggregate.arguments) or "*"
-    kept = f" filter ({_scalar(aggregate.filter, names)})" if aggregate.filter is not None else ""
-    return f"{aggregate.function}({'distinct ' if aggregate.is_distinct else ''}{arguments}){kept}"
+    filter = f" filter ({_scalar(aggregate.filter, names)})" if aggregate.filter is not None else ""
+    return f"{aggregate.function}({'distinct ' if aggregate.is_distinct else ''}{arguments}){filter}"
 
 
 def _scalar(scalar: Scalar, names: Sequence[str]) -> str:
@@ -173,7 +173,7 @@ def _value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case tuple():
-            return "{" + ", ".join(_value(each) for each in value) + "}"
+            return "{" + ", ".join(_value(element) for element in value) + "}"
         case str():
             return "'" + value.replace("'", "''") + "'"
         case bytes():
@@ -187,12 +187,12 @@ def _value(value: Any) -> str:
 def _finishing(finishing: Finishing, names: Sequence[str]) -> str:
     shown = f"output {', '.join(names[: finishing.visible])}" if finishing.visible is not None else ""
     return " ".join(
-        part for part in (_order(finishing.order, _columns(names)), _cut(finishing.limit, finishing.offset), shown) if part
+        part for part in (_order(finishing.order, _columns(names)), _limit(finishing.limit, finishing.offset), shown) if part
     )
 
 
 def _order(order: Sequence[Ordering], names: Sequence[str]) -> str:
-    return "order by " + ", ".join(_ordering(each, names) for each in order) if order else ""
+    return "order by " + ", ".join(_ordering(ordering, names) for ordering in order) if order else ""
 
 
 def _ordering(ordering: Ordering, names: Sequence[str]) -> str:
@@ -201,5 +201,5 @@ def _ordering(ordering: Ordering, names: Sequence[str]) -> str:
     return f"{names[ordering.index]}{' desc' if ordering.is_descending else ''}{nulls}"
 
 
-def _cut(limit: int | None, offset: int) -> str:
+def _limit(limit: int | None, offset: int) -> str:
     return " ".join(part for part in (f"limit {limit}" if limit is not None else "", f"offset {offset}" if offset else "") if part)

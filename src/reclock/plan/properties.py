@@ -20,8 +20,8 @@ def unique_key(plan: Plan) -> tuple[int, ...] | None:
             key = unique_key(input)
             if key is not None and set(key) <= set(indexes):
                 return tuple(indexes.index(i) for i in key)
-            told = [i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())]
-            return tuple(told) if plan.desc.key is not None and len(told) == len(plan.desc.key) else None
+            declared = [i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())]
+            return tuple(declared) if plan.desc.key is not None and len(declared) == len(plan.desc.key) else None
         case Join(left=left, right=right, kind=kind, keys=keys):
             if kind in (JoinKind.SEMI, JoinKind.ANTI):
                 return unique_key(left)

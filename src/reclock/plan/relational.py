@@ -1,7 +1,7 @@
-"""The relational plan: what SQL is turned into, what every engine renders, what EXPLAIN prints.
+"""The relational plan: SQL is planned into it, engines render it, EXPLAIN prints it.
 
 Every node is a value that knows its output's ``RelationDesc``; relations are multisets. Names live in the descs only:
-expressions address columns by position. The rules of an operator, one each way, are in ``operators/``.
+expressions address columns by position. The rules by which a node is computed and maintained are in ``compute/operators/``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reclock.plan.scalars import Aggregate, Scalar
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """A collection at the plan's time. ``name`` is for people."""
+    """A collection at the plan's time. ``name`` is for display."""
 
     collection: StorageCollectionId
     name: str
@@ -27,7 +27,7 @@ class Get:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Rows given in the statement; one empty row for a SELECT without FROM."""
+    """Constant rows of the statement; one empty row for a SELECT without FROM."""
 
     rows: tuple[tuple[Any, ...], ...]
     desc: RelationDesc
@@ -147,11 +147,10 @@ class FlatMap:
 
 @dataclass(frozen=True, slots=True)
 class WindowFunction:
-    """What is said of a row among those of its group: its place from 1, ``row_number``; or, where all that are alike in the order
-    share one, ``rank`` and, without gaps, ``dense_rank``, and as a fraction ``percent_rank`` and ``cume_dist``; or in which of
-    ``offset`` parts of about the same size it is, ``ntile``. Or a ``value``, a column, of another row: the one ``offset`` rows
-    before, ``lag``, or after it, ``lead``, and where there is none ``default``, a column or NULL; or of the first or last of the
-    frame, ``first_value`` and ``last_value``.
+    """A function of a row's place in its group, by its name in SQL; ``ntile`` has ``offset`` buckets.
+
+    ``lag``, ``lead``, ``first_value`` and ``last_value`` return column ``value`` of another row: ``offset`` rows before or after
+    it (``default``, a column or NULL, if there is none), or the first or last row of the frame.
     """
 
     name: str
@@ -162,8 +161,8 @@ class WindowFunction:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows of its group that a row's value is made of: those from ``start`` to ``end``, as offsets from it; None is the first,
-    or the last. With ``is_range`` zero, the only offset then, is all rows that are alike in the order.
+    """The rows of the group that the function of a row reads: from ``start`` to ``end``, as offsets from it; None is the first, or
+    the last. With ``is_range`` the only offset is zero, and means all peers of the row.
     """
 
     start: int | None = None
@@ -173,9 +172,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The input's columns followed by what ``function`` says of the row among those of its group (all rows, without ``group_by``).
+    """The input's columns followed by ``function`` of the row in its group (all rows, without ``group_by``).
 
-    They stand in ``order``; ties as in ``TopK``. Aggregates, and ``first_value`` and ``last_value``, are of the ``frame``.
+    Groups are sorted by ``order``; ties as in ``TopK``. Aggregates, and ``first_value`` and ``last_value``, are of the ``frame``.
     """
 
     input: Plan
@@ -223,13 +222,13 @@ Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK
 
 @dataclass(frozen=True, slots=True)
 class Finishing:
-    """What happens to a SELECT's rows on their way out, and never inside a maintained plan."""
+    """How a SELECT's rows are sorted, limited and projected when they are returned. Maintained plans have none."""
 
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
     offset: int = 0
     visible: int | None = None
-    """How many leading columns are shown; the rest were only ordered by. All, if None."""
+    """How many leading columns are returned; the rest serve ORDER BY alone. All, if None."""
 
 
 def inputs(plan: Plan) -> tuple[Plan, ...]:
@@ -246,7 +245,7 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
 
 
 def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
-    """The same node over other plans, given in the order of ``inputs``."""
+    """The same node over other plans, in the order of ``inputs``."""
     match plan:
         case Get() | Constant():
             return plan
@@ -259,7 +258,7 @@ def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
 
 
 def row_limit(plan: Plan, finishing: Finishing) -> int | None:
-    """How many rows there are at most, where that is seen without a look at any of them."""
+    """A bound on the number of rows, if the plan itself has one."""
     if finishing.limit is not None:
         return finishing.limit
     while isinstance(plan, Map | Filter | Project | Distinct | Window):

@@ -1,6 +1,6 @@
 """Scalars as trees: their parts, a walk through them, and rewriting them.
 
-A phase that has scalars of its own (the planner's, before a query is planned) registers their parts here.
+The planner registers the scalars that exist only while it plans.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def children(scalar: Any) -> tuple[Any, ...]:
 
 @singledispatch
 def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
-    """The same node over other children, given in the order of ``children``."""
+    """The same node over other children, in the order of ``children``."""
     return scalar
 
 
@@ -58,7 +58,7 @@ def _(scalar: Case, parts: Sequence[Any]) -> Any:
 
 
 def rewrite(scalar: Any, change: Callable[[Any], Any | None]) -> Any:
-    """From the top: where ``change`` answers, its answer stands; elsewhere the children are rewritten."""
+    """From the top: ``change`` returns a replacement, or None to have the children rewritten."""
     changed = change(scalar)
     if changed is not None:
         return changed
@@ -82,7 +82,7 @@ def has(scalar: Any, *kinds: type) -> bool:
 
 
 def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
-    """The scalar over a row in which column ``i`` stands at ``to(i)``."""
+    """The scalar over a row whose column ``to(i)`` was column ``i``."""
     return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
 
 

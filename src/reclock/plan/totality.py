@@ -1,4 +1,4 @@
-"""Which scalars have a value for every row, so that they may be evaluated on more rows than SQL says."""
+"""Scalars that have a value for every row, so that they may be evaluated on more rows than SQL says."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _TOTAL = frozenset(
         "coalesce",
     }
 )
-"""Operators that have a result for every argument."""
+"""Operators and functions that have a result for all arguments."""
 
 
 def could_error(scalar: Any) -> bool:
-    """Whether some row could make the scalar fail. Columns, constants and what is no scalar of a plan yet cannot."""
+    """Whether evaluating the scalar could raise an error for some row. Columns, constants and unplanned scalars could not."""
     match scalar:
         case Cast(operand, target):
             return not _is_widening(operand.type, target) or could_error(operand)

@@ -1,4 +1,4 @@
-"""The in-memory database of a DuckDB engine: opened when it is first asked for, and anew after a fatal error of its own."""
+"""The in-memory database of a DuckDB engine: opened at its first use, and reopened after a fatal error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INVALIDATED = "database has been invalidated"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuckDbDatabase:
-    """One that is open, in the process that opened it: one inherited by a fork has lost its threads."""
+    """An open database, in the process that opened it: a fork inherits it without its threads."""
 
     connection: duckdb.DuckDBPyConnection
     folder: SpillFolder
@@ -40,19 +40,19 @@ class DuckDbDatabase:
         return session
 
     def close(self) -> None:
-        """Statements that still run are interrupted."""
+        """Running statements are interrupted."""
         while not self.is_closed():
             for session in list(self.sessions):
                 interrupt(session)
             time.sleep(_AGAIN_S)
 
     def is_closed(self) -> bool:
-        """Close it with all its sessions and remove what it spilled, unless one of them is in the middle of a statement."""
+        """Close it with all its sessions and remove its spilled files, unless a session is executing a statement."""
         try:
             self.connection.close()
         except duckdb.ResourceInUseException:
             return False
-        except duckdb.Error:  # it is broken, and closes as far as it can
+        except duckdb.Error:  # a broken database closes as far as it can
             pass
         self.folder.close()
         return True
@@ -122,5 +122,5 @@ def breaks_database(error: BaseException) -> bool:
 
 
 def is_of_another(error: BaseException) -> bool:
-    """Whether the statement failed for another one's fatal error."""
+    """Whether the statement failed because of another statement's fatal error."""
     return breaks_database(error) and _INVALIDATED in str(error)

@@ -1,4 +1,4 @@
-"""DuckDB, in this process and in memory: what is small enough to need no Spark job."""
+"""DuckDB, in this process and in memory, for inputs that need no Spark job."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 _DATA_ERRORS = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException, duckdb.SyntaxException)
 BATCH_ROWS = 1 << 16
 _ATTEMPTS = 5
-"""How often a statement begins that others' fatal errors end."""
+"""How often a statement is started that the fatal errors of others end."""
 
 
 class DuckDbEngine:
     """Runs plans on this machine, all statements together in ``memory_limit`` (such as ``2GB``, or ``50%`` of what the machine has)
     and by ``threads`` (0 is one a core). What does not fit is spilled to a folder below ``spill`` that goes with the process.
 
-    Its database reads no file but those below ``roots``, loads no extension and opens no connection; that cannot be changed by what
-    it runs. Files of an object store come through the collection's own file system. Safe for several threads.
+    Its database reads no file but those below ``roots``, loads no extension and opens no connection; that cannot be changed by the
+    statements that it runs. Files of an object store come through the collection's stored file system. Safe for several threads.
     """
 
     name = NAME
@@ -74,8 +74,8 @@ class DuckDbEngine:
             session.register("added", previous_result.added)
             parts = [(EngineRelation("added", is_counted=True), MAXIMUM)]
             if previous_result.version is not None:
-                own = _updates(session, "own", CollectionInput(previous_result.version), previous_result.through)
-                parts.append((EngineRelation(own, is_counted=True), previous_result.through))
+                stored = _updates(session, "stored", CollectionInput(previous_result.version), previous_result.through)
+                parts.append((EngineRelation(stored, is_counted=True), previous_result.through))
             return rendering.difference(plan, desc, NAME, relations, as_of, parts)
 
         return self._answer(prepare, desc.columns, with_diff=True)
@@ -114,12 +114,12 @@ class DuckDbEngine:
         """``sql`` over inputs by name, of collections the updates at times up to ``as_of``; it gives ``columns`` and diffs."""
 
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
-            for name, given in inputs.items():
-                if isinstance(given, CollectionInput):
-                    read = _updates(session, f"{name}_files", given, as_of)
+            for name, input in inputs.items():
+                if isinstance(input, CollectionInput):
+                    read = _updates(session, f"{name}_files", input, as_of)
                     session.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {read} WHERE {TIME_COLUMN} <= {as_of:d}")
                 else:
-                    session.register(name, given)
+                    session.register(name, input)
             return sql
 
         return self._answer(prepare, columns, with_diff=True)
@@ -190,33 +190,33 @@ def _bind(
 ) -> dict[str, EngineRelation]:
     """Every input under a name of the session."""
     return {
-        str(id): given.relation(_read(session, f"{prefix}{number}", given, as_of), as_of)
-        for number, (id, given) in enumerate(inputs.items())
+        str(id): input.relation(_read(session, f"{prefix}{number}", input, as_of), as_of)
+        for number, (id, input) in enumerate(inputs.items())
     }
 
 
 def _changed(session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, EngineRelation]:
     """The updates between the two times of every input that has some, under names of the session."""
     return {
-        str(id): given.relation(_read(session, f"changed{number}", given, as_of, after=before), as_of, after=before)
-        for number, (id, given) in enumerate(inputs.items())
-        if given.may_change(before, as_of)
+        str(id): input.relation(_read(session, f"changed{number}", input, as_of, after=before), as_of, after=before)
+        for number, (id, input) in enumerate(inputs.items())
+        if input.may_change(before, as_of)
     }
 
 
-def _read(session: duckdb.DuckDBPyConnection, name: str, given: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> str:
-    if isinstance(given, CollectionInput):
-        return _updates(session, name, given, as_of, after=after)
-    session.register(name, given.table)
+def _read(session: duckdb.DuckDBPyConnection, name: str, input: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> str:
+    if isinstance(input, CollectionInput):
+        return _updates(session, name, input, as_of, after=after)
+    session.register(name, input.table)
     return name
 
 
 def _updates(
-    session: duckdb.DuckDBPyConnection, name: str, given: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None
+    session: duckdb.DuckDBPyConnection, name: str, input: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None
 ) -> str:
     """What is read: updates at times (``after`` one) up to ``as_of``, perhaps others, and the tail; in place if local files."""
     parts = []
-    version, tail, files = given.version, given.tail, given.files(as_of, after=after)
+    version, tail, files = input.version, input.tail, input.files(as_of, after=after)
     if files and version.folder.is_local:
         parts.append(_without_bounds(_parquet(files), version.desc))
     elif files:

@@ -1,4 +1,4 @@
-"""What every engine does, what it is given, and what it gives back."""
+"""The protocol of engines, their inputs and their answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CollectionInput:
     tail: pa.Table | None = None
 
     def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> EngineRelation:
-        """What it is called, and what is known of its diffs (``after`` a time) up to ``as_of`` by the statistics of its files."""
+        """Its name, and what the statistics of its files say of its diffs (``after`` a time) up to ``as_of``."""
         files = self.files(as_of, after=after)
         bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
         if self.tail is not None:
@@ -39,24 +39,24 @@ class CollectionInput:
         return _relation(name, bounds, is_monotonic=self.version.is_monotonic)
 
     def files(self, as_of: Timestamp, *, after: Timestamp | None = None) -> list[DataFile]:
-        """Those with updates at times (``after`` one) up to ``as_of``, perhaps with others."""
+        """The files with updates at times (``after`` one) up to ``as_of``, perhaps with others."""
         return self.version.files(lower=None if after is None else Timestamp(after + 1), upper=Timestamp(as_of + 1))
 
     def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
-        """Whether it may have updates at times after the one, up to the other."""
+        """Whether it may have updates at times later than ``after``, up to ``as_of``."""
         return bool(self.files(as_of, after=after)) or (self.tail is not None and self.tail.num_rows > 0)
 
     def tells_apart(self, at: Timestamp) -> bool:
-        """Whether its updates say what it held at that time, and what changed since."""
+        """Whether its contents at that time, and the changes since, can be read."""
         return self.version.since <= at
 
 
 @dataclass(frozen=True, slots=True)
 class TableInput:
-    """What is in memory; columns are found by name. Rows as they are, whatever the time: a system relation.
+    """A table in memory; columns are found by name. Its rows do not depend on the time: a system relation.
 
-    ``has_updates``: or updates of a collection, with their times and diffs, all that matter to the plan and perhaps others. Those
-    at times from ``since`` on are all there; None if some are not.
+    ``has_updates``: or updates of a collection, with their times and diffs, all that matter to the plan and perhaps others. It has
+    all updates at times from ``since`` on; None if some may be missing.
     """
 
     table: pa.Table
@@ -82,8 +82,8 @@ Inputs = Mapping[StorageCollectionId, Input]
 
 def _bounds(updates: pa.Table) -> list[int | None]:
     """The least and the largest diff, if there is any."""
-    found = pc.min_max(updates[DIFF_COLUMN])
-    return [found["min"].as_py(), found["max"].as_py()] if updates.num_rows else []
+    bounds = pc.min_max(updates[DIFF_COLUMN])
+    return [bounds["min"].as_py(), bounds["max"].as_py()] if updates.num_rows else []
 
 
 def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = False) -> EngineRelation:
@@ -96,7 +96,7 @@ def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = F
 
 @dataclass(frozen=True, slots=True)
 class PreviousResult:
-    """What a maintained result holds: the updates in ``version`` up to ``through``, if any, and those in ``added``."""
+    """The contents of a maintained result: the updates in ``version`` up to ``through``, if any, and those in ``added``."""
 
     version: Version | None
     through: Timestamp
@@ -107,8 +107,8 @@ class PreviousResult:
 class Answer:
     """Rows on their way out. ``batches`` may compute while it is read, and raises ``EvaluationError`` on a value that fails.
 
-    ``interrupt`` may be called from any thread, also when it has ended: the next batch then raises ``QueryCanceled``. Repeat it
-    until one does: what computes may have been about to begin.
+    ``interrupt`` may be called from any thread, also after the end: the next batch then raises ``QueryCanceled``. Call it again
+    until one does: the computation may not have begun at the first call.
     """
 
     engine: str
@@ -149,24 +149,24 @@ class Engine(Protocol):
         as_of: Timestamp,
         previous_result: PreviousResult,
     ) -> Answer:
-        """The same as ``difference``, made of what changed in ``inputs`` since ``before``, at which the result so far is the plan.
+        """The same as ``difference``, from the changes of ``inputs`` since ``before``, when the previous result equals the plan.
 
         The plan is one that ``has_delta_rules``, and the inputs are readable ``before`` too.
         """
         ...
 
     def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
-        """By what the plan's rows at ``as_of`` differ from those ``after`` a time, at which the inputs are readable too.
+        """The changes of the plan's rows from the time ``after``, at which the inputs are readable too, to ``as_of``.
 
-        All of them are new if it is None. The plan's columns, and ``mz_diff``; consolidated. ``earlier`` are the inputs that have
-        no times, as they were then. What changed in the inputs is all that is read of them, where there are rules for that.
+        All rows are inserts if ``after`` is None. The plan's columns, and ``mz_diff``; consolidated. ``earlier`` are the inputs
+        that have no times, as they were then. Where there are delta rules, only the changes of the inputs are read.
         """
         ...
 
 
 def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
-    """Whether ``compare`` reads little but what changed: all inputs have times, and every operator has a rule."""
-    return after is not None and all(given.tells_apart(after) for given in inputs.values()) and has_delta_rules(plan, is_kept=False)
+    """Whether ``compare`` reads only changes and what they affect: all inputs have times, and every operator has a rule."""
+    return after is not None and all(input.tells_apart(after) for input in inputs.values()) and has_delta_rules(plan, is_kept=False)
 
 
 def result_type(type: ScalarType) -> pa.DataType:

@@ -1,4 +1,4 @@
-"""What an engine's error means: a value that failed, with PostgreSQL's SQLSTATE and words, or a bug of Reclock's."""
+"""An engine's errors as those of Reclock: a value that failed, with PostgreSQL's SQLSTATE and message, or a bug."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 
 from reclock.errors import DIGITS_HINT, EvaluationError, InternalError, ReclockError
 
-_OWN = re.compile(r"reclock:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: \w{5}|$)", re.MULTILINE)
+_RAISED = re.compile(r"reclock:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: \w{5}|$)", re.MULTILINE)
 
 _MOMENT = "date/time field value out of range"
-# In order; the first that matches says what happened.
+# In order; the first that matches decides.
 _PATTERNS: tuple[tuple[str, str, str], ...] = (
     (r"divi[ds]\w*[ _]by[ _]zero|remainder_by_zero|remainder by zero", "22012", "division by zero"),
     (r"field value out of range|date out of range|invalid date|cannot be cast to \"(date|timestamp)|2200[78]", "22008", _MOMENT),
@@ -26,11 +26,13 @@ _PATTERNS: tuple[tuple[str, str, str], ...] = (
 
 def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockError:
     """The error to raise for one that an engine raised with ``text``. ``is_of_data``: it happened while rows were computed."""
-    own = _OWN.search(text)
-    if own:
-        if own[1] == "XX000":
-            return InternalError(own[2])
-        return EvaluationError(own[2], sqlstate=own[1], hint=DIGITS_HINT if "digits after the decimal point" in own[2] else None)
+    raised = _RAISED.search(text)
+    if raised:
+        if raised[1] == "XX000":
+            return InternalError(raised[2])
+        return EvaluationError(
+            raised[2], sqlstate=raised[1], hint=DIGITS_HINT if "digits after the decimal point" in raised[2] else None
+        )
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     if is_of_data:
         for pattern, sqlstate, message in _PATTERNS:

@@ -1,4 +1,4 @@
-"""Spark, classic or Connect: the same statement over the same files, for what is large."""
+"""Spark, classic or Connect: the same statement over the same files, for large inputs."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SETTINGS = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
-"""What the statements rely on; set on the session that the engine is given."""
+"""What the statements rely on; set on the session that the engine is input."""
 
 _FEW_ROWS = 1000
-"""Results that have no more are sent at once."""
+"""Results of at most so many rows are collected directly, without the spool."""
 
 _OF_NO_SESSION = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
-"""Conditions of a server that has begun anew, and of its client from then on."""
+"""Error conditions of a server that was restarted, and of its client from then on."""
 
 
 class SparkEngine:
@@ -47,7 +47,7 @@ class SparkEngine:
     name = NAME
 
     def __init__(self, session: SparkSession, pool: str | None = None, spool: Callable[[], Spool] = temporary) -> None:
-        """Jobs are in that scheduling pool; None leaves it to the session, as that of a server must. Rows wait in the spool."""
+        """Jobs run in that scheduling pool; None, as for a server, leaves the pool to the session. Rows wait in the spool."""
         self._session, self._pool, self._spool = session, pool, spool
         for key, value in SETTINGS.items():
             session.conf.set(key, value)
@@ -63,15 +63,15 @@ class SparkEngine:
         self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, previous_result: PreviousResult
     ) -> Answer:
         relations = _relations(inputs, as_of)
-        added, own = (EngineRelation(_unique(), is_counted=True) for _ in range(2))
+        added, stored = (EngineRelation(_unique(), is_counted=True) for _ in range(2))
         parts = [(added, MAXIMUM)]
         if previous_result.version is not None:
-            parts.append((own, previous_result.through))
+            parts.append((stored, previous_result.through))
         sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
         frames = self._frames(relations, inputs, as_of)
         frames[added.name] = self._table(previous_result.added)
         if previous_result.version is not None:
-            frames[own.name] = self.updates(previous_result.version, previous_result.through)
+            frames[stored.name] = self.updates(previous_result.version, previous_result.through)
         return self._answer(sql, frames, desc.columns, with_diff=True)
 
     def changes(
@@ -83,8 +83,8 @@ class SparkEngine:
         result = EngineRelation(_unique(), is_counted=True)
         frames[result.name] = self._table(previous_result.added)
         if previous_result.version is not None:
-            kept = self.updates(previous_result.version, previous_result.through)
-            frames[result.name] = kept.unionByName(frames[result.name])
+            stored = self.updates(previous_result.version, previous_result.through)
+            frames[result.name] = stored.unionByName(frames[result.name])
         step = delta.DeltaInputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
         return self._answer(delta.render(plan, desc, NAME, step), frames, desc.columns, with_diff=True)
 
@@ -106,21 +106,21 @@ class SparkEngine:
     ) -> dict[str, EngineRelation]:
         """The updates between the two times of every input that has some; they are added to ``frames``."""
         changed = {}
-        for id, given in inputs.items():
-            if given.may_change(before, as_of):
-                changed[str(id)] = given.relation(_unique(), as_of, after=before)
-                frames[changed[str(id)].name] = self._frame(given, as_of, after=before)
+        for id, input in inputs.items():
+            if input.may_change(before, as_of):
+                changed[str(id)] = input.relation(_unique(), as_of, after=before)
+                frames[changed[str(id)].name] = self._frame(input, as_of, after=before)
         return changed
 
     def _frames(self, relations: Mapping[str, EngineRelation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
-        return {relations[str(id)].name: self._frame(given, as_of) for id, given in inputs.items()}
+        return {relations[str(id)].name: self._frame(input, as_of) for id, input in inputs.items()}
 
-    def _frame(self, given: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
-        return self._collection(given, as_of, after=after) if isinstance(given, CollectionInput) else self._table(given.table)
+    def _frame(self, input: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
+        return self._collection(input, as_of, after=after) if isinstance(input, CollectionInput) else self._table(input.table)
 
     def _table(self, table: pa.Table) -> DataFrame:
-        """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out; of what is empty, a server
-        must be told the schema.
+        """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out; a server needs the schema
+        of an empty table.
         """
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -129,10 +129,10 @@ class SparkEngine:
             return self._session.createDataFrame([], from_arrow_schema(table.schema))
         return self._session.createDataFrame(pa.Table.from_batches(filled, table.schema))
 
-    def _collection(self, given: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
-        updates = self.updates(given.version, as_of, after=after)
-        has_tail = given.tail is not None and given.tail.num_rows
-        return updates.unionByName(self._table(given.tail)) if has_tail else updates
+    def _collection(self, input: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
+        updates = self.updates(input.version, as_of, after=after)
+        has_tail = input.tail is not None and input.tail.num_rows
+        return updates.unionByName(self._table(input.tail)) if has_tail else updates
 
     def updates(self, version: Version, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
         """A version's updates at times up to ``as_of`` (``after`` a time), perhaps with some others."""
@@ -140,7 +140,7 @@ class SparkEngine:
         return self.files(version.desc, [file.uri for file in version.files(lower=lower, upper=Timestamp(as_of + 1))])
 
     def files(self, desc: RelationDesc, uris: Sequence[str]) -> DataFrame:
-        """The updates in files of that desc, whose schema is told, so that no job looks for it."""
+        """The updates in files of that desc. The schema is passed, so that no job infers it."""
         fields = [f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}" for column in desc.columns]
         schema = ", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"])
         if uris:
@@ -159,7 +159,7 @@ class SparkEngine:
         schema = result_schema(columns)
         if with_diff:
             schema = schema.append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
-        found = SparkRows(self._session, _unique(), self._pool, self._spool)
+        rows = SparkRows(self._session, _unique(), self._pool, self._spool)
 
         def batches() -> Iterator[pa.RecordBatch]:
             from py4j.protocol import Py4JError
@@ -168,21 +168,21 @@ class SparkEngine:
             try:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
-                for batch in found.of(self._session.sql(sql), are_few=are_few):
+                for batch in rows.of(self._session.sql(sql), are_few=are_few):
                     yield cast_to(batch, schema)
             except (PySparkException, Py4JError, OSError) as error:
-                raise (QueryCanceled() if found.is_cancelled else _failure(error)) from error
+                raise (QueryCanceled() if rows.is_cancelled else _failure(error)) from error
             finally:
                 with suppress(PySparkException, Py4JError, OSError):  # where Spark has ended, so have they
                     for name in frames:
                         self._session.catalog.dropTempView(name)
 
-        return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), found.cancel)
+        return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), rows.cancel)
 
 
 def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, EngineRelation]:
     """Every input under a name that no other statement of the session uses."""
-    return {str(id): given.relation(_unique(), as_of) for id, given in inputs.items()}
+    return {str(id): input.relation(_unique(), as_of) for id, input in inputs.items()}
 
 
 def _unique() -> str:

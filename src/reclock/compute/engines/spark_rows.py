@@ -1,4 +1,4 @@
-"""The rows of a Spark query, some partitions at a time, by way of a disk: no memory ever holds the whole of a partition."""
+"""The rows of a Spark query, some partitions at a time, through a disk: no memory ever holds a whole partition."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FILES = {
 
 
 class SparkRows:
-    """Jobs under a ``tag`` of their own. ``cancel`` may be called from any thread: what runs ends, and nothing is begun any more.
+    """Jobs under a ``tag`` of their own. ``cancel`` may be called from any thread: running jobs end, and no other begins.
 
-    Rows wait in the ``spool`` until they are taken; it is asked for unless they are few. With a session of one's own, a job answers
-    as many partitions as run at the same time, and the next job begins when their rows were taken; jobs are in the scheduling
-    ``pool``. A Connect server has one job.
+    Rows wait in the ``spool`` until they are taken; it is opened unless they are few. In a classic session a job computes as
+    many partitions as run at the same time, and the next job begins when their rows are read; jobs run in the scheduling
+    ``pool``. A Connect server runs one job.
     """
 
     def __init__(self, session: SparkSession, tag: str, pool: str | None, spool: Callable[[], Spool]) -> None:
@@ -36,7 +36,7 @@ class SparkRows:
         self._cancelled = threading.Event()
 
     def of(self, frame: DataFrame, *, are_few: bool = False) -> Iterator[pa.RecordBatch]:
-        """Its rows in their order; names of columns mean nothing. Raises ``QueryCanceled``, and what Spark raises."""
+        """Its rows in their order; the names of columns are not used. Raises ``QueryCanceled``, and what Spark raises."""
         if are_few:
             return self._collected(frame)
         named = frame.toDF(*map(str, range(len(frame.columns))))
@@ -44,7 +44,7 @@ class SparkRows:
 
     @property
     def is_cancelled(self) -> bool:
-        """If so, whatever Spark raised, it did for that."""
+        """Whether ``cancel`` was called: any error of Spark's is then a consequence."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
@@ -62,8 +62,8 @@ class SparkRows:
 
     def _collected(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
         with self._job():
-            found = frame.toArrow()
-        yield from found.to_batches()
+            table = frame.toArrow()
+        yield from table.to_batches()
 
     def _by_waves(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
         with self._job():
@@ -91,7 +91,7 @@ class SparkRows:
 
     @contextmanager
     def _job(self) -> Iterator[None]:
-        """What Spark does in the block can be cancelled. Tag and pool are of the thread, which is whoever takes the rows."""
+        """Spark's work in the block can be cancelled. Tag and pool belong to the thread, which is the one that reads the rows."""
         context = self._session if self._is_remote else self._session.sparkContext
         tag, untag = (context.addTag, context.removeTag) if self._is_remote else (context.addJobTag, context.removeJobTag)
         if not self._is_remote:
@@ -111,5 +111,5 @@ class SparkRows:
 
 
 def hadoop_uri(uri: str) -> str:
-    """As Hadoop's file systems spell it."""
+    """The URI in the form of Hadoop's file systems."""
     return uri.replace("s3://", "s3a://", 1) if "://" in uri else f"file://{uri}"

@@ -1,4 +1,4 @@
-"""Where a process puts what does not fit into its memory, and how that goes away again, however the process ended."""
+"""Folders for data that does not fit into memory, removed however the process ends."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pathlib import Path
 class SpillFolder:
     """A folder of this process alone below ``root``, until it is closed or the process ends.
 
-    A process holds a lock on its folder, which ends with it: whoever makes a folder next removes those that nobody locks.
+    A process holds a lock on its folder, which ends with it: the next process that makes a folder removes those without a lock.
     """
 
     def __init__(self, root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
-        with _locked(root):  # nobody takes a folder for abandoned that is about to be locked
+        with _locked(root):  # or another process may remove the folder before it is locked
             _remove_abandoned(root)
             self.path = Path(tempfile.mkdtemp(dir=root))
             self._lock = os.open(self.path, os.O_RDONLY)
@@ -30,7 +30,7 @@ class SpillFolder:
 
 
 def _remove(path: Path, lock: int, owner: int) -> None:
-    if owner == os.getpid():  # what a fork inherits is not its own
+    if owner == os.getpid():  # a fork does not own the folder that it inherits
         shutil.rmtree(path, ignore_errors=True)
         os.close(lock)
 
@@ -46,7 +46,7 @@ def _remove_abandoned(root: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Raises ``OSError`` if it is not to wait and somebody else has the lock."""
+    """Raises ``OSError`` if another process has the lock and ``wait`` is false."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

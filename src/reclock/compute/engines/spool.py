@@ -1,4 +1,4 @@
-"""Where rows of Spark wait on a disk until somebody takes them."""
+"""Rows of Spark that wait on a disk until they are read."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from reclock.compute.engines.spill import SpillFolder
 _BATCH_ROWS = 1 << 14
 _IN_LAKE = "_spool"
 _NAME = re.compile(r"/part-(\d+)-[^/]*-c(\d+)\.[^/]*parquet$")
-"""As Spark calls the files: by number of partition, and counted for each."""
+"""Names of Spark's files: the number of the partition, and a count within it."""
 
 
 class Spool:
     """Folders of Parquet files, one an answer, which tasks of Spark write and this process reads and removes."""
 
-    def __init__(self, folder: Folder, own: SpillFolder | None = None) -> None:
-        self._folder, self._own = folder, own
+    def __init__(self, folder: Folder, spill: SpillFolder | None = None) -> None:
+        self._folder, self._spill = folder, spill
 
     @classmethod
     def of_machine(cls, spill: str | Path) -> Self:
         """Below ``spill``, for tasks on this machine. All of it goes with the process, however that ends."""
-        own = SpillFolder(Path(spill))
-        return cls(Folder(str(own.path)), own)
+        folder = SpillFolder(Path(spill))
+        return cls(Folder(str(folder.path)), folder)
 
     @classmethod
     def of_lake(cls, root: str, storage_options: Mapping[str, str]) -> Self:
-        """For tasks anywhere. What a process leaves that is killed is there until `sweep`."""
+        """For tasks on any machine. The files of a process that was killed stay until `sweep`."""
         return cls(Folder(f"{root}/{_IN_LAKE}", storage_options))
 
     def uri(self, name: str) -> str:
-        """Of the folder of that name, which whoever writes to it makes."""
+        """The URI of the folder of that name, which its writer creates."""
         return self._folder.absolute(name)
 
     def read(self, name: str) -> Iterator[pa.RecordBatch]:
         """The rows of its files: partition after partition, and each one's in the order in which its task wrote them."""
-        found = [(_NAME.search(file.path), file.path) for file in self._folder.walk(name)]
-        for _, path in sorted(((int(match[1]), int(match[2])), path) for match, path in found if match):
+        files = [(_NAME.search(file.path), file.path) for file in self._folder.walk(name)]
+        for _, path in sorted(((int(match[1]), int(match[2])), path) for match, path in files if match):
             with self._folder.filesystem.open_input_file(path) as file:
                 yield from pq.ParquetFile(file).iter_batches(_BATCH_ROWS)
 
@@ -64,5 +64,5 @@ class Spool:
 
 @cache
 def temporary() -> Spool:
-    """One of this machine where files go that nobody says where to put."""
+    """A spool of this machine in the folder for temporary files."""
     return Spool.of_machine(Path(tempfile.gettempdir(), "reclock-spill"))

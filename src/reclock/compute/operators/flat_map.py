@@ -46,8 +46,8 @@ def _(node: FlatMap, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
 
 
 def _constant_series(node: FlatMap) -> tuple[int, int, int] | None:
-    """First, last and step of integers that the node makes by themselves. DuckDB generates those as it
-    goes, in no memory, where an array of them would be in memory as a whole."""
+    """First, last and step, if the node is nothing but a series of integers. DuckDB generates a series row
+    by row, while an array would be in memory as a whole."""
     if node.input != _ONE_EMPTY_ROW or len(node.arrays) != 1 or node.desc.columns[0].type not in (INTEGER, BIGINT):
         return None
     match node.arrays[0]:
@@ -59,11 +59,11 @@ def _constant_series(node: FlatMap) -> tuple[int, int, int] | None:
 
 
 def _select(node: FlatMap, engine: str, relation: str, carried: str = "") -> str:
-    given = columns(node.input)
-    arrays = [to_sql(each, engine, given) for each in node.arrays]
+    input_columns = columns(node.input)
+    arrays = [to_sql(array, engine, input_columns) for array in node.arrays]
     if engine == "duckdb":
-        return f"SELECT {select_list([*given, *(f'unnest({each})' for each in arrays)])}{carried} FROM {relation}"
-    zipped = ", ".join(f"coalesce({each}, array())" for each in arrays)
+        return f"SELECT {select_list([*input_columns, *(f'unnest({array})' for array in arrays)])}{carried} FROM {relation}"
+    zipped = ", ".join(f"coalesce({array}, array())" for array in arrays)
     elements = [f"element['{i}']" for i in range(len(arrays))]
     source = f"{relation} LATERAL VIEW explode(arrays_zip({zipped})) elements AS element"
-    return f"SELECT {select_list([*given, *elements])}{carried} FROM {source}"
+    return f"SELECT {select_list([*input_columns, *elements])}{carried} FROM {source}"

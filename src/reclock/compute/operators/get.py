@@ -23,7 +23,7 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
     read = _read(node, rendering)
     if not relation.is_counted:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {relation.name}"
-    source, until = relation.name, " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *_kept(node, rendering, read)])
+    source, until = relation.name, " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *_pushed(node, rendering, read)])
     if key_filter is not None:
         inner = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
         source = f"(SELECT {', '.join([*inner, DIFF_COLUMN])} FROM {source} WHERE {until}) AS r"
@@ -48,7 +48,7 @@ def _(node: Get, step: DeltaStep) -> str:
     relation, before = step.updates(node)
     rendering = step.rendering
     read = _read(node, rendering)
-    within = [f"{TIME_COLUMN} > {before:d}", f"{TIME_COLUMN} <= {rendering.as_of:d}", *_kept(node, rendering, read)]
+    within = [f"{TIME_COLUMN} > {before:d}", f"{TIME_COLUMN} <= {rendering.as_of:d}", *_pushed(node, rendering, read)]
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
     changed = _summed(read, relation.name, " AND ".join(within))
     return f"SELECT {select_list(_all(node, rendering.engine, named))}, n FROM ({changed}) AS changed"
@@ -75,15 +75,15 @@ def stored(engine: str, column: Column) -> str:
 
 
 def _read(node: Get, rendering: Rendering) -> list[str | None]:
-    """The columns that are read, spelled; None for others."""
+    """The columns that are read, as SQL; None for others."""
     wanted = rendering.wanted[id(node)]
     return [stored(rendering.engine, column) if i in wanted else None for i, column in enumerate(node.desc.columns)]
 
 
-def _kept(node: Get, rendering: Rendering, read: Sequence[str | None]) -> list[str]:
-    """A row is there with all of its updates or with none: what is known of rows that are kept leaves out updates too."""
+def _pushed(node: Get, rendering: Rendering, read: Sequence[str | None]) -> list[str]:
+    """The pushed-down predicates. They depend on the row alone, so they leave out all updates of a row or none."""
     spelled = [expression or "" for expression in read]
-    return [to_sql(each, rendering.engine, spelled) for each in rendering.kept.get(id(node), ())]
+    return [to_sql(predicate, rendering.engine, spelled) for predicate in rendering.predicates.get(id(node), ())]
 
 
 def _summed(read: Sequence[str | None], source: str, within: str) -> str:
@@ -95,7 +95,7 @@ def _summed(read: Sequence[str | None], source: str, within: str) -> str:
 
 
 def _all(node: Get, engine: str, read: Sequence[str | None]) -> list[str]:
-    """A column for every column of the desc; those that nobody reads are NULL."""
+    """A column for every column of the desc; those that nothing reads are NULL."""
     types = node.desc.types
     return [literal(engine, None, types[i]) if expression is None else expression for i, expression in enumerate(read)]
 

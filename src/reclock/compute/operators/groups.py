@@ -1,5 +1,5 @@
 """The delta rule that operators over groups share: groups without a change keep their rows; the
-others are computed again, or merged with the rows that came."""
+others are computed again, or merged with the inserted rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from reclock.compute.operators.rules import EMPTY_ROW, DeltaStep, InputVersion, 
 from reclock.plan.relational import Plan, inputs
 
 Merge = Callable[[str], str]
-"""Given a relation of the rows that groups had and of what the node computes from the rows that came,
-the SELECT of the rows that the groups have now."""
+"""Given a relation of the groups' previous rows and of what the node computes from the inserted rows,
+the SELECT of the groups' new rows."""
 
 
 def regrouped(
@@ -27,9 +27,9 @@ def regrouped(
     same values, if it has them. Without grouping columns there is exactly one group, which exists even
     when it has no rows, so every step touches it: an aggregate has its one row before and after.
 
-    ``merge`` is for nodes of one input. It computes the groups that lost no row from the rows that the
-    maintained result shows of them. Which rows came and which went is asked of the *net* changes: a
-    delta rule may take a row away and give it back.
+    ``merge`` is for nodes of one input. It computes the groups that lost no row from their rows in the
+    maintained result. The *net* changes decide which rows were inserted and which deleted: a delta rule
+    may delete a row and insert it again.
     """
     changes = [
         (changed, columns) for part, columns in zip(inputs(node), groups, strict=True) if (changed := step.net_changes(part))
@@ -42,25 +42,25 @@ def regrouped(
         rows = [step.rows(part, state, KeyFilter(columns, keys)) for part, columns in parts]
         return step.define(snapshot(node, step.rendering, rows))
 
-    had = None if shown is None else step.result(node, KeyFilter(shown, touched))
-    if had is None or merge is None or shown is None:
-        return _difference(node, had or computed(InputVersion.BEFORE, touched), [computed(InputVersion.NOW, touched)])
-    [part], [(changed, own)] = inputs(node), changes
+    previous = None if shown is None else step.result(node, KeyFilter(shown, touched))
+    if previous is None or merge is None or shown is None:
+        return _difference(node, previous or computed(InputVersion.BEFORE, touched), [computed(InputVersion.NOW, touched)])
+    [part], [(changed, group_columns)] = inputs(node), changes
     if step.only_adds(part):
-        return _difference(node, had, [_merged(node, step, merge, had, changed)])
-    lossy = step.define(f"SELECT DISTINCT {_named(own)} FROM {changed} WHERE n < 0")
+        return _difference(node, previous, [_merged(node, step, merge, previous, changed)])
+    lossy = step.define(f"SELECT DISTINCT {_named(group_columns)} FROM {changed} WHERE n < 0")
 
     def is_lossy(relation: Plan, columns: tuple[int, ...]) -> str:
         return KeyFilter(columns, lossy).condition([f"i.c{index}" for index in range(len(relation.desc))])
 
-    # Groups that lost a row are not merged at all: a sum of what they had and of what came may overflow.
-    whole_had = step.define(f"SELECT * FROM {had} AS i WHERE NOT {is_lossy(node, shown)}")
-    whole_changed = step.define(f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, own)}")
-    merged, again = _merged(node, step, merge, whole_had, whole_changed), computed(InputVersion.NOW, lossy)
-    # The conditions leave out what an aggregate without keys answers for no rows.
+    # Groups that lost a row are not merged at all: the sum of their previous value and of the inserted rows may overflow.
+    whole_previous = step.define(f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy(node, shown)}")
+    whole_changed = step.define(f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, group_columns)}")
+    merged, again = _merged(node, step, merge, whole_previous, whole_changed), computed(InputVersion.NOW, lossy)
+    # The conditions leave out the row that an aggregate without keys returns for no rows.
     return _difference(
         node,
-        had,
+        previous,
         [
             step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy(node, shown)}"),
             step.define(f"SELECT * FROM {again} AS i WHERE {is_lossy(node, shown)}"),
@@ -68,18 +68,18 @@ def regrouped(
     )
 
 
-def _merged(node: Plan, step: DeltaStep, merge: Merge, had: str, changed: str) -> str:
-    """The rows of groups that had ``had`` and, by ``changed``, only gain rows."""
+def _merged(node: Plan, step: DeltaStep, merge: Merge, previous: str, changed: str) -> str:
+    """The new rows of groups whose rows were ``previous`` and which, by ``changed``, only gain rows."""
     [part] = inputs(node)
-    came = step.define(repeated(step.rendering.engine, f"SELECT * FROM {changed} WHERE n > 0", columns(part)))
-    added = snapshot(node, step.rendering, [came])
-    return step.define(merge(step.define(f"SELECT * FROM {had} UNION ALL SELECT * FROM ({added}) AS added")))
+    inserted = step.define(repeated(step.rendering.engine, f"SELECT * FROM {changed} WHERE n > 0", columns(part)))
+    added = snapshot(node, step.rendering, [inserted])
+    return step.define(merge(step.define(f"SELECT * FROM {previous} UNION ALL SELECT * FROM ({added}) AS added")))
 
 
-def _difference(node: Plan, had: str, has: Sequence[str]) -> str:
+def _difference(node: Plan, previous: str, current: Sequence[str]) -> str:
     names = select_list(columns(node))
-    come = [f"SELECT {names}, CAST(1 AS BIGINT) AS n FROM {each}" for each in has]
-    return " UNION ALL ".join([*come, f"SELECT {names}, CAST(-1 AS BIGINT) AS n FROM {had}"])
+    inserts = [f"SELECT {names}, CAST(1 AS BIGINT) AS n FROM {relation}" for relation in current]
+    return " UNION ALL ".join([*inserts, f"SELECT {names}, CAST(-1 AS BIGINT) AS n FROM {previous}"])
 
 
 def _named(indexes: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Join: pairs of rows; for SEMI and ANTI the left rows that have, or have not, a partner."""
+"""Join: pairs of rows; for SEMI and ANTI, the left rows with or without a match."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Join, step: DeltaStep) -> str:
-    """An inner join is linear in each side; of another kind, the rows of the keys that either side's changes have are made anew."""
+    """An inner join is linear in each side. The other kinds compute again the rows of every key that changes on either side."""
     left, right = (tuple(pair[side] for pair in node.keys) for side in (0, 1))
     if node.kind is not JoinKind.INNER:
         shown = {JoinKind.FULL: None, JoinKind.RIGHT: tuple(len(node.left.desc) + index for index in right)}.get(node.kind, left)
@@ -49,21 +49,22 @@ def _(node: Join, step: DeltaStep) -> str:
     if changed := step.changes(node.right):
         partners = step.rows(node.left, InputVersion.BEFORE, _key_filter(left, right, changed, step))
         parts.append(f"SELECT {_pair(node)}, r.n AS n FROM {partners} AS l JOIN {changed} AS r ON {condition}")
-    # A row that goes on one side still meets one that comes on the other, and what came of that goes with the next part.
+    # A row deleted on one side still joins a row inserted on the other; the second part cancels that pair.
     return parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
 
 
-def _key_filter(theirs: tuple[int, ...], own: tuple[int, ...], changed: str, step: DeltaStep) -> KeyFilter | None:
-    """The rows of the other side that may meet one that changed."""
-    if not own:
+def _key_filter(other_keys: tuple[int, ...], changed_keys: tuple[int, ...], changed: str, step: DeltaStep) -> KeyFilter | None:
+    """The rows of the other side whose keys are among those of the changed rows."""
+    if not changed_keys:
         return None
-    return KeyFilter(theirs, step.define(f"SELECT DISTINCT {select_list([f'c{index}' for index in own])} FROM {changed}"))
+    keys = select_list([f"c{index}" for index in changed_keys])
+    return KeyFilter(other_keys, step.define(f"SELECT DISTINCT {keys} FROM {changed}"))
 
 
 @has_delta.register
 def _(node: Join, is_shown: bool) -> bool:
-    """Pairs that never were must not be asked a question that can fail."""
-    return not any(could_error(each) for each in node.residual) if node.kind is JoinKind.INNER else bool(node.keys)
+    """A residual that could fail must not be evaluated on pairs that never existed at one time."""
+    return not any(could_error(predicate) for predicate in node.residual) if node.kind is JoinKind.INNER else bool(node.keys)
 
 
 @is_monotone.register
@@ -77,13 +78,13 @@ def _(node: Join) -> bool:
 @origin.register
 def _(node: Join, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
     width = len(node.left.desc)
-    partners, mates = {right: left for left, right in node.keys}, dict(node.keys)
+    left_of, right_of = {right: left for left, right in node.keys}, dict(node.keys)
     is_left = all(index < width for index in columns) and node.kind not in (JoinKind.RIGHT, JoinKind.FULL)
     if is_left:
-        return columns, tuple(mates[index] for index in columns) if set(columns) <= set(mates) else None
+        return columns, tuple(right_of[index] for index in columns) if set(columns) <= set(right_of) else None
     right = tuple(index - width for index in columns)
     if all(index >= 0 for index in right) and node.kind in (JoinKind.INNER, JoinKind.RIGHT):
-        return tuple(partners[index] for index in right) if set(right) <= set(partners) else None, right
+        return tuple(left_of[index] for index in right) if set(right) <= set(left_of) else None, right
     return None, None
 
 

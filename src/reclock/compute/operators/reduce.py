@@ -13,14 +13,14 @@ from reclock.plan.relational import Reduce
 from reclock.plan.scalars import Aggregate, ColumnRef
 
 _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
-"""The aggregate that makes one value of those of several parts of a group."""
+"""The aggregate that combines the values of several parts of a group."""
 
 
 @snapshot.register
 def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
-    given = columns(node.input, "i")
-    keys = [given[index] for index in node.group_by]
-    aggregates = [aggregate_to_sql(aggregate, rendering.engine, given) for aggregate in node.aggregates]
+    input_columns = columns(node.input, "i")
+    keys = [input_columns[index] for index in node.group_by]
+    aggregates = [aggregate_to_sql(aggregate, rendering.engine, input_columns) for aggregate in node.aggregates]
     return _one_row_a_group(keys, aggregates, f"{inputs[0]} AS i")
 
 
@@ -58,14 +58,14 @@ def _can_merge(node: Reduce) -> bool:
 
 
 def _merged(node: Reduce, engine: str, parts: str) -> str:
-    """One row a group of the rows in ``parts``, each of which the node made of some of the group's rows."""
-    given = columns(node)
-    keys = given[: len(node.group_by)]
+    """One row a group of the rows in ``parts``, each computed from some of the group's rows."""
+    input_columns = columns(node)
+    keys = input_columns[: len(node.group_by)]
     values = []
     for index, aggregate in enumerate(node.aggregates, start=len(keys)):
-        found = resolve_aggregate(_MERGED_BY[aggregate.function], (aggregate.type,))
-        merging = Aggregate(found.function, (ColumnRef(index, aggregate.type),), found.result)
-        values.append(write_cast(engine, aggregate_to_sql(merging, engine, given), merging.type, aggregate.type))
+        resolved = resolve_aggregate(_MERGED_BY[aggregate.function], (aggregate.type,))
+        merging = Aggregate(resolved.function, (ColumnRef(index, aggregate.type),), resolved.result)
+        values.append(write_cast(engine, aggregate_to_sql(merging, engine, input_columns), merging.type, aggregate.type))
     return _one_row_a_group(keys, values, parts)
 
 

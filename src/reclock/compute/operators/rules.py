@@ -1,4 +1,4 @@
-"""The rules of an operator as functions that each operator's file adds to, and what they are given."""
+"""The rules of an operator, as generic functions that each operator's file registers with, and their arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reclock.plan.relational import Get, Plan
 from reclock.plan.scalars import Scalar
 
 EMPTY_ROW = "TRUE AS c"
-"""The select list of a relation without columns: SQL has none, so its rows are carried by a column nobody reads."""
+"""The select list of a relation without columns, which SQL does not have: a column that nothing reads carries its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Rendering:
     """By the collection's id as text."""
     wanted: Mapping[int, frozenset[int]]
     """The columns that the plan reads of a node, by ``id(node)``."""
-    kept: Mapping[int, Sequence[Scalar]]
-    """Of a Get, by ``id(node)``: what is true of every row that anything reads. Rows without it may be left out, or not."""
+    predicates: Mapping[int, Sequence[Scalar]]
+    """Of a Get, by ``id(node)``: what holds for every row that anything reads. Other rows may be left out."""
 
 
 class InputVersion(Enum):

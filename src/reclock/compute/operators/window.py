@@ -1,4 +1,4 @@
-"""Window: the place of each row among those of its group, what stands near it there, or an aggregate of them."""
+"""Window: the position of each row in its group, a value of a row near it, or an aggregate over a frame."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from reclock.plan.scalars import Aggregate
 
 @snapshot.register
 def _(node: Window, rendering: Rendering, inputs: Sequence[str]) -> str:
-    given = columns(node.input)
-    return f"SELECT {select_list([*given, _said(node, rendering.engine, given)])} FROM {inputs[0]}"
+    input_columns = columns(node.input)
+    return f"SELECT {select_list([*input_columns, _function_sql(node, rendering.engine, input_columns)])} FROM {inputs[0]}"
 
 
-def _said(node: Window, engine: str, given: Sequence[str]) -> str:
-    function, frame, width = node.function, node.frame, len(given)
+def _function_sql(node: Window, engine: str, input_columns: Sequence[str]) -> str:
+    function, frame, width = node.function, node.frame, len(input_columns)
     match function:
         case Aggregate():
             is_whole = (frame.start is None and frame.end is None) or (frame.is_range and not node.order)
             order = order_by(node.order, 0 if frame.is_range else width)
-            return aggregate_to_sql(function, engine, given, _over(node.group_by, *(() if is_whole else (order, frame))))
+            return aggregate_to_sql(function, engine, input_columns, _over(node.group_by, *(() if is_whole else (order, frame))))
         case WindowFunction("rank" | "dense_rank" | "percent_rank" | "cume_dist"):
             over = _over(node.group_by, order_by(node.order, 0) or "1")
         case WindowFunction("first_value") if frame.is_range and frame.start == 0:
@@ -47,8 +47,8 @@ def _said(node: Window, engine: str, given: Sequence[str]) -> str:
             over = _over(node.group_by, order_by(node.order, width), _by_rows(frame))
         case _:
             over = _over(node.group_by, order_by(node.order, width) or "1")
-    said = _call(function) + over
-    return said if function.value is not None else f"CAST({said} AS {type_sql(engine, node.desc.columns[-1].type)})"
+    called = _call(function) + over
+    return called if function.value is not None else f"CAST({called} AS {type_sql(engine, node.desc.columns[-1].type)})"
 
 
 def _over(group_by: Sequence[int], order: str = "", frame: Frame | None = None) -> str:
@@ -58,12 +58,12 @@ def _over(group_by: Sequence[int], order: str = "", frame: Frame | None = None) 
 
 
 def _over_alike(node: Window, width: int) -> str:
-    """All rows that are alike in the order, in their own."""
+    """The peers of the row (those equal in the order), ordered by all columns."""
     return _over([*node.group_by, *(key.index for key in node.order)], order_by((), width), Frame(None, None, is_range=False))
 
 
 def _by_rows(frame: Frame) -> Frame:
-    """Has the same first row, or last, which is not one of those that are alike."""
+    """A frame of rows with the same first row, or the same last row."""
     return Frame(frame.start, None if frame.is_range else frame.end, is_range=False)
 
 

@@ -69,18 +69,18 @@ def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
     scale = s1 + s2
     if p1 + p2 <= MAX_PRECISION:
         return (left, right), widened(p1 + p2 - scale, scale, left, right)
-    kept = min(scale, max(PRODUCT_SCALE, s1, s2))
-    result = widened(p1 + p2 - scale, kept, left, right)
-    return (left, right), result if kept == scale else numeric(scale=kept)
+    result_scale = min(scale, max(PRODUCT_SCALE, s1, s2))
+    result = widened(p1 + p2 - scale, result_scale, left, right)
+    return (left, right), result if result_scale == scale else numeric(scale=result_scale)
 
 
 def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
     """Dates and integers, moments and intervals, in either order where the operator is ``+``."""
-    found = _resolve_shift(operator, left, right)
-    if found is None and operator == "+" and (turned := _resolve_shift(operator, right, left)):
-        (second, first), result = turned
+    signature = _resolve_shift(operator, left, right)
+    if signature is None and operator == "+" and (swapped := _resolve_shift(operator, right, left)):
+        (second, first), result = swapped
         return (first, second), result
-    return found
+    return signature
 
 
 def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
@@ -120,10 +120,10 @@ def _resolver(operator: str) -> Resolver:
         if len(types) != 2:
             return None
         left, right = types
-        if operator in "+-" and (found := _resolve_moments(operator, left, right)):
-            return found
-        if operator == "*" and (found := _resolve_multiple(left, right)):
-            return found
+        if operator in "+-" and (signature := _resolve_moments(operator, left, right)):
+            return signature
+        if operator == "*" and (signature := _resolve_multiple(left, right)):
+            return signature
         left, right = left or right, right or left
         return _resolve_numbers(operator, left, right) if left and right else None
 

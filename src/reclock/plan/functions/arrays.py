@@ -63,7 +63,7 @@ scalar(
 
 
 def _print_duckdb(site: Site) -> str:
-    """Its own function takes a separator that is a constant only."""
+    """DuckDB's ``array_to_string`` only takes a constant separator."""
     elements, separator = site.arguments
     if 1 in site.constants:
         printed = f"coalesce(array_to_string({elements}, {separator}), '')"

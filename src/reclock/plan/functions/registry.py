@@ -1,4 +1,4 @@
-"""The registry: what a function is, and finding the one that takes arguments of given types."""
+"""The registry of functions, and overload resolution by the types of arguments."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _add(registry: dict[str, Function], function: Function) -> None:
 
 def _resolve(registry: Mapping[str, Function], name: str, types: Types, constants: Mapping[int, object]) -> Resolved:
     function = registry.get(name)
-    found = function.resolve(types, constants) if function else None
-    if found is None:
+    signature = function.resolve(types, constants) if function else None
+    if signature is None:
         raise UnknownFunction(name, ["unknown" if type is None else str(type) for type in types])
-    return Resolved(name, *found)
+    return Resolved(name, *signature)

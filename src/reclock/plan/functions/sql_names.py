@@ -1,4 +1,4 @@
-"""How each engine spells types, identifiers, literals and errors. Every literal in rendered SQL comes from here."""
+"""Types, identifiers, literals and errors in the SQL of each engine. Every literal in rendered SQL comes from here."""
 
 from __future__ import annotations
 

@@ -77,12 +77,12 @@ def exact(*signatures: tuple[Sequence[ScalarType], ScalarType]) -> Resolver:
     """Overloads by signature: the one with most arguments of exactly its types among those all arguments may stand in for."""
 
     def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-        fitting = [
+        candidates = [
             (tuple(wanted), result)
             for wanted, result in signatures
             if len(wanted) == len(types) and all(is_implicit(have, want) for have, want in zip(types, wanted, strict=True))
         ]
-        return max(fitting, key=lambda it: sum(have == want for have, want in zip(types, it[0], strict=True)), default=None)
+        return max(candidates, key=lambda it: sum(have == want for have, want in zip(types, it[0], strict=True)), default=None)
 
     return resolve
 
