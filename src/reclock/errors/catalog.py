@@ -8,7 +8,7 @@ from reclock.errors.root import ReclockError
 
 
 class CatalogError(ReclockError):
-    """The durable catalog cannot do what was asked."""
+    """The durable catalog cannot carry out the operation."""
 
     sqlstate = "58000"
 
@@ -25,7 +25,7 @@ class CatalogUninitialized(CatalogError):
 
 
 class CatalogReadOnly(CatalogError):
-    """A write was asked of a catalog that was opened read-only."""
+    """A write to a catalog that was opened read-only."""
 
     sqlstate = "25006"
 
@@ -34,7 +34,7 @@ class CatalogReadOnly(CatalogError):
 
 
 class CatalogSealed(CatalogError):
-    """The catalog is being converted to another implementation; until that is done or given up, nobody joins it."""
+    """The catalog is being converted to another implementation; no process joins it until that is done or abandoned."""
 
     sqlstate = "55006"
 
@@ -46,7 +46,7 @@ class CatalogSealed(CatalogError):
 
 
 class CatalogVersionUnsupported(CatalogError):
-    """The catalog was written by a newer version, or there is no way from its version to ours."""
+    """The catalog was written by a newer version, or no migration leads from its version to this one."""
 
     def __init__(self, *, found: int, supported: int) -> None:
         super().__init__(
@@ -57,7 +57,7 @@ class CatalogVersionUnsupported(CatalogError):
 
 
 class MigrationFailed(CatalogError):
-    """A catalog migration did not succeed; nothing of it was kept."""
+    """A catalog migration failed; nothing of it was stored."""
 
     def __init__(self, version: int, *, detail: str) -> None:
         super().__init__(f"catalog migration to version {version} failed", detail=detail)
@@ -65,7 +65,7 @@ class MigrationFailed(CatalogError):
 
 
 class CatalogCorrupt(CatalogError):
-    """The stored catalog holds what no release of Reclock wrote. Names the kind and key of the object, and what is wrong."""
+    """The stored catalog holds an object that no release of Reclock wrote. Names its kind and key, and the fault."""
 
     sqlstate = "XX001"
 
@@ -75,7 +75,7 @@ class CatalogCorrupt(CatalogError):
 
 
 class EditRefused(CatalogError):
-    """An edit of the catalog by hand is not made: what it stores is no object, is protected, or would break the catalog."""
+    """An edit of the catalog by hand is refused: its value is not a valid object, is protected, or would break the catalog."""
 
     sqlstate = "22023"
 
@@ -85,7 +85,7 @@ class EditRefused(CatalogError):
 
 
 class CatalogImplementationsDiffer(CatalogError):
-    """Two implementations of the catalog gave different answers to one call, where nobody had written in between."""
+    """Two implementations of the catalog answered one call differently, without a write in between."""
 
     sqlstate = "XX001"
 
@@ -97,7 +97,7 @@ class CatalogImplementationsDiffer(CatalogError):
 
 
 class DuplicateObject(ReclockError):
-    """Something of that name is there already."""
+    """An object of that name exists already."""
 
     sqlstate = "42710"
 
@@ -107,7 +107,7 @@ class DuplicateObject(ReclockError):
 
 
 class UnknownObject(ReclockError):
-    """Nothing of that kind has that name."""
+    """No object of that kind has that name."""
 
     sqlstate = "42704"
 
@@ -117,7 +117,7 @@ class UnknownObject(ReclockError):
 
 
 class DependentObjects(ReclockError):
-    """A drop without CASCADE would leave others without what they are made of."""
+    """A drop without CASCADE would break dependent objects."""
 
     sqlstate = "2BP01"
 
@@ -131,7 +131,7 @@ class DependentObjects(ReclockError):
 
 
 class RequiredIndex(ReclockError):
-    """A drop would leave a materialized view without the index that keeps it."""
+    """A drop would leave a materialized view without the index that maintains it."""
 
     sqlstate = "2BP01"
 

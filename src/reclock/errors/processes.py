@@ -6,7 +6,7 @@ from reclock.errors.root import ConfigurationError, ReclockError
 
 
 class ReplicaLost(ReclockError):
-    """A replica died or hangs while it was at work. Another one, or its next incarnation, can be asked again."""
+    """A replica died or hung during a query or refresh. Another replica, or its next incarnation, can repeat it."""
 
     sqlstate = "40001"
 
@@ -16,7 +16,7 @@ class ReplicaLost(ReclockError):
 
 
 class SparkLost(ReclockError):
-    """Spark ended while it was at work: it was killed, or a result did not fit its memory. The next statement starts it again."""
+    """Spark ended during a job: it was killed, or a result did not fit its memory. The next statement starts it again."""
 
     sqlstate = "58000"
 
@@ -26,7 +26,7 @@ class SparkLost(ReclockError):
 
 
 class ReplicaBehind(ReclockError):
-    """A replica was asked for something at a time of the catalog up to which it was not commanded yet. Clients do not see this."""
+    """A request needs a later catalog time than the replica has been commanded up to. Clients do not see this."""
 
     sqlstate = "55000"
 
@@ -36,7 +36,7 @@ class ReplicaBehind(ReclockError):
 
 
 class ReplicaSuperseded(ReclockError):
-    """A process is no longer the replica that it was: there is a newer incarnation, or it is not wanted any more. It ends."""
+    """The process was superseded as a replica by a newer incarnation, or the replica was dropped. The process ends."""
 
     sqlstate = "57P03"
 
@@ -46,7 +46,7 @@ class ReplicaSuperseded(ReclockError):
 
 
 class ProtocolViolation(ReclockError):
-    """A client sent what the protocol does not allow, or not there."""
+    """A client sent a message that the protocol does not allow, or not at that point."""
 
     sqlstate = "08P01"
 
@@ -57,7 +57,7 @@ class ProtocolViolation(ReclockError):
 
 
 class AuthenticationFailed(ReclockError):
-    """The user is not known, may not log in, or did not prove to know the password: which of them is not said."""
+    """The user is unknown, may not log in, or gave a wrong password. The error does not say which."""
 
     sqlstate = "28P01"
 
@@ -67,7 +67,7 @@ class AuthenticationFailed(ReclockError):
 
 
 class ConnectionRefused(ReclockError):
-    """A connection cannot be taken, whoever asks for it: the database is unknown, or encryption is wanted."""
+    """A connection is refused to any user: the database is unknown, or encryption is required."""
 
     sqlstate = "08004"
 
@@ -78,7 +78,7 @@ class ConnectionRefused(ReclockError):
 
 
 class TooManyConnections(ReclockError):
-    """The server has as many connections as it may have."""
+    """The server has reached ``max_connections``."""
 
     sqlstate = "53300"
 
@@ -109,7 +109,7 @@ class UnsafeListener(ConfigurationError):
 
 
 class NoReplicas(ReclockError):
-    """A query or a refresh is for a cluster that has no replica, and never will by itself."""
+    """A query or refresh is for a cluster without replicas."""
 
     sqlstate = "55000"
 

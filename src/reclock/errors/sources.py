@@ -14,13 +14,13 @@ class SourceError(ReclockError):
 
 
 class UpstreamUnavailable(SourceError):
-    """The upstream cannot be reached, or a part of it that should be there is missing."""
+    """The upstream cannot be reached, or a part of it is missing."""
 
     sqlstate = "08001"
 
 
 class UpstreamBusy(SourceError):
-    """The upstream cannot begin to tell its changes as long as some of its transactions are open. The source waits for them."""
+    """The upstream cannot begin replication while some of its transactions are open. The source waits for them."""
 
     sqlstate = "55006"
 
@@ -34,7 +34,7 @@ class UpstreamBusy(SourceError):
 
 
 class SecretUnavailable(SourceError):
-    """The value of a secret cannot be had: it, or the key it was encrypted with, is missing."""
+    """A secret cannot be read: its value, or the key that encrypts it, is missing."""
 
     sqlstate = "58000"
 
@@ -44,7 +44,7 @@ class SecretUnavailable(SourceError):
 
 
 class UpstreamChanged(SourceError):
-    """What was read before reads differently now: an object shrank, changed under its bytes, or is gone."""
+    """Data that was read before has changed: an object shrank, has other bytes, or is gone."""
 
     sqlstate = "58P02"
 
@@ -55,7 +55,7 @@ class UpstreamChanged(SourceError):
 
 
 class UpstreamLost(UpstreamChanged):
-    """What a source would read next no longer exists, and no decision about offsets brings it back: the source begins anew."""
+    """The data that a source would read next no longer exists. No decision about offsets brings it back: the source begins anew."""
 
     def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None, hint: str | None = None) -> None:
         usual = "DROP the source and create it again"
@@ -63,7 +63,7 @@ class UpstreamLost(UpstreamChanged):
 
 
 class OutputFailed(SourceError):
-    """A relation that a source fills beside others cannot be followed from a time on: it is read before that time alone."""
+    """One of several relations of a source failed at a time. It can be read only before that time."""
 
     sqlstate = "58P03"
 
@@ -76,7 +76,7 @@ class OutputFailed(SourceError):
 
 
 class BackfillRefused(ReclockError):
-    """An interval cannot be given to a source: it has no history, or not there, or what is published would change."""
+    """An interval of a source cannot be backfilled: the source has no history, or not then, or published rows would change."""
 
     sqlstate = "55000"
 

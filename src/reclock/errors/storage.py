@@ -6,7 +6,7 @@ from reclock.errors.root import ConfigurationError, ReclockError
 
 
 class UpperMismatch(ReclockError):
-    """A conditional write found another upper than the one it was decided on. Read again, decide again."""
+    """A conditional write found another upper than it expected. Read again, decide again."""
 
     sqlstate = "40001"
 
@@ -47,7 +47,7 @@ class Fenced(ReclockError):
 
 
 class NotReadable(ReclockError):
-    """A read was asked for at a time outside ``[since, upper)``."""
+    """A read at a time outside ``[since, upper)``."""
 
     sqlstate = "22023"
 
@@ -65,15 +65,15 @@ class NotReadable(ReclockError):
 
 
 class NotBegun(ReclockError):
-    """A relation has come late to its frontier group, and what it has to hold from the beginning is not bound yet."""
+    """A relation joined its frontier group later, and the rows it must begin with are not bound yet."""
 
     sqlstate = "55000"
 
     def __init__(self, name: str) -> None:
         super().__init__(
             f'"{name}" cannot be read yet',
-            detail="of the transactions that were bound before it was made it does not hold its part yet",
-            hint="it begins with the tick that finds all of them upstream",
+            detail="it still lacks its part of the transactions that were bound before it was created",
+            hint="it begins with the first tick that finds all of them upstream",
         )
 
 
@@ -87,7 +87,7 @@ class ErrorAtTime(ReclockError):
 
 
 class UnknownCollection(ReclockError):
-    """A collection is not, or no longer, in the lake or in consensus."""
+    """A collection does not exist, or no longer, in the lake or in consensus."""
 
     sqlstate = "42P01"
 
@@ -97,7 +97,7 @@ class UnknownCollection(ReclockError):
 
 
 class DroppedMeanwhile(ReclockError):
-    """What a statement was planned to read or write was dropped by somebody else before it could."""
+    """An object that a statement reads or writes was dropped after the statement was planned."""
 
     sqlstate = "42P01"
 
@@ -131,7 +131,7 @@ class VersionGone(ReclockError):
 
 
 class CollectionExists(ReclockError):
-    """A collection of this id is there already, with another schema."""
+    """A collection of this id exists already, with another schema."""
 
     sqlstate = "42P07"
 
@@ -142,7 +142,7 @@ class CollectionExists(ReclockError):
 
 class ForeignCollection(ReclockError):
     """A store has a collection under this id, but of another incarnation: it belongs to an object that the catalog
-    has lost. Nobody reads it, writes it or drops it in that object's place."""
+    has lost. It is not read, written or dropped for the new object of that id."""
 
     sqlstate = "XX001"
 
@@ -155,7 +155,7 @@ class ForeignCollection(ReclockError):
         self.name, self.store, self.expected, self.found = name, store, expected, found
 
     def named(self, name: str) -> ForeignCollection:
-        """The same of an object that people know by this name."""
+        """The same error with the object's name in place of its id."""
         return ForeignCollection(name, store=self.store, expected=self.expected, found=self.found)
 
 
@@ -173,22 +173,22 @@ class CollectionDamaged(ReclockError):
         self.name = name
 
     def named(self, name: str) -> CollectionDamaged:
-        """The same of an object that people know by this name."""
+        """The same error with the object's name in place of its id."""
         return CollectionDamaged(name, detail=self.detail or "")
 
 
 class CollectionUnready(ReclockError):
-    """What storage keeps for an object could not be made. It is tried again; other objects are not concerned."""
+    """The collection of an object could not be created. Storage tries again; other objects are not affected."""
 
     sqlstate = "55000"
 
     def __init__(self, name: str, *, error: str, hint: str | None = None) -> None:
-        super().__init__(f'"{name}" cannot be read or written: its collection could not be made', detail=error, hint=hint)
+        super().__init__(f'"{name}" cannot be read or written: its collection could not be created', detail=error, hint=hint)
         self.name = name
 
 
 class InvalidSchema(ReclockError):
-    """A relation has columns that the lake cannot hold: reserved or repeated names, a type that is never stored."""
+    """A relation has columns that the lake cannot store: reserved or repeated names, or a type that is never stored."""
 
     sqlstate = "42P16"
 
@@ -262,7 +262,7 @@ class ConsensusOutcomeUnknown(ReclockError):
 
 
 class LeadershipUnknown(Fenced):
-    """Consensus knows of no epoch at all: it is another database than the one this process began with, or a new one."""
+    """Consensus has no epoch: it is a new database, or not the one that this process started with."""
 
     def __init__(self, *, own: tuple[int, int]) -> None:
         super().__init__(own=own, found=(0, 0))
@@ -272,7 +272,7 @@ class LeadershipUnknown(Fenced):
 
 
 class TermOver(ReclockError):
-    """Another process leads the controller by now. Its former leader stops; clients do not see this."""
+    """Another process leads the controller now. Its former leader stops; clients do not see this."""
 
     sqlstate = "40001"
 
@@ -281,7 +281,7 @@ class TermOver(ReclockError):
 
 
 class ReportersGone(ReclockError):
-    """Others report in those names by now: what this process still had to say in them is not kept. Clients do not see this."""
+    """Other processes report in those names now; the rows that this process still had are dropped. Clients do not see this."""
 
     sqlstate = "40001"
 
@@ -291,7 +291,7 @@ class ReportersGone(ReclockError):
 
 
 class UntargetedLogRead(ReclockError):
-    """Each replica has a log of its own, and the session does not say whose is meant."""
+    """Each replica has its own log, and the session does not select a replica."""
 
     sqlstate = "0A000"
 
@@ -342,7 +342,7 @@ class WriteConflict(ReclockError):
 
 
 class CatalogMoved(ReclockError):
-    """A write was planned on a catalog that has changed since. Look whether it still fits, and commit it again."""
+    """A write was planned on a catalog that has changed since. Plan it again, then commit it."""
 
     sqlstate = "40001"
 
@@ -352,7 +352,7 @@ class CatalogMoved(ReclockError):
 
 
 class StagedRowsGone(ReclockError):
-    """Rows that were staged for a commit were swept away because the commit did not come within the lease."""
+    """Rows that were staged for a commit were deleted, because the lease ended before the commit."""
 
     sqlstate = "57014"
 
@@ -375,7 +375,7 @@ class UnknownTimeline(ReclockError):
 
 
 class StoreRolledBack(ConfigurationError):
-    """One of the two stores is older than the other knows: it was lost, or put back in time. Nothing is opened."""
+    """One of the two stores is older than the other remembers: it was lost, or restored to an earlier state. Nothing is opened."""
 
     sqlstate = "58030"
 
@@ -391,7 +391,7 @@ class StoreRolledBack(ConfigurationError):
 
 
 class BackupFailed(ReclockError):
-    """What was to be copied changed or went too fast. Nothing of the backup can be used."""
+    """Files changed or were deleted before they were copied. The backup cannot be used."""
 
     sqlstate = "58030"
 
@@ -400,7 +400,7 @@ class BackupFailed(ReclockError):
 
 
 class TimelineBelowFloor(ConfigurationError):
-    """Consensus holds an older state of a timeline than the catalog remembers: it was put back in time."""
+    """Consensus holds an older state of a timeline than the catalog remembers: an old backup was restored."""
 
     sqlstate = "58030"
 
@@ -414,7 +414,7 @@ class TimelineBelowFloor(ConfigurationError):
 
 
 class ClockImplausible(ReclockError):
-    """The clock is so far beyond the newest timestamp that it is taken to be wrong. Nothing was written."""
+    """The clock is so far beyond the newest timestamp that it must be wrong. Nothing was written."""
 
     sqlstate = "58000"
 

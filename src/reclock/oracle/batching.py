@@ -1,4 +1,4 @@
-"""Many threads' reads of the oracle, served by few calls of it."""
+"""Reads of the oracle by many threads, in few calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BatchingOracle:
     """An oracle that answers reads in batches, with the guarantees of ``inner``.
 
     A read is answered only by a call of ``inner`` that began after the read arrived, so an answer is never older than the request:
-    this is batching, not caching. At most one such call, of all timelines, is on its way; who arrives meanwhile waits for the next.
+    this is batching, not caching. At most one such call, of all timelines, is running; a later read waits for the next.
     """
 
     def __init__(self, inner: TimestampOracle) -> None:
@@ -35,7 +35,7 @@ class BatchingOracle:
         return found[timeline]
 
     def read_all(self) -> Mapping[str, Timestamp]:
-        """See `TimestampOracle`. An error of the backing call is raised to everyone it would have served."""
+        """See `TimestampOracle`. An error of the backing call is raised to every read in the batch."""
         while True:
             with self._guard:
                 batch, leads = self._gathering, self._gathering is None
@@ -63,7 +63,7 @@ class BatchingOracle:
         try:
             with self._turn:
                 with self._guard:
-                    self._gathering = None  # who arrives from here on is not served by the call below
+                    self._gathering = None  # a read that arrives from here on needs another call
                 answer = self._inner.read_all()
         except BaseException as error:
             if isinstance(error, Exception) and not isinstance(error, INTERRUPTIONS):

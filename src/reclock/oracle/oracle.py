@@ -56,7 +56,7 @@ _APPLY = (
 
 
 class TimestampOracle(Protocol):
-    """What anyone may ask. "Prior" and "subsequent" are by real time, over all processes: a call is prior to another if it
+    """Gives timestamps. "Prior" and "subsequent" are by real time, over all processes: a call is prior to another if it
     returned before the other began. Each raises ``UnknownTimeline`` for a timeline that was not opened."""
 
     def read_ts(self, timeline: str) -> Timestamp:
@@ -111,7 +111,7 @@ class ConsensusOracle:
           know of (the catalog's floor, the uppers in the lake) as ``floor``.
         - It is *older*: the timeline is there with ``write_ts < floor``, a backup was restored. Raising the timeline alone
           would hide that every frontier and claim beside it went back in time too: so ``TimelineBelowFloor`` is raised, nothing
-          is changed, and nobody starts.
+          is changed, and no process starts.
         """
         state = self._consensus.read(lambda connection: _state(connection, timeline))
         if state is None:
@@ -137,7 +137,7 @@ class ConsensusOracle:
         return self._consensus.transact(lambda connection: allocate_write(connection, timeline, now, max_jump_ms=bound_ms))
 
     def apply_write(self, timeline: str, ts: Timestamp) -> None:
-        """See `TimestampOracle`: both numbers become ``max(self, ts)``. Who watches the catalog wakes up."""
+        """See `TimestampOracle`: both numbers become ``max(self, ts)``. Watches of the catalog wake up."""
 
         def apply(connection: sa.Connection) -> None:
             record_write(connection, timeline, ts)
@@ -147,7 +147,7 @@ class ConsensusOracle:
         self._consensus.transact(apply)
 
     def state(self, timeline: str) -> TimelineState:
-        """Both numbers at one moment, to be looked at: only ``read_ts`` and ``write_ts`` give timestamps to work with."""
+        """Both numbers at one moment, for monitoring: only ``read_ts`` and ``write_ts`` give timestamps to read or write at."""
         state = self._consensus.read(lambda connection: _state(connection, timeline))
         if state is None:
             raise UnknownTimeline(timeline)
@@ -156,11 +156,11 @@ class ConsensusOracle:
 
 def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp, *, max_jump_ms: int = MAX_CLOCK_JUMP_MS) -> Timestamp:
     """``WriteTs`` as a part of a larger write transaction, which is its moment. Raises ``ClockImplausible``."""
-    given = connection.scalar(_WRITE, {"of": timeline, "now": now, "max_jump_ms": max_jump_ms})
-    if given is None:
+    allocated = connection.scalar(_WRITE, {"of": timeline, "now": now, "max_jump_ms": max_jump_ms})
+    if allocated is None:
         require_plausible(connection, now, max_jump_ms)
         raise UnknownTimeline(timeline)
-    return Timestamp(given)
+    return Timestamp(allocated)
 
 
 def require_plausible(connection: sa.Connection, now: Timestamp, max_jump_ms: int, *, seen: Timestamp = MINIMUM) -> None:

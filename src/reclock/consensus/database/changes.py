@@ -1,4 +1,4 @@
-"""Waking up when the catalog changed: by NOTIFY on PostgreSQL, by a look at the file's version on SQLite."""
+"""Waking up when the catalog changed: by NOTIFY on PostgreSQL, by polling the file's version on SQLite."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PostgresWatch:
 
 
 class SqliteWatch:
-    """Looks at the version of the file, which any commit of another connection moves. That reads no more than shared memory."""
+    """Polls the version of the file, which any commit of another connection changes. A poll reads shared memory only."""
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -72,7 +72,7 @@ class SqliteWatch:
 
 
 def notify(connection: sa.Connection) -> None:
-    """Whoever watches wakes up when this transaction has committed."""
+    """Wake up all watches when this transaction has committed."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
 
@@ -80,8 +80,8 @@ def notify(connection: sa.Connection) -> None:
 class CatalogChanges:
     """Calls back soon after a change of the catalog by any process, perhaps also without one. Safe for threads.
 
-    One thread watches for a whole process, while anybody wants to be called. Changes are missed while the database cannot be
-    reached: who relies on them looks around by itself now and then.
+    One thread watches for the whole process, as long as there is a callback. Changes are missed while the database cannot be
+    reached, so callers must also poll now and then.
     """
 
     def __init__(self, open_watch: Callable[[], Watch]) -> None:
@@ -114,13 +114,13 @@ class CatalogChanges:
                             self._call()
                     return
             except Exception as error:  # the edge of the loop: the database may be back at the next attempt
-                _logger.warning("changes of the catalog are not noticed at once", error=str(error))
+                _logger.warning("cannot watch the catalog for changes; retrying", error=str(error))
                 if self._is_over():
                     return
                 time.sleep(_AGAIN_S)
 
     def _is_over(self) -> bool:
-        """Whether nobody wants to be called any more; the next one starts another thread then."""
+        """Whether there are no more callbacks; the next one starts another thread then."""
         with self._lock:
             if not self._callbacks:
                 self._thread = None

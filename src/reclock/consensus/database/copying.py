@@ -1,4 +1,4 @@
-"""Copying every table of consensus from one database to another, whichever databases these are."""
+"""Copying every table of consensus from one database to another, of either kind."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _ROWS_AT_ONCE = 200
 
 
 def copy_all(source: Consensus, target: Consensus, *, but: Iterable[str] = ()) -> None:
-    """``target`` holds what ``source`` held at one moment, and nothing else; of the tables ``but``, nothing at all.
+    """Replace the content of ``target`` by one consistent state of ``source``, without the rows of the tables ``but``.
 
-    One transaction of each: a reader of ``target`` sees all of it or nothing.
+    One transaction in each database: a reader of ``target`` sees all of it or nothing.
     """
-    left_out = {WRITER_LOCK, *but}
+    skipped_tables = {WRITER_LOCK, *but}
 
     def copy(read: sa.Connection) -> None:
         def write(connection: sa.Connection) -> None:
             _delete_all(connection)
             for table in metadata.sorted_tables:
-                if table.name not in left_out:
+                if table.name not in skipped_tables:
                     rows = read.execution_options(yield_per=_ROWS_AT_ONCE).execute(sa.select(table))
-                    for some in rows.mappings().partitions(_ROWS_AT_ONCE):
-                        connection.execute(sa.insert(table), [dict(row) for row in some])
+                    for batch in rows.mappings().partitions(_ROWS_AT_ONCE):
+                        connection.execute(sa.insert(table), [dict(row) for row in batch])
 
         target.transact(write)
 
@@ -34,7 +34,7 @@ def copy_all(source: Consensus, target: Consensus, *, but: Iterable[str] = ()) -
 
 
 def clear(consensus: Consensus) -> None:
-    """Consensus holds nothing: whoever writes is fenced, and nobody joins."""
+    """Delete all rows: every writer is fenced then, and no process can join."""
     consensus.transact(_delete_all)
 
 

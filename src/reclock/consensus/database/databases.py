@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL each do their own way: how a transaction begins, whose clock counts, what a lost race looks like."""
+"""The differences between SQLite and PostgreSQL: how a transaction begins, whose clock counts, how a lost race is reported."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
 from reclock.errors import ConfigurationError
 
 BUSY_TIMEOUT_S = 10
-"""How long one attempt at a write waits for the writer before it, unless it is interrupted."""
+"""How long one attempt at a write waits for the previous writer, unless it is interrupted."""
 
 CONNECT_TIMEOUT_S = 10
 
 WRITER_LOCK = "reclock_writer"
-"""A table without rows. On PostgreSQL it is locked by whoever writes, as SQLite locks its file."""
+"""A table without rows. On PostgreSQL each writer locks it, as SQLite locks its file."""
 
 _BEGIN = "reclock_begin"
 _CREATION_LOCK = 0x5EC10C  # any number that no other program locks in this database
@@ -56,10 +56,10 @@ class ConsensusDatabase:
         self.creator.dispose(close=close)  # the four share one pool
 
 
-def open_database(given: str) -> ConsensusDatabase:
+def open_database(url_text: str) -> ConsensusDatabase:
     """The database a SQLAlchemy URL names, not yet reached over the network. Raises ``ConfigurationError``, without secrets."""
     try:
-        url = sa.make_url(given)
+        url = sa.make_url(url_text)
     except (sa.exc.ArgumentError, ValueError):
         raise ConfigurationError("the consensus URL is not a URL", hint=_URL_HINT) from None
     match url.drivername:

@@ -28,7 +28,7 @@ metadata = sa.MetaData()
 sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
 
 PATIENCE_S = 30.0
-"""For how long a transaction that lost races is run again."""
+"""How long a transaction that lost races is repeated."""
 
 
 class Consensus:
@@ -66,7 +66,7 @@ class Consensus:
     def transact(self, work: Callable[[sa.Connection], T]) -> T:
         """What ``work`` returns, once all it wrote is durable. Transactions run as if one after another, in the order they return.
 
-        ``work`` is run again from its reads when a race was lost or the connection broke before the commit, within a bound; so it
+        ``work`` is repeated from its reads when a race was lost or the connection broke before the commit, within a bound; so it
         must have no other effects. If the connection breaks during the commit, ``ConsensusOutcomeUnknown`` is raised and nothing
         is repeated. Transactions do not nest.
         """
@@ -90,7 +90,7 @@ class Consensus:
         return self._with_retries(lambda: _rows(self._database.looker, query, parameters))
 
     def guarded(self, check: Callable[[sa.Connection], object]) -> Consensus:
-        """The same consensus for a writer that may lose its right: each transaction begins with ``check``, which raises then."""
+        """The same consensus for a writer that may lose its right to write: each transaction begins with ``check``."""
         guarded = copy.copy(self)
         guarded._check = check
         _fresh_after_fork.add(guarded)
@@ -142,7 +142,7 @@ class Consensus:
         return self._with_retries(attempt)
 
     def _with_retries(self, attempt: Callable[[], T]) -> T:
-        """Tries until a race is won, within a bound, and no longer than the statement may wait."""
+        """Repeat a lost race, within a bound, and no longer than the statement may wait."""
         try:
             for retry in stamina.retry_context(
                 on=self._is_retriable,
@@ -153,7 +153,7 @@ class Consensus:
                 wait_jitter=0.02,
             ):
                 with retry:
-                    if retry.num > 1:  # before the first attempt there is nothing that it waits for
+                    if retry.num > 1:  # the first attempt does not wait
                         check("waiting for the consensus database")
                     return attempt()
             raise InternalError("a retried consensus transaction neither returned nor raised")

@@ -11,20 +11,20 @@ from types import TracebackType
 from reclock.errors import QueryCanceled, StatementTimeout
 
 Check = Callable[[str], object]
-"""Raises if whoever waits for what the text says should not go on."""
+"""Raises if the statement should not go on waiting. The argument says what it waits for."""
 
 CHECK_INTERVAL_S = 0.05
-"""How long a wait goes on between two checks."""
+"""The time between two checks of a wait."""
 
 INTERRUPTIONS = (QueryCanceled, StatementTimeout)
-"""What a check raises: errors of the one statement that waits, not of what it waits for."""
+"""The errors that a check raises: of the statement that waits, not of the operation that it waits for."""
 
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
 @contextmanager
 def interruptible(check: Check | None) -> Iterator[None]:
-    """Inside the block this thread calls ``check`` again and again while it waits for consensus; None: it waits regardless."""
+    """Inside the block this thread calls ``check`` repeatedly while it waits for consensus. None makes waits uninterruptible."""
     token = _check.set(check)
     try:
         yield
@@ -39,7 +39,7 @@ def check(waiting_for: str) -> None:
 
 
 class InterruptibleLock:
-    """A lock that a thread may take again while it has it. Waiting for it is interruptible."""
+    """A reentrant lock. Waiting for it is interruptible."""
 
     def __init__(self, waiting_for: str) -> None:
         self._lock = threading.RLock()

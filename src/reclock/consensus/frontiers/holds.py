@@ -1,4 +1,4 @@
-"""Read holds: leases that keep ``since`` from passing a time somebody still reads at."""
+"""Read holds: leases that keep ``since`` from passing a time that is still read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReadHold:
 
 
 class ReadHolds:
-    """Read holds, as taken by an actor of one epoch. Leases are measured on the database's clock; those run out are swept away."""
+    """Read holds, as taken by an actor of one epoch. Leases are measured on the database's clock; expired holds are deleted."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
@@ -85,11 +85,11 @@ class ReadHolds:
         return self._write(work)
 
     def release(self, hold: ReadHold) -> None:
-        """The hold is gone afterwards, and may have been before."""
+        """Delete the hold, if it still exists."""
         self._write(lambda connection: _remove(connection, [hold.id]))
 
     def owned_by(self, owner: str) -> list[ReadHold]:
-        """The holds of that owner that last, earliest first: how an index finds its own again."""
+        """The active holds of that owner, earliest first. An index finds its hold by it after a restart."""
 
         def work(connection: sa.Connection) -> list[ReadHold]:
             lasting = _lasting(self._consensus.now(connection))
@@ -99,12 +99,12 @@ class ReadHolds:
         return self._consensus.read(work)
 
     def earliest(self, groups: Iterable[str] | None = None) -> dict[str, Timestamp]:
-        """How far the since of each held group may go at most, by the holds that last. A group that is not held is absent."""
+        """For each held group the highest since that its active holds allow. A group without holds is absent."""
         wanted = None if groups is None else sorted(set(groups))
         return self._consensus.read(lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted))
 
     def earliest_read(self, group: str) -> Timestamp | None:
-        """As ``earliest``, by the holds of readers alone: those with a lease."""
+        """As ``earliest``, considering only the holds of readers, which have a lease."""
 
         def work(connection: sa.Connection) -> Timestamp | None:
             return earliest_holds(connection, self._consensus.now(connection), [group], leased_only=True).get(group)
@@ -112,12 +112,12 @@ class ReadHolds:
         return self._consensus.read(work)
 
     def lasting_owners(self) -> frozenset[str]:
-        """Who holds something until it is released."""
+        """The owners of holds without a lease."""
         query = sa.select(read_holds.c.owner).where(read_holds.c.lease_until.is_(None)).distinct()
         return self._consensus.read(lambda connection: frozenset(connection.scalars(query)))
 
     def sweep(self) -> int:
-        """The holds that have run out are gone; how many."""
+        """Delete the expired holds; how many."""
         return self._write(self._sweep)
 
     def _change(
@@ -146,7 +146,7 @@ def _lasting(now: Timestamp) -> sa.ColumnElement[bool]:
 
 
 def forget_readers(connection: sa.Connection) -> None:
-    """No process reads any more: the holds with a lease are gone. Those of indexes and sinks stay."""
+    """Delete all holds with a lease, when no process reads. Those of indexes and sinks stay."""
     _remove(connection, connection.scalars(sa.select(read_holds.c.id).where(read_holds.c.lease_until.is_not(None))).all())
 
 

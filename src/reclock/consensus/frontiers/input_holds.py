@@ -1,4 +1,4 @@
-"""What an index or a sink holds of its inputs, under its own id and without a lease: from its upper on they stay exact."""
+"""The read holds of indexes and sinks on their inputs, without a lease: the inputs stay exact from the index's upper on."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.errors import NotReadable
 
 _ATTEMPTS = 5
-"""How often somebody tries to hold inputs whose since is moving."""
+"""How often a hold is tried on inputs whose since is moving."""
 
 
 def hold_inputs(id: str, inputs: Set[str], frontiers: Frontiers, holds: ReadHolds) -> None:
-    """From now on the inputs stay exact from the upper of ``id`` on, or from where they still are: until they are let go."""
+    """Keep the inputs exact from the upper of ``id`` on, or from their since if that is later, until the hold advances."""
     for attempt in range(_ATTEMPTS):
         if holds.owned_by(id):
             return
@@ -28,7 +28,7 @@ def hold_inputs(id: str, inputs: Set[str], frontiers: Frontiers, holds: ReadHold
 
 
 def advance_input_holds(id: str, frontiers: Frontiers, holds: ReadHolds) -> None:
-    """``id`` needs its inputs from its own upper on, and no earlier."""
+    """Let the inputs be compacted up to the upper of ``id``."""
     at = Timestamp(frontiers.get(id).upper - 1)
     for hold in holds.owned_by(id):
         if hold.at < at:

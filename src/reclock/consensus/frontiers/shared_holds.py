@@ -1,4 +1,4 @@
-"""Read holds that the reads of one process share: a hold protects every read at its time or later, so few are enough for many."""
+"""Read holds shared by the reads of one process: a hold protects every read at its time or later, so few serve many."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """A hold in consensus, until when, on this process's clock, new reads may lean on it, and how many do now."""
+    """A hold in consensus, until when (on this process's clock) new reads may share it, and how many reads do now."""
 
     hold: ReadHold
     open_until_ms: float
@@ -27,8 +27,8 @@ class _Shared:
 
 
 class SharedHolds:
-    """The read holds of one process. A hold is open to new reads for half a lease, so that none keeps ``since`` for ever; it is
-    renewed for as long as a read leans on it, and then given back. Safe for several threads."""
+    """The read holds of one process. A hold accepts new reads for half a lease, so that it does not keep ``since`` for ever; it is
+    renewed as long as a read uses it, and released then. Safe for several threads."""
 
     def __init__(
         self,
@@ -59,41 +59,41 @@ class SharedHolds:
             self._release_if_over(shared)
 
     def release_idle(self, groups: Iterable[str]) -> None:
-        """Give back the holds on any of ``groups`` that no read leans on now."""
+        """Release the holds on any of ``groups`` that no read uses now."""
         wanted = frozenset(groups)
         with self._lock:
-            idle = [one for one in self._shared if not one.reads and one.hold.groups & wanted]
-            for one in idle:
-                self._retire(one)
-        for one in idle:
-            self._release(one)
+            idle = [shared for shared in self._shared if not shared.reads and shared.hold.groups & wanted]
+            for shared in idle:
+                self._retire(shared)
+        for shared in idle:
+            self._release(shared)
 
     def renew(self) -> None:
-        """Renew what is leaned on; give back what is not and is open to no new read. A thread calls it four times a lease."""
+        """Renew the holds in use; release those not in use that accept no new reads. A thread calls it four times a lease."""
         with self._lock:
-            busy = [one for one in self._shared if one.reads]
-            idle = [one for one in self._shared if not one.reads and not self._is_open(one)]
-            for one in idle:
-                self._retire(one)
-        for one in idle:
-            self._release(one)
-        for one in busy:
+            busy = [shared for shared in self._shared if shared.reads]
+            idle = [shared for shared in self._shared if not shared.reads and not self._is_open(shared)]
+            for shared in idle:
+                self._retire(shared)
+        for shared in idle:
+            self._release(shared)
+        for shared in busy:
             try:
-                self._holds().renew(one.hold, lease_ms=self._lease_ms)
+                self._holds().renew(shared.hold, lease_ms=self._lease_ms)
             except ReadHoldLost as lost:
                 with self._lock:
-                    self._retire(one)
-                    self._shared.discard(one)
-                if one.reads:
-                    _logger.warning("a read goes on without its hold", groups=sorted(one.hold.groups), error=str(lost))
+                    self._retire(shared)
+                    self._shared.discard(shared)
+                if shared.reads:
+                    _logger.warning("a read goes on without its hold", groups=sorted(shared.hold.groups), error=str(lost))
 
     def close(self) -> None:
-        """Give back all holds, those that are leaned on too."""
+        """Release all holds, also those in use."""
         self._is_closed.set()
         if self._keeper is not None:
             self._keeper.join()
-        for one in list(self._shared):
-            self._release(one)
+        for shared in list(self._shared):
+            self._release(shared)
 
     def _take(self, groups: frozenset[str], at: Timestamp) -> _Shared:
         with self._lock:
@@ -116,28 +116,28 @@ class SharedHolds:
             self._release_if_over(before)
         return taken
 
-    def _is_open(self, one: _Shared) -> bool:
-        """Whether another read may lean on it: it lasts until it is renewed, even if a round of that is missed."""
-        return self._elapsed_ms() < one.open_until_ms
+    def _is_open(self, shared: _Shared) -> bool:
+        """Whether another read may share it: it lasts until it is renewed, even if one renewal fails."""
+        return self._elapsed_ms() < shared.open_until_ms
 
-    def _is_current(self, one: _Shared) -> bool:
-        return self._current.get(one.hold.groups) is one
+    def _is_current(self, shared: _Shared) -> bool:
+        return self._current.get(shared.hold.groups) is shared
 
-    def _retire(self, one: _Shared) -> None:
-        if self._is_current(one):
-            del self._current[one.hold.groups]
+    def _retire(self, shared: _Shared) -> None:
+        if self._is_current(shared):
+            del self._current[shared.hold.groups]
 
-    def _release_if_over(self, one: _Shared) -> None:
+    def _release_if_over(self, shared: _Shared) -> None:
         with self._lock:
-            is_over = not one.reads and not self._is_current(one)
+            is_over = not shared.reads and not self._is_current(shared)
         if is_over:
-            self._release(one)
+            self._release(shared)
 
-    def _release(self, one: _Shared) -> None:
+    def _release(self, shared: _Shared) -> None:
         with self._lock:
-            self._shared.discard(one)
-        with suppress(Exception):  # its lease ends it otherwise
-            self._holds().release(one.hold)
+            self._shared.discard(shared)
+        with suppress(Exception):  # otherwise it expires
+            self._holds().release(shared.hold)
 
     def _renew_until_closed(self) -> None:
         while not self._is_closed.wait(self._lease_ms / 4000):

@@ -34,7 +34,7 @@ _controllers = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class LeadershipRecord:
-    """A controller as the row says; before there is one, nobody has ever led it."""
+    """The row of a controller; the defaults stand for a controller that was never led."""
 
     term: Term = Term(0)
     leader: str | None = None
@@ -46,8 +46,8 @@ class LeadershipRecord:
 def elect(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
     """The row after ``candidate`` (its leader and epoch) stood for election; None if another leads.
 
-    A leader is deposed when its lease is over, or its epoch, since it cannot write then anyway. Its term goes on for as long as
-    nobody does that; its lease is renewed once much of it is gone.
+    A leader is deposed when its lease or its epoch is over; after its epoch it cannot write anyway. Otherwise its term goes on,
+    and its lease is renewed once a third of it has passed.
     """
     leads = found.leader == candidate.leader and found.epoch == candidate.epoch
     if leads and found.lease_until - now > lease_ms * 2 // 3:
@@ -59,7 +59,7 @@ def elect(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, 
 
 
 class Seat:
-    """The place at the head of one controller, as one process sees it, takes it and leaves it."""
+    """The leadership of one controller, as one process reads, takes and gives it up."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership, controller: str, *, owner: str, lease_ms: int) -> None:
         """``owner`` names one running actor."""
@@ -71,11 +71,11 @@ class Seat:
 
     @property
     def catalog_changes(self) -> CatalogChanges:
-        """What wakes a leader up."""
+        """Wakes up the leader."""
         return self._consensus.catalog_changes
 
     def look(self) -> LeadershipRecord:
-        """One read."""
+        """The row as it is now. One read."""
         return self._consensus.read(self._find)
 
     def is_taken(self) -> bool:
@@ -94,7 +94,9 @@ class Seat:
         """
 
         def decide(connection: sa.Connection) -> tuple[LeadershipRecord, LeadershipRecord | None]:
-            fence.check(connection, self._leadership)  # who does not lead writes nothing, and must hear of it too
+            fence.check(
+                connection, self._leadership
+            )  # a process that does not lead writes nothing, and must learn that it is fenced too
             found = self._find(connection)
             return found, elect(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
 
@@ -114,7 +116,7 @@ class Seat:
         return self._consensus.guarded(lambda connection: self._require(connection, term))
 
     def publish(self, term: Term, catalog_frontier: Timestamp, *, leaves: bool) -> None:
-        """Everyone may rely on ``catalog_frontier`` from now on. After one that ``leaves`` the next may lead at once.
+        """Publish the catalog frontier. If it ``leaves``, the next process may lead at once.
 
         Raises ``TermOver``.
         """
@@ -127,7 +129,7 @@ class Seat:
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def leave(self) -> None:
-        """This process does not lead afterwards."""
+        """Give up the lead, if this process has it."""
 
         def work(connection: sa.Connection) -> None:
             mine = (_controllers.c.name == self.controller, _controllers.c.leader == self._candidate.leader)

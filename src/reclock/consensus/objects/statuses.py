@@ -1,4 +1,4 @@
-"""How sources, indexes and sinks are doing: the present status of each, and how it came there."""
+"""The statuses of sources, indexes and sinks: the present one of each, and their history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _history = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """``at`` is when it began; ``error``, ``detail`` and ``hint`` are those of what stalls it, if anything does."""
+    """``at`` is when it began; ``error``, ``detail`` and ``hint`` say what stalls the object, if it is stalled."""
 
     name: str
     status: str
@@ -101,17 +101,17 @@ class Statuses:
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def forget(self, names: Iterable[str]) -> None:
-        """Those names have no present status afterwards; their history stays."""
-        doomed = sorted(set(names))
+        """Delete the present status of these names; their history stays."""
+        dropped = sorted(set(names))
 
         def work(connection: sa.Connection) -> None:
-            for some in batches(doomed):
+            for some in batches(dropped):
                 connection.execute(sa.delete(_current).where(_current.c.name.in_(some)))
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def prune(self, before: Timestamp) -> int:
-        """The history holds nothing from earlier than ``before``; how many entries went. Present statuses stay."""
+        """Delete the history before ``before``; how many entries. Present statuses stay."""
 
         def work(connection: sa.Connection) -> int:
             return connection.execute(sa.delete(_history).where(_history.c.at < before)).rowcount

@@ -1,4 +1,4 @@
-"""The objects that storage keeps something for: the incarnation of each, and why it could not be made.
+"""The objects that storage has collections for: the incarnation of each, and why it could not be created.
 
 An id alone does not name an object for ever: a catalog that was put back in time gives it out again.
 So the first object that is made under an id leaves its incarnation here, and another one cannot take over
@@ -37,14 +37,14 @@ _unready = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Unready:
-    """Why nothing could be made for an object."""
+    """Why the collection of an object could not be created."""
 
     error: str
     hint: str | None
 
 
 class StoredObjects:
-    """As an actor of one epoch sees and writes them."""
+    """The records of an environment. Writes need the current epoch."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
@@ -74,7 +74,7 @@ class StoredObjects:
         self._consensus.transact(work)
 
     def forget(self, ids: Iterable[GlobalId]) -> None:
-        """Nothing is made under these ids any more."""
+        """Delete the records of these ids."""
 
         def work(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
@@ -83,13 +83,13 @@ class StoredObjects:
 
         self._consensus.transact(work)
 
-    # --- those that could not be made ---
+    # --- objects that could not be created ---
 
     def unready(self) -> dict[GlobalId, Unready]:
         return {row.object_id: Unready(row.error, row.hint) for row in self._consensus.look(sa.select(_unready))}
 
     def set_unready(self, failures: Mapping[GlobalId, Unready]) -> None:
-        """These, and no others, could not be made."""
+        """Record that these objects, and no others, could not be created."""
         if failures == self.unready():
             return
 

@@ -1,7 +1,7 @@
-"""Who the replicas of clusters are: for each its present incarnation, where it is reached, and until when it counts as alive.
+"""The replicas of clusters: of each its present incarnation, its address, and until when it counts as alive.
 
-An incarnation is begun before its process is, so that two leaders never start one each; the process that is started later wins, for
-whoever is superseded learns it from its next sign of life, and ends. Leases are on the database's clock.
+An incarnation is begun before its process is, so that two leaders never start one each; the process that is started later wins:
+a superseded process learns it at its next heartbeat, and ends. Leases are on the database's clock.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Registration:
     token: str = field(repr=False)
     is_alive: bool = True
     trouble: str | None = None
-    """Why the incarnation before ended, if that is known."""
+    """Why the previous incarnation ended, if known."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can be asked."""
+        """Whether it accepts requests."""
         return self.is_alive and self.address is not None
 
 
@@ -58,16 +58,16 @@ class Replicas:
         self._consensus, self._leadership = consensus, leadership
 
     def of_cluster(self, cluster_id: int) -> list[Registration]:
-        """All of one cluster, by id."""
+        """The registrations of one cluster, by id."""
         return self._read(_replicas.c.cluster_id == cluster_id)
 
     def all(self) -> list[Registration]:
-        """Those of all clusters, by id."""
+        """The registrations of all clusters, by id."""
         return self._read(sa.true())
 
     def is_alive(self, replica_id: int, incarnation: Incarnation) -> bool:
-        """Whether that incarnation is the present one and gives signs of life."""
-        return any(each.is_alive for each in self._read(_own(replica_id, incarnation)))
+        """Whether that incarnation is the present one and its lease lasts."""
+        return any(registration.is_alive for registration in self._read(_own(replica_id, incarnation)))
 
     def begin(self, replica_id: int, cluster_id: int, *, lease_ms: int, supersede: bool = False) -> Incarnation | None:
         """A new incarnation, to be announced within the lease; None if there is one that is alive or being started.
@@ -93,26 +93,26 @@ class Replicas:
         return self._consensus.transact(fence.guard(self._leadership, work))
 
     def token(self, replica_id: int, incarnation: Incarnation) -> str:
-        """What callers of this incarnation have to know. Raises ``ReplicaSuperseded``."""
+        """The token that callers of this incarnation need. Raises ``ReplicaSuperseded``."""
         found = self._read(_own(replica_id, incarnation))
         if not found:
             raise ReplicaSuperseded(replica_id, incarnation)
         return found[0].token
 
     def announce(self, replica_id: int, incarnation: Incarnation, address: str, *, lease_ms: int) -> None:
-        """It can be reached there from now on. Raises ``ReplicaSuperseded``, ``Fenced``."""
+        """Publish the address of the incarnation. Raises ``ReplicaSuperseded``, ``Fenced``."""
         self._renew(replica_id, incarnation, lease_ms, address=address)
 
     def beat(self, replica_id: int, incarnation: Incarnation, *, lease_ms: int) -> None:
-        """A sign of life. Raises ``ReplicaSuperseded``, ``Fenced``."""
+        """Renew the lease: a heartbeat. Raises ``ReplicaSuperseded``, ``Fenced``."""
         self._renew(replica_id, incarnation, lease_ms)
 
     def lost(self, replica_id: int, incarnation: Incarnation, why: str) -> None:
-        """That incarnation is not alive any more, as who started it knows: the next may begin at once."""
+        """Record that the incarnation has ended, so that the next may begin at once."""
         self._write(sa.update(_replicas).where(_own(replica_id, incarnation)).values(lease_until=0, trouble=why))
 
     def forget(self, replica_id: int) -> None:
-        """There is no such replica: a process that is it ends."""
+        """Delete the registration: the replica's process ends."""
         self._write(sa.delete(_replicas).where(_replicas.c.replica_id == replica_id))
 
     def _renew(self, replica_id: int, incarnation: Incarnation, lease_ms: int, **values: str) -> None:

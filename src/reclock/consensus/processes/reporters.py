@@ -1,8 +1,7 @@
-"""In whose name introspection is written: a replica's or a process's, each by one reporter at a time.
+"""The reporters of introspection: rows of a replica or process are written by one reporter at a time.
 
-A reporter has a *token* and a lease on the database's clock. Whoever takes a name gets a new token; every write is checked
-against the tokens it is made with, in its own transaction. So what an earlier reporter still has in its hands is not written
-after another began.
+A reporter of a name has a *token* and a lease on the database's clock. Taking a name gives a new token; every write checks its
+tokens in its own transaction. So rows of an earlier reporter are not written after another one began.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _reporters = sa.Table(
 
 
 class Reporters:
-    """The names that are reported for, as an actor of one epoch takes and leaves them. Every write raises ``Fenced`` after it."""
+    """The names and their reporters. Every write raises ``Fenced`` once the epoch is over."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership, *, lease_ms: int) -> None:
         self.lease_ms = lease_ms
@@ -39,7 +38,7 @@ class Reporters:
         self._leadership = leadership
 
     def take(self, name: str) -> Token:
-        """Report for the name from now on, whoever did before."""
+        """Become the reporter of the name, in place of any earlier one."""
         token = Token(uuid.uuid4().hex)
 
         def work(connection: sa.Connection) -> None:
@@ -51,7 +50,7 @@ class Reporters:
         return token
 
     def take_abandoned(self) -> dict[str, Token]:
-        """The names whose leases are over, reported for by the caller from now on. One read where there are none."""
+        """Become the reporter of all names whose leases are over. One read if there are none."""
 
         def find(connection: sa.Connection) -> list[str]:
             query = sa.select(_reporters.c.name).where(_reporters.c.lease_until <= self._consensus.now(connection))
@@ -67,7 +66,7 @@ class Reporters:
         return self._consensus.transact(fence.guard(self._leadership, work)) if self._consensus.read(find) else {}
 
     def renew(self, tokens: Iterable[Token]) -> frozenset[Token]:
-        """The leases of those that still hold, which it answers, begin anew."""
+        """Renew the leases of the tokens that are still valid; these tokens."""
         wanted = sorted(tokens)
 
         def work(connection: sa.Connection) -> frozenset[Token]:
@@ -82,7 +81,7 @@ class Reporters:
         return self._consensus.transact(fence.guard(self._leadership, work)) if wanted else frozenset()
 
     def leave(self, tokens: Iterable[Token]) -> None:
-        """Nobody reports for those names any more, if nobody else has taken them."""
+        """Give up the names, unless other reporters have taken them."""
         held = sorted(tokens)
 
         def work(connection: sa.Connection) -> None:
@@ -93,12 +92,12 @@ class Reporters:
             self._consensus.transact(fence.guard(self._leadership, work))
 
     def current(self) -> dict[str, Token]:
-        """Every name that is reported for."""
+        """The token of each name that has a reporter."""
         return self._consensus.read(lambda connection: {row.name: row.token for row in connection.execute(sa.select(_reporters))})
 
 
 def require(connection: sa.Connection, tokens: Iterable[Token]) -> None:
-    """In a write transaction. Raises ``ReportersGone`` with those of the tokens that hold no more."""
+    """In a write transaction. Raises ``ReportersGone`` with the tokens that are no longer valid."""
     wanted = set(tokens)
     held = {
         token
