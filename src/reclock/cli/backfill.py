@@ -1,4 +1,4 @@
-"""``reclock backfill``: the intervals of one source, oldest first; or what it has, anew."""
+"""``reclock backfill``: the intervals of one source, oldest first, or a rebuild of what it has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reclock.runtime.environment import Environment
 
 
 def run_rebuild(home: Path | None, source: str, *, is_json: bool = False) -> None:
-    """Prints how many rows are there again."""
+    """Print the number of rows after the rebuild."""
     with Environment.open(home) as environment:
         [name] = backfill.sources(environment, [source])
         rebuilt = backfill.rebuild(environment, name)
@@ -28,7 +28,7 @@ def run_rebuild(home: Path | None, source: str, *, is_json: bool = False) -> Non
 
 
 def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every: str, is_json: bool = False) -> None:
-    """Prints a line for each interval. Raises what stops the first one that fails; what was done before stays."""
+    """Print a line for each interval. Raises the error of the first that fails; earlier intervals stay done."""
     every_ms = round(seconds(every) * 1000)
     if every_ms < 1:
         raise InvalidOption("an interval cannot be empty", hint="for example --every 1d")

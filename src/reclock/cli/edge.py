@@ -1,4 +1,4 @@
-"""Where every command meets its user: which environment it is for, and how an error ends it."""
+"""What all commands share: the option that names the environment, and the output of errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
-    """A ``ReclockError`` becomes PostgreSQL-style lines on standard error and exit code 1; all else is a bug, and shows."""
+    """Print a ``ReclockError`` like PostgreSQL on standard error, with exit code 1. Other errors are bugs and propagate."""
     from reclock.cli.output import error_lines
 
     try:

@@ -19,7 +19,7 @@ _DESC = RelationDesc((Column("object", TEXT), Column("collection", TEXT), *(Colu
 
 
 def run_maintenance(home: Path | None, *, is_json: bool = False) -> bool:
-    """True if something could not be maintained; it is named on standard error."""
+    """True if maintenance of anything failed; standard error names it."""
     with Environment.open(home) as environment:
         report = maintenance.run(environment)
     print_result(_table(report), Format.JSON if is_json else Format.TABLE)
@@ -33,9 +33,17 @@ def run_maintenance(home: Path | None, *, is_json: bool = False) -> bool:
 
 def _table(report: MaintenanceReport) -> Result:
     rows = [
-        (group.name, str(own.collection), group.since_before, group.since_after, own.files_before, own.files_after, own.freed_bytes)
+        (
+            group.name,
+            str(done.collection),
+            group.since_before,
+            group.since_after,
+            done.files_before,
+            done.files_after,
+            done.freed_bytes,
+        )
         for group in report.groups
-        for own in group.collections
+        for done in group.collections
     ]
     table = pa.Table.from_pylist([dict(zip(_DESC.names, row, strict=True)) for row in rows])
     return Result("MAINTAIN", _DESC, table.to_batches())

@@ -1,4 +1,4 @@
-"""How results and errors look: tables for people, CSV and JSON for programs."""
+"""The output of results and errors: tables for people, CSV and JSON for programs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def print_notice(message: str) -> None:
 
 
 def print_result(result: Result, output: Format, *, to: TextIO | None = None) -> None:
-    """Rows in the format asked for, or the command tag, to standard output unless told."""
+    """Print rows in the requested format, or the command tag, to standard output by default."""
     to = to or sys.stdout
     if result.desc is None:
         if output is Format.TABLE:

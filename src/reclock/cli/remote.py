@@ -1,4 +1,4 @@
-"""A session on a server: as the shell needs it, over psycopg."""
+"""A session on a server, for the shell, over psycopg."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CANCEL_TIMEOUT_S = 2.0
 
 
 class ServerError(ReclockError):
-    """What a server reported."""
+    """An error that a server reported."""
 
     def __init__(self, error: psycopg.Error) -> None:
         diagnosis = error.diag
@@ -54,12 +54,12 @@ class RemoteSession:
             raise ServerError(error) from error
 
     def cancel(self) -> None:
-        """The running statement ends with ``QueryCanceled``. From any thread."""
-        with suppress(psycopg.Error):  # it has ended meanwhile, or the connection has
+        """End the running statement with ``QueryCanceled``. From any thread."""
+        with suppress(psycopg.Error):  # the statement or the connection has ended meanwhile
             self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
     def relation_names(self) -> list[str]:
-        """Names of everything that can be read, for completion."""
+        """The names of all relations, for completion."""
         return [row[0] for result in self.execute("SELECT name FROM mz_objects ORDER BY name") for row in result.rows()]
 
     def __enter__(self) -> RemoteSession:
@@ -73,7 +73,7 @@ def _result(cursor: psycopg.Cursor[TupleRow]) -> Result:
     tag = cursor.statusmessage or ""
     if cursor.description is None:
         return Result(tag)
-    desc = RelationDesc(tuple(_column(each) for each in cursor.description))
+    desc = RelationDesc(tuple(_column(column) for column in cursor.description))
     columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(desc)
     names = [str(position) for position in range(len(desc))]
     return Result(tag, desc, pa.table([pa.array(values) for values in columns], names=names).to_batches())

@@ -24,7 +24,7 @@ Statements end with a semicolon."""
 
 
 class Shell:
-    """Runs statements in one session and prints what they answer."""
+    """Runs statements in one session and prints their results."""
 
     def __init__(self, session: Session | RemoteSession, output: Format, *, timing: bool) -> None:
         self.session = session
@@ -32,8 +32,9 @@ class Shell:
         self.timing = timing
 
     def run(self, text: str) -> bool:
-        """True if every statement of ``text`` succeeded; the first error is printed and ends it. Control-C cancels the running
-        statement, which is such an error, and leaves the session as it is."""
+        """True if every statement of ``text`` succeeded; the first error is printed and ends the run. Control-C cancels the
+        running statement, which is such an error, and keeps the session.
+        """
         return until_done(lambda: self._run(text), self.session.cancel, sys.stderr)
 
     def _run(self, text: str) -> bool:
@@ -61,7 +62,7 @@ class Shell:
         return True
 
     def meta(self, line: str) -> bool:
-        """A backslash command. False means leave."""
+        """Execute a backslash command. False ends the shell."""
         name, _, argument = line.rstrip("; ").partition(" ")
         match name:
             case r"\q":
@@ -97,7 +98,7 @@ def run_shell(
 
     With ``url`` a server executes them, without it this process, over the environment at ``home``.
     """
-    given = [*commands, *(path.read_text() for path in files)]
+    texts = [*commands, *(path.read_text() for path in files)]
     format_ = Format.named(output)
     with ExitStack() as scope:
         session: Session | RemoteSession
@@ -112,10 +113,10 @@ def run_shell(
             )
             history = environment.stores.settings.home / "sql_history"
         shell = Shell(session, format_, timing=timing)
-        if not given and not sys.stdin.isatty():
-            given = [sys.stdin.read()]
-        if given:
-            return not all(shell.run(text) for text in given)
+        if not texts and not sys.stdin.isatty():
+            texts = [sys.stdin.read()]
+        if texts:
+            return not all(shell.run(text) for text in texts)
         _interact(shell, where, history)
         return False
 

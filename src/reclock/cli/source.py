@@ -1,4 +1,4 @@
-"""``reclock source``: what is asked of sources one by one."""
+"""``reclock source``: commands about one source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that a person waits for at a terminal: they see that it goes on, and can cancel it with Control-C."""
+"""Long work at a terminal: shows that it continues, and lets Control-C cancel it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 _LOOK_S = 0.1
 _FIRST_SIGN_S, _NEXT_SIGN_S = 3.0, 10.0
-"""When the first line about work that lasts is shown, and each next one."""
+"""After how long the first line about long work is shown, and each later one."""
 
 
 def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) -> T:
-    """What ``work`` returns or raises, which a thread of its own does.
+    """The result of ``work``, which runs in a thread of its own. Raises what it raises.
 
-    Control-C calls ``cancel``, again and again until the work ends, since it may not have begun what is to be cancelled.
-    About work that lasts, lines on ``to``, if that is a terminal, say for how long it has been going on.
+    Control-C calls ``cancel`` repeatedly until the work ends, since the cancelable part may not have begun. If ``to`` is a
+    terminal, lines on it say how long the work has been running.
     """
     done: Future[T] = Future()
     with _control_c() as is_cancelled:
@@ -41,7 +41,7 @@ def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) ->
 
 @contextmanager
 def _control_c() -> Iterator[threading.Event]:
-    """The event is set when Control-C is pressed inside the block, which raises nothing. Where it is ignored, it stays so."""
+    """Inside the block Control-C sets the event and raises nothing. If Control-C is ignored, it stays ignored."""
     pressed = threading.Event()
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
@@ -57,5 +57,5 @@ def _control_c() -> Iterator[threading.Event]:
 def _fulfil(done: Future[T], work: Callable[[], T]) -> None:
     try:
         done.set_result(work())
-    except BaseException as error:  # it is raised where the work is waited for
+    except BaseException as error:  # raised again by the caller that waits
         done.set_exception(error)

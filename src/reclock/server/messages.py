@@ -39,7 +39,7 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """``minor`` is the version of protocol 3 that is asked for; ``parameters`` what the client says of itself, in order."""
+    """``minor`` is the requested version of protocol 3; ``parameters`` are those of the client, in order."""
 
     minor: int
     parameters: Mapping[str, str]
@@ -93,7 +93,7 @@ class Parse:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A format is 0 (text) or 1 (binary): none stands for all text, one for all alike."""
+    """A format is 0 (text) or 1 (binary). No formats mean text for all; one applies to all."""
 
     portal: str
     statement: str
@@ -145,7 +145,7 @@ class Terminate:
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A password or a step of SASL: what it means depends on what was asked for."""
+    """A password or a step of SASL, depending on the server's request."""
 
     body: bytes
 
@@ -191,7 +191,7 @@ class MessageReader:
         return int.from_bytes(self.take(2), "big", signed=True)
 
     def count(self) -> int:
-        """As PostgreSQL has it since 16 bits are few: unsigned."""
+        """An unsigned 16-bit integer, like PostgreSQL reads counts."""
         return int.from_bytes(self.take(2), "big")
 
     def int32(self) -> int:
@@ -356,5 +356,5 @@ def copy_out_response(columns: int, *, is_binary: bool) -> bytes:
 
 
 def _copy_formats(columns: int, is_binary: bool) -> bytes:
-    """The format of the whole, and that of each column, which is the same."""
+    """The overall format, and the same format for each column."""
     return struct.pack(f"!bH{columns}h", is_binary, columns, *[is_binary] * columns)

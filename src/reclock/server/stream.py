@@ -1,4 +1,4 @@
-"""Bytes of one client: whole messages in, within a limit, and messages out, as fast as the client takes them."""
+"""The messages of one client: reads whole messages within a limit, and writes at the pace of the client."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from reclock.server import messages
 _OPENING_BYTES = 10_000
 _SMALL_BYTES = 30_000
 _SMALL = frozenset(b"CDESHXcfp")
-"""Messages that are never long."""
+"""Kinds of messages that are always short."""
 _PENDING_BYTES = 1 << 16
 _CLOSING_S = 5
 
 
 class MessageStream:
-    """The connection as messages. ``send`` only gathers; ``flush`` waits until the client has taken enough."""
+    """A connection as a stream of messages. ``send`` only buffers; ``flush`` waits until the client has read enough."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit_bytes: int) -> None:
         self._reader, self._writer, self._limit_bytes = reader, writer, limit_bytes
@@ -64,7 +64,7 @@ class MessageStream:
         return messages.read(head[:1], await self._reader.readexactly(length - 4))
 
     async def next_is(self, kind: bytes) -> bool:
-        """Whether the next message, once it comes, is of that kind. Raises ``IncompleteReadError``."""
+        """Wait for the next message; whether it is of that kind. Raises ``IncompleteReadError``."""
         self._head = self._head or await self._reader.readexactly(5)
         return self._head[:1] == kind
 

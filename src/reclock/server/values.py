@@ -21,7 +21,7 @@ from reclock.server.messages import Field
 from reclock.sql.queries.literals import parse_text
 
 _TYPES: dict[int, ScalarType] = {
-    **{each.oid: each.type for each in type_rows()},
+    **{row.oid: row.type for row in type_rows()},
     18: TEXT,  # "char"
     19: TEXT,  # name
     114: TEXT,  # json
@@ -35,11 +35,11 @@ _TYPES: dict[int, ScalarType] = {
 }
 _UNKNOWN = (0, 705)
 _MANY_ROWS = 50
-"""So many are faster as columns, fewer one by one."""
+"""From this number of rows on, encoding by columns is faster than row by row."""
 
 
 def type_of(oid: int) -> ScalarType | None:
-    """The type a client names by its object id; None if it leaves that open. Raises ``UnknownObject``."""
+    """The type with this object id; None if the client leaves the type open. Raises ``UnknownObject``."""
     if oid in _UNKNOWN:
         return None
     if oid not in _TYPES:
@@ -56,7 +56,7 @@ def field(column: Column, format: int) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class MessageBuffer:
-    """Whole messages, one after the other: ``ends`` are where each is over."""
+    """Concatenated messages; ``ends`` are the offsets of their ends."""
 
     data: memoryview | bytes
     ends: Sequence[int]
@@ -65,7 +65,7 @@ class MessageBuffer:
         return len(self.ends)
 
     def __getitem__(self, part: slice) -> MessageBuffer:
-        """Some in a row."""
+        """A range of the messages."""
         ends = self.ends[part]
         if not len(ends):
             return MessageBuffer(b"", [])
@@ -74,7 +74,7 @@ class MessageBuffer:
 
 
 def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa.RecordBatch], MessageBuffer]:
-    """Batches of these types to ``DataRow`` messages, one a row."""
+    """Encodes batches of these types as ``DataRow`` messages, one for each row."""
     one_by_one = [_column_encoder(type, format) for type, format in zip(types, formats, strict=True)]
     at_once = [partial(encode_column if format else texts, type=type) for type, format in zip(types, formats, strict=True)]
     width = len(types).to_bytes(2, "big")
@@ -98,12 +98,12 @@ def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa
 
 
 def framed(kind: bytes, bodies: pa.LargeBinaryArray) -> MessageBuffer:
-    """Each of the bodies as a message."""
+    """The bodies, each framed as a message."""
     return _packed(_framed(kind, pc.binary_length(bodies).to_numpy(zero_copy_only=False), [bodies]))
 
 
 def _framed(kind: bytes, sizes: np.ndarray, parts: Sequence[bytes | pa.Array]) -> pa.LargeBinaryArray:
-    """Messages of bodies of those sizes, which are the parts."""
+    """Messages with bodies of these sizes, made of the parts."""
     return joined([kind, fixed(sizes + 4, ">i4"), *parts], len(sizes))
 
 

@@ -1,4 +1,4 @@
-"""Values as PostgreSQL's text output prints them: one by one, and columns of them at once."""
+"""Values in PostgreSQL's text output: single values and whole columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import ProtocolViolation
 
 _PLAIN = 1e-4, {pa.float32(): 1e6, pa.float64(): 1e10}
-"""Between them neither Arrow nor PostgreSQL prints numbers with an exponent."""
+"""The range in which neither Arrow nor PostgreSQL prints numbers with an exponent."""
 _REAL_POWER, _DOUBLE_POWER = 1e6, 1e15
-"""From there on PostgreSQL does: ``FLT_DIG`` and ``DBL_DIG`` digits, in its ``src/common/f2s.c`` and ``d2s.c``."""
+"""The powers from which on PostgreSQL prints an exponent: ``FLT_DIG`` and ``DBL_DIG`` digits (``f2s.c`` and ``d2s.c``)."""
 
 
 def decode_utf8(raw: bytes) -> str:
@@ -48,7 +48,7 @@ def text_of(value: Any) -> str:
         case bytes():
             return "\\x" + value.hex()
         case list() | tuple():
-            return "{" + ",".join("NULL" if each is None else _element(text_of(each)) for each in value) + "}"
+            return "{" + ",".join("NULL" if item is None else _element(text_of(item)) for item in value) + "}"
         case _:
             return str(value)
 
@@ -59,10 +59,10 @@ def real_text(value: float) -> str:
 
 
 def texts(values: pa.Array, type: ScalarType) -> pa.Array:
-    """`text_of` of each, as strings; NULL where it is."""
+    """`text_of` of each value, as strings, and NULL for NULL."""
     kind = values.type
     if type.name is TypeName.VECTOR:
-        return pa.array([None if each is None else " ".join(map(str, each)) for each in values.to_pylist()], pa.large_string())
+        return pa.array([None if value is None else " ".join(map(str, value)) for value in values.to_pylist()], pa.large_string())
     if pa.types.is_boolean(kind):
         return pc.if_else(values, _constant("t"), _constant("f"))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
@@ -84,13 +84,13 @@ def _constant(text: str) -> pa.Scalar:
 
 
 def joined(parts: Sequence[str | bytes | pa.Array], count: int) -> pa.LargeBinaryArray:
-    """``count`` rows, each its parts one after the other. What is no array is in every row; NULL is nothing."""
+    """``count`` rows, each the concatenation of its parts. A part that is no array is in every row; NULL is empty."""
     kind = pa.large_binary()
     raw = [part.encode() if isinstance(part, str) else part for part in parts]
-    found = [pa.scalar(part, kind) if isinstance(part, bytes) else part.cast(kind) for part in raw]
-    if not isinstance(found[0], pa.Array):  # there may be none, which would make one row
-        found[0] = pa.repeat(found[0], count)
-    return pc.binary_join_element_wise(*found, pa.scalar(b"", kind), null_handling="replace", null_replacement=b"")
+    columns = [pa.scalar(part, kind) if isinstance(part, bytes) else part.cast(kind) for part in raw]
+    if not isinstance(columns[0], pa.Array):  # scalars alone would make one row
+        columns[0] = pa.repeat(columns[0], count)
+    return pc.binary_join_element_wise(*columns, pa.scalar(b"", kind), null_handling="replace", null_replacement=b"")
 
 
 def _each(values: pa.Array) -> pa.Array:
@@ -99,7 +99,7 @@ def _each(values: pa.Array) -> pa.Array:
 
 
 def _but(values: pa.Array, others: pa.Array, printed: pa.Array | None = None) -> pa.Array:
-    """As Arrow prints them, but for the ``others``."""
+    """The texts that Arrow prints, except for the ``others``."""
     printed = values.cast(pa.large_string()) if printed is None else printed
     others = others.fill_null(False)
     return pc.replace_with_mask(printed, others, _each(values.filter(others))) if others.true_count else printed
@@ -113,7 +113,7 @@ def _moment_texts(values: pa.Array) -> pa.Array:
 
 
 def _element(text: str) -> str:
-    """As it stands in an array, quoted where it would not read back as it is."""
+    """An element of an array, quoted where it would be read differently otherwise."""
     if text and text.upper() != "NULL" and not any(character in '{}",\\' or character.isspace() for character in text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -32,7 +32,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
-    """Each value in binary; NULL where it is."""
+    """Each value in binary, and NULL for NULL."""
     is_array = type.element is not None
     form = ">u4" if type.is_object_id else None if is_array else _FORMS.get(type.name)
     if form is None:
@@ -58,15 +58,15 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
 def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
     """Dimensions, whether there is a NULL, the type; length and lower bound of the one dimension; the elements."""
     write = value_encoder(element)
-    items = [None if each is None else write(each) for each in value]
+    items = [None if element is None else write(element) for element in value]
     head = struct.pack("!iiI", 1 if items else 0, None in items, type_oid(element))
     if items:
         head += struct.pack("!ii", len(items), 1)
-    return head + b"".join(NULL if each is None else len(each).to_bytes(4, "big") + each for each in items)
+    return head + b"".join(NULL if item is None else len(item).to_bytes(4, "big") + item for item in items)
 
 
 def _interval_binary(value: timedelta) -> bytes:
-    """Days and what is left of them have one sign, as when PostgreSQL subtracts moments."""
+    """Days and microseconds have the same sign, as in PostgreSQL's differences of timestamps."""
     days = abs(value).days * (-1 if value < timedelta(0) else 1)
     return struct.pack("!qii", (value - timedelta(days=days)) // _MICROSECOND, days, 0)
 
@@ -158,7 +158,7 @@ def decode_value(raw: bytes, type: ScalarType) -> Any:
 
 
 def parse_decimal(text: str) -> Decimal:
-    """A number with as many digits as it is written with."""
+    """A number with all digits that were sent."""
     stripped = text.strip()
     value, _ = number(stripped[1:] if stripped[:1] in ("+", "-") else text)
     return Decimal(value).copy_negate() if stripped.startswith("-") else Decimal(value)

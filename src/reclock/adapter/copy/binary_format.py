@@ -47,7 +47,7 @@ class BinaryReader:
         self._names = [str(position) for position in range(len(columns))]
         self._buffer = bytearray()
         self._required_bytes = _FIXED_HEADER_BYTES
-        """Nothing more can be read before the buffer has so many."""
+        """The number of bytes that the buffer needs before more can be read."""
         self._is_header_read = self._is_over = False
         self._line = 0
 
@@ -57,7 +57,7 @@ class BinaryReader:
             yield self._table_of([self._values(fields) for fields in self._rows()])
 
     def finish(self) -> Iterator[pa.Table]:
-        """An empty table. PostgreSQL also takes data without a trailer. Raises ``BadCopyData`` for a row that is cut."""
+        """An empty table. Like PostgreSQL, it accepts data without a trailer. Raises ``BadCopyData`` for an incomplete row."""
         if not self._is_header_read:
             raise BadCopyData("COPY file signature not recognized", line=1)
         if self._buffer:
@@ -67,10 +67,10 @@ class BinaryReader:
     def _table_of(self, rows: list[tuple[Any, ...]]) -> pa.Table:
         values = zip(*rows, strict=True) if rows else [()] * len(self._columns)
         types = [arrow_type(column.type) for column in self._columns]
-        return pa.table([pa.array(*each) for each in zip(values, types, strict=True)], self._names)
+        return pa.table([pa.array(*column) for column in zip(values, types, strict=True)], self._names)
 
     def _rows(self) -> Iterator[list[bytes | None]]:
-        """The fields of each row that is complete; what they took leaves the buffer."""
+        """The fields of each complete row; their bytes are removed from the buffer."""
         data, at = bytes(self._buffer), 0
         if not self._is_header_read:
             at = self._read_header(data)
@@ -88,7 +88,7 @@ class BinaryReader:
             raise BadCopyData("received copy data after EOF marker", line=self._line + 1)
 
     def _read_header(self, data: bytes) -> int:
-        """Where the first row begins; 0 while the header's extension is incomplete."""
+        """The offset of the first row; 0 while the header is incomplete."""
         if not data.startswith(_SIGNATURE):
             raise BadCopyData("COPY file signature not recognized", line=1)
         flags, extension = struct.unpack_from("!Ii", data, len(_SIGNATURE))
@@ -145,6 +145,6 @@ class BinaryReader:
 
 
 def _value(field: bytes, type: ScalarType) -> Any:
-    """The value as its column holds it: a number is rounded to the scale, and has to fit."""
+    """The value for its column: a number is rounded to the scale. Raises if it does not fit."""
     value = decode_value(field, type)
     return parse_text(text_of(value), type) if type.name is TypeName.NUMERIC else value

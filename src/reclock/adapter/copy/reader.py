@@ -1,4 +1,4 @@
-"""Data of ``COPY … FROM`` as columns: pieces that are written plainly all at once, others field by field."""
+"""Reads the data of ``COPY … FROM`` into columns: plain pieces with Arrow's reader, others field by field."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class CopyReader:
-    """The records of data that comes in any pieces, as tables of ``columns`` in their order. Raises what is wrong with the data.
+    """Reads data that arrives in any pieces into tables of ``columns``, in their order. Raises errors of the data.
 
-    What a field means says `text_format.Records`, and its value `parse_text`. A piece in which Arrow's reader is sure to find the
-    same is read by that; whatever it does not take, or may take for something else, goes the other way, errors above all.
+    `text_format.Records` splits the data into fields, and `parse_text` reads their values. Arrow's reader is used for pieces
+    that it is sure to read alike. All others, and all pieces with errors, are read field by field.
     """
 
     def __init__(self, table: str, columns: Sequence[Column], format: LineFormat) -> None:
@@ -40,7 +40,7 @@ class CopyReader:
             yield from self._read(whole + line_end)
 
     def finish(self) -> Iterator[pa.Table]:
-        """The last record, if its line has no end."""
+        """The last record, if its line is not terminated."""
         yield self._one_by_one(self._records.feed(self._waiting))
         yield self._one_by_one(self._records.finish())
 
@@ -48,13 +48,13 @@ class CopyReader:
         if self._format.has_header and not self._records.line:
             head, line_end, lines = lines.partition(b"\n")
             yield self._one_by_one(self._records.feed(head + line_end))
-        found = self._at_once(lines) if self._records.is_between else None
-        if found is not None:
+        table = self._at_once(lines) if self._records.is_between else None
+        if table is not None:
             self._records.skip(lines)
-        yield self._one_by_one(self._records.feed(lines)) if found is None else found
+        yield self._one_by_one(self._records.feed(lines)) if table is None else table
 
     def _at_once(self, lines: bytes) -> pa.Table | None:
-        """None if the lines may mean something else to Arrow."""
+        """The lines as a table; None if Arrow may read them differently."""
         format = self._format
         if not lines or not _is_plain(lines, format):
             return None
@@ -77,7 +77,7 @@ class CopyReader:
             ).combine_chunks()
             if not format.is_csv and any(pc.any(pc.match_substring(column, "\\")).as_py() for column in texts.columns):
                 return None
-            arrays = [_values(column.chunk(0), each.type) for column, each in zip(texts.columns, self._columns, strict=True)]
+            arrays = [_values(text.chunk(0), column.type) for text, column in zip(texts.columns, self._columns, strict=True)]
         except (pa.ArrowInvalid, ReclockError):
             return None
         return pa.table(arrays, self._names)
@@ -85,7 +85,10 @@ class CopyReader:
     def _one_by_one(self, records: Iterator[text_format.Fields]) -> pa.Table:
         rows = [self._row(fields) for fields in records]
         values = zip(*rows, strict=True) if rows else [()] * len(self._columns)
-        return pa.table([pa.array(each, arrow_type(c.type)) for each, c in zip(values, self._columns, strict=True)], self._names)
+        return pa.table(
+            [pa.array(column_values, arrow_type(c.type)) for column_values, c in zip(values, self._columns, strict=True)],
+            self._names,
+        )
 
     def _row(self, fields: text_format.Fields) -> tuple[Any, ...]:
         line = self._records.line
@@ -104,10 +107,10 @@ class CopyReader:
 
 
 def _is_plain(lines: bytes, format: LineFormat) -> bool:
-    """Whether fields end at delimiters, or quotes are around whole fields, and nothing else is special."""
+    """Whether the lines have no escapes, and quotes only around whole fields."""
     if b"\r" in lines or b"\n\n" in lines or lines.startswith((b"\n", _BYTE_ORDER_MARK)):
-        return False  # of an empty line Arrow makes a row of NULLs, however wide
-    if not format.is_csv:  # a backslash is for NULL, if that has one
+        return False  # Arrow reads an empty line as a row of NULLs, whatever the width
+    if not format.is_csv:  # a backslash may only be part of NULL's representation
         null = format.null.encode()
         return lines.count(b"\\") == (lines.count(null) if null == b"\\N" else 0)
     if text_format.END_OF_DATA.encode() in lines:
@@ -117,13 +120,13 @@ def _is_plain(lines: bytes, format: LineFormat) -> bool:
 
 
 def _quoted(format: LineFormat) -> re.Pattern[bytes]:
-    quote, delimiter = (re.escape(each).encode() for each in (format.quote, format.delimiter))
+    quote, delimiter = (re.escape(character).encode() for character in (format.quote, format.delimiter))
     field = rb"(?:%b(?:[^%b]|%b%b)*+%b|[^%b%b\n]*+)" % (quote, quote, quote, quote, quote, quote, delimiter)
     return re.compile(rb"(?:%b[%b\n])*+" % (field, delimiter), re.DOTALL)
 
 
 def _values(texts: pa.Array, type: ScalarType) -> pa.Array:
-    """`parse_text` of each."""
+    """`parse_text` of each value."""
     form, convert = _PLAIN.get(type.name, (None, None))
     if type.name is TypeName.TEXT:
         return texts
@@ -156,4 +159,4 @@ _PLAIN: dict[TypeName, tuple[str, Any]] = {
         lambda texts: pc.replace_substring_regex(texts, r"(Z|\+00(:?00)?)$", "").cast(pa.timestamp("us")),
     ),
 }
-"""Texts whose meaning Arrow and PostgreSQL share, and the way to it. A number that does not fit is Arrow's error."""
+"""Texts that Arrow and PostgreSQL read alike, and how to read them. A number that does not fit is an error of Arrow."""

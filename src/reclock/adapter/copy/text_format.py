@@ -34,37 +34,37 @@ def header(names: Sequence[str], format: LineFormat) -> pa.LargeBinaryArray:
     return encode(pa.record_batch([[name] for name in names], names=list(names)), [TEXT] * len(names), format)
 
 
-def _text_fields_of(found: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
+def _text_fields_of(texts: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
     escaped = {"\\": _ESCAPED["\\"], format.delimiter: f"\\{format.delimiter}", **_ESCAPED}
-    if _any(found, "".join(escaped)):
+    if _any(texts, "".join(escaped)):
         for character, written in escaped.items():
-            found = pc.replace_substring(found, character, written)
-    return found
+            texts = pc.replace_substring(texts, character, written)
+    return texts
 
 
-def _csv_fields_of(found: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
-    """What would be read as something else is quoted."""
+def _csv_fields_of(texts: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
+    """CSV fields, quoted where they would be read differently otherwise."""
     quote, escape = format.quote, format.escape
-    is_word = pc.is_in(found, pa.array([format.null, END_OF_DATA], pa.large_string()))
-    special = pc.match_substring_regex(found, _one_of(quote + format.delimiter + "\n\r"))
+    is_word = pc.is_in(texts, pa.array([format.null, END_OF_DATA], pa.large_string()))
+    special = pc.match_substring_regex(texts, _one_of(quote + format.delimiter + "\n\r"))
     must = pc.or_(is_word, special)
     if not must.true_count:
-        return found
-    escaped = pc.replace_substring(found, escape, escape * 2) if escape != quote else found
+        return texts
+    escaped = pc.replace_substring(texts, escape, escape * 2) if escape != quote else texts
     quoted = [pa.scalar(quote, pa.large_string()), pc.replace_substring(escaped, quote, escape + quote)]
-    return pc.if_else(must, pc.binary_join_element_wise(*quoted, quoted[0], pa.scalar("", pa.large_string())), found)
+    return pc.if_else(must, pc.binary_join_element_wise(*quoted, quoted[0], pa.scalar("", pa.large_string())), texts)
 
 
-def _any(found: pa.LargeStringArray, characters: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(found, _one_of(characters))).as_py())
+def _any(texts: pa.LargeStringArray, characters: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, _one_of(characters))).as_py())
 
 
 def _one_of(characters: str) -> str:
-    return "[" + "".join(f"\\x{{{ord(each):x}}}" for each in characters) + "]"
+    return "[" + "".join(f"\\x{{{ord(character):x}}}" for character in characters) + "]"
 
 
 class Records:
-    """Cuts data that comes in any pieces into records, and those into fields. Raises ``BadCopyData``."""
+    """Splits data that arrives in any pieces into records, and records into fields. Raises ``BadCopyData``."""
 
     def __init__(self, format: LineFormat) -> None:
         self._format = format
@@ -73,7 +73,7 @@ class Records:
         """Lines of a record whose quotes are not closed yet."""
         self._is_over = False
         self.line = 0
-        """Where the record given last began, counted from 1."""
+        """The line, counted from 1, at which the last record began."""
         self._next_line = 1
 
     @property
@@ -82,7 +82,7 @@ class Records:
         return not (self._bytes or self._open or self._is_over)
 
     def skip(self, lines: bytes) -> None:
-        """Whole records were read by someone else."""
+        """Count whole records that were read elsewhere."""
         self._next_line += lines.count(b"\n")
 
     def feed(self, data: bytes) -> Iterator[Fields]:
@@ -91,7 +91,7 @@ class Records:
             yield from self._take(line)
 
     def finish(self) -> Iterator[Fields]:
-        """The last record, if its line has no end."""
+        """The last record, if its line is not terminated."""
         if self._bytes:
             rest, self._bytes = self._bytes, b""
             yield from self._take(rest)
@@ -106,7 +106,7 @@ class Records:
         number, self._next_line = self._next_line, self._next_line + 1
         if self._is_over:
             return
-        text = written.removesuffix("\r")  # unless a quote is open there, the end of the line
+        text = written.removesuffix("\r")  # part of the line end, unless a quote is open
         if not self._open:
             self.line = number
             if text == END_OF_DATA:
@@ -134,15 +134,15 @@ def _text_fields(line: str, format: LineFormat) -> Fields:
     return [None if field == format.null else _ESCAPE.sub(_unescape, field) for field in written]
 
 
-def _unescape(found: re.Match[str]) -> str:
-    code = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
     if code[0] == "x" and len(code) > 1:
         return chr(int(code[1:], 16))
     return chr(int(code, 8)) if code[0] in "01234567" else _UNESCAPED.get(code, code)
 
 
 def _is_open(record: str, format: LineFormat) -> bool:
-    """Whether a quote is open at the end, so that the record goes on in the next line."""
+    """Whether a quote is open at the end, so that the record continues in the next line."""
     if format.escape == format.quote:
         return record.count(format.quote) % 2 == 1
     unescaped = re.sub(rf"{re.escape(format.escape)}[{re.escape(format.quote + format.escape)}]", "", record)
@@ -151,7 +151,7 @@ def _is_open(record: str, format: LineFormat) -> bool:
 
 @lru_cache
 def _csv_pattern(format: LineFormat) -> re.Pattern[str]:
-    quote, escape, delimiter = (re.escape(each) for each in (format.quote, format.escape, format.delimiter))
+    quote, escape, delimiter = (re.escape(character) for character in (format.quote, format.escape, format.delimiter))
     quoted = rf"{quote}(?>{escape}[{quote}{escape}]|[^{quote}])*+{quote}"
     return re.compile(rf"(?:{quoted}|[^{quote}{delimiter}])*", re.DOTALL)
 
@@ -159,10 +159,10 @@ def _csv_pattern(format: LineFormat) -> re.Pattern[str]:
 def _csv_fields(record: str, format: LineFormat, line: int) -> Fields:
     pattern, fields, at = _csv_pattern(format), [], 0
     while True:
-        found = pattern.match(record, at)
-        assert found is not None  # it matches the empty text
-        fields.append(_csv_value(found[0], format))
-        at = found.end()
+        match = pattern.match(record, at)
+        assert match is not None  # the pattern matches the empty text too
+        fields.append(_csv_value(match[0], format))
+        at = match.end()
         if at == len(record):
             return fields
         if record[at] != format.delimiter:

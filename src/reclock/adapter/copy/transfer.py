@@ -1,4 +1,4 @@
-"""COPY: what a session answers instead of a result when data goes out to, or comes in from, the client."""
+"""COPY: the answers of a session for data that goes to, or comes from, the client."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from reclock.sql.statements.copy.plan import CopyFrom
 
 
 class CopyOut:
-    """``COPY … TO STDOUT``. ``lines`` holds the data in the format asked for, as arrays of lines or binary rows, to be
-    gone through once. An empty array says that nothing more is known yet."""
+    """``COPY … TO STDOUT``. ``lines`` is the data in the requested format, as arrays of lines or binary rows, to be
+    iterated once. An empty array says that nothing more is known yet.
+    """
 
     def __init__(self, result: Result, format: CopyFormat) -> None:
         assert result.desc is not None
         self.width = len(result.desc)
-        """How many columns a line has."""
+        """The number of columns of a line."""
         self.is_binary = isinstance(format, BinaryFormat)
         self.rows = 0
-        """How many were handed out so far."""
+        """The number of rows so far."""
         self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format)
 
     @property
     def tag(self) -> str:
-        """``COPY n``, once all lines were taken."""
+        """``COPY n``, after the last line."""
         return f"COPY {self.rows}"
 
     def close(self) -> None:
-        """What is left is not wanted."""
+        """Discard the remaining data."""
         close = getattr(self.lines, "close", None)
         if close is not None:
             close()
@@ -64,7 +65,7 @@ class CopyOut:
                 yield encode(part)
 
     def _binary_rows(self, result: Result, types: Sequence[ScalarType]) -> Iterator[pa.LargeBinaryArray]:
-        """As PostgreSQL's, the first message is the header with the first row: clients rely on that."""
+        """Like in PostgreSQL, the first message is the header with the first row: clients rely on that."""
         header = binary_format.HEADER
         for rows in self._each(result, partial(binary_format.encode, types=types)):
             if header and len(rows):
@@ -81,7 +82,7 @@ class CopyIn:
     """
 
     def __init__(self, statement: CopyFrom, insert: Callable[[pa.Table], None], failed: Callable[[], None]) -> None:
-        """``insert`` writes the rows of the columns that come; ``failed`` is told if it does not come to that."""
+        """``insert`` writes the rows that were received; ``failed`` is called if there is an error before that."""
         self.width = len(statement.columns)
         self._insert = insert
         self._failed = failed
@@ -93,7 +94,7 @@ class CopyIn:
         self._guarded(lambda: self._parts.extend(self._reader.feed(data)))
 
     def finish(self) -> Result:
-        """All rows are written (in a transaction block: will be, at its COMMIT). The tag is ``COPY n``."""
+        """Write all rows; in a transaction block they become durable at its COMMIT. The tag is ``COPY n``."""
 
         def work() -> None:
             self._parts.extend(self._reader.finish())
@@ -103,7 +104,7 @@ class CopyIn:
         return Result(f"COPY {sum(part.num_rows for part in self._parts)}")
 
     def fail(self, reason: str) -> None:
-        """Nothing is written. Raises ``CopyAbandoned``."""
+        """Discard the data. Raises ``CopyAbandoned``."""
         self._failed()
         raise CopyAbandoned(reason)
 

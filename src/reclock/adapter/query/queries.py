@@ -271,8 +271,10 @@ class QueryExecution:
         """The indexes of the active cluster that are readable from ``first`` to ``last``, by what they are on."""
         if self.transaction is not None and self.transaction.writes:
             return {}  # indexes hold committed rows only
-        kept = self.indexes()
-        return {index.on: index for index, frontier in kept if frontier.is_readable_at(first) and frontier.is_readable_at(last)}
+        maintained = self.indexes()
+        return {
+            index.on: index for index, frontier in maintained if frontier.is_readable_at(first) and frontier.is_readable_at(last)
+        }
 
     def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """The indexes that the active cluster maintains, each with its frontier."""

@@ -174,8 +174,8 @@ def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callabl
 def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
     """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for a group that does not exist."""
     wanted = frozenset(groups)
-    found = environment.stores.frontiers.get_all(wanted) if wanted else {}
-    for group in sorted(wanted - found.keys()):
+    frontiers = environment.stores.frontiers.get_all(wanted) if wanted else {}
+    for group in sorted(wanted - frontiers.keys()):
         raise UnknownCollection(group)
-    environment.stores.note_published({group: frontier.upper for group, frontier in found.items()})
-    return found
+    environment.stores.note_published({group: frontier.upper for group, frontier in frontiers.items()})
+    return frontiers

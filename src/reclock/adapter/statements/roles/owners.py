@@ -66,9 +66,9 @@ def _(statement: DropOwned, change: CatalogChange) -> None:
         change.drop_item(id)
     for role_id in statement.role_ids:
         for thing in list(owned(change.tx.snapshot)):
-            left = acl.revoked(thing.privileges, role_id)
-            if left != thing.privileges:
-                change.tx.update(replace(thing, privileges=left))
+            remaining = acl.revoked(thing.privileges, role_id)
+            if remaining != thing.privileges:
+                change.tx.update(replace(thing, privileges=remaining))
         for grant in acl_of(change.tx.snapshot, None):
             if grant.grantee == role_id:
                 change.tx.delete(SystemPrivilege(grant.grantee, grant.grantor, grant.privileges))

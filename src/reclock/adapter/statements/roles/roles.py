@@ -85,9 +85,9 @@ def _(statement: DropRoles, change: CatalogChange) -> None:
         change.tx.delete(role)
         change.audit("drop", "role", role.name)
     for member in list(change.tx.snapshot.roles.values()):
-        kept = {of: grantor for of, grantor in member.membership.items() if of not in statement.ids}
-        if kept != member.membership:
-            change.tx.update(replace(member, membership=kept))
+        membership = {of: grantor for of, grantor in member.membership.items() if of not in statement.ids}
+        if membership != member.membership:
+            change.tx.update(replace(member, membership=membership))
 
 
 @requires(ChangeMembership)
@@ -139,10 +139,10 @@ def _(statement: SetDefault, change: CatalogChange) -> None:
         change.audit("alter", "system", "SYSTEM", variable=name, value=value)
         return
     role = _role(statement.role_id, change)
-    kept = {other: of for other, of in role.configuration.items() if name not in (None, other)}
+    configuration = {variable: default for variable, default in role.configuration.items() if name not in (None, variable)}
     if name is not None and value is not None:
-        kept[name] = value
-    change.tx.update(replace(role, configuration=kept))
+        configuration[name] = value
+    change.tx.update(replace(role, configuration=configuration))
     change.audit("alter", "role", role.name, variable=name, value=value)
 
 

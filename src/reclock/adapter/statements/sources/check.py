@@ -1,4 +1,4 @@
-"""What can be reached of a source's upstream, with which credentials, and what is missing: asked anew, in bounded time."""
+"""Checks of a source: whether its upstream can be reached, with which credentials, and what is missing, in bounded time."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from reclock.runtime.environment import Environment
 
 
 def check_source(environment: Environment, name: str, *, timeout_s: float) -> Iterator[CheckResult]:
-    """What is known of the source, then what its upstream answers, one result after another; the last within ``timeout_s``.
+    """Results about the source's state, then about its upstream, as they arrive; the last within ``timeout_s``.
 
     Nothing is claimed, bound or acknowledged. Raises ``UnknownRelation``.
     """
     environment.control_plane.await_storage(environment.stores.planner_catalog())
     [spec] = source_specs(environment.stores, [name])
-    yield from _known(environment, spec)
-    found: SimpleQueue[CheckResult | None] = SimpleQueue()
+    yield from _check_state(environment, spec)
+    results: SimpleQueue[CheckResult | None] = SimpleQueue()
 
-    def ask() -> None:
+    def check_upstream() -> None:
         try:
-            for result in _asked(environment, spec):
-                found.put(result)
+            for result in _check_upstream(environment, spec):
+                results.put(result)
         except ReclockError as error:
-            found.put(CheckResult("upstream", False, "; ".join(filter(None, (error.message, error.detail, error.hint)))))
+            results.put(CheckResult("upstream", False, "; ".join(filter(None, (error.message, error.detail, error.hint)))))
         except Exception as failure:  # the edge of a thread
-            found.put(CheckResult("upstream", False, f"{type(failure).__name__}: {failure}"))
-        found.put(None)
+            results.put(CheckResult("upstream", False, f"{type(failure).__name__}: {failure}"))
+        results.put(None)
 
-    threading.Thread(target=ask, name="source-check", daemon=True).start()
+    threading.Thread(target=check_upstream, name="source-check", daemon=True).start()
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            result = found.get(timeout=max(deadline - time.monotonic(), 0.001))
+            result = results.get(timeout=max(deadline - time.monotonic(), 0.001))
         except Empty:
             yield CheckResult("upstream", False, f"no answer within {timeout_s:g} seconds")
             return
@@ -49,7 +49,7 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
         yield result
 
 
-def _known(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
+def _check_state(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
     status = environment.stores.statuses.current([spec.id]).get(spec.id)
     if status is None:
         yield CheckResult("status", True, "no tick has come to it yet")
@@ -62,7 +62,7 @@ def _known(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
     yield CheckResult("frontier", True, f"complete below {frontier.upper}, {behind}{waits}{claim}")
 
 
-def _asked(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
+def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
     connector = open_connector(spec, environment.runtime.connection_context)
     if isinstance(connector, Checks):
         yield from connector.check()

@@ -88,11 +88,11 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, resolv
         clause.set("schema", exp.Literal.string(compiled(clause.args["schema"].name)))
         return
     subject = f"{topic}-{'key' if format.is_document else 'value'}"
-    found = _latest(format.registry, subject, resolve_secret)
+    registered = _latest(format.registry, subject, resolve_secret)
     if isinstance(format, AvroFormat):
-        clause.set("seed", exp.Literal.string(whole(found.text, found.imports)))
+        clause.set("seed", exp.Literal.string(whole(registered.text, registered.imports)))
         return
-    schema = compiled(found.text, found.imports)
+    schema = compiled(registered.text, registered.imports)
     names = messages_of(schema)
     if not format.message and len(names) != 1:
         hint = f"FORMAT PROTOBUF MESSAGE '…' USING …: it has {', '.join(names[:10]) or 'none'}"
@@ -116,8 +116,8 @@ def _of_registry(
     for table in node.args["tables"]:
         name = upstream_name(table)
         if not table.args.get("columns"):
-            found = _latest(format.registry, f"{upstream.prefix}.{name}-value", resolve_secret)
-            columns = row_columns_of(whole(found.text, found.imports))
+            registered = _latest(format.registry, f"{upstream.prefix}.{name}-value", resolve_secret)
+            columns = row_columns_of(whole(registered.text, registered.imports))
             table = _described(name, table.args.get("alias"), RelationDesc(columns))
         tables.append(table)
     node.set("tables", tables)
@@ -156,22 +156,22 @@ def _of_publication(
         )
     if connector.args.get("slot") is None:
         connector.set("slot", exp.Literal.string(f"reclock_{secrets.token_hex(8)}"))
-    found = Postgres(upstream, {}, parameters).describe()
-    if not found:
+    published = Postgres(upstream, {}, parameters).describe()
+    if not published:
         raise InvalidOption(f'publication "{upstream.publication}" has no tables')
     if node.args.get("all_tables"):
-        wanted = dict.fromkeys(found)
+        wanted = dict.fromkeys(published)
     else:
-        wanted = {_resolved(table, found): table.args.get("alias") for table in node.args.get("tables") or ()}
+        wanted = {_resolved(table, published): table.args.get("alias") for table in node.args.get("tables") or ()}
     node.set("all_tables", None)
-    described = _with_columns_as_asked({table: found[table] for table in wanted}, connector)
+    described = _with_column_options({table: published[table] for table in wanted}, connector)
     node.set("tables", [_published(described[table], alias) for table, alias in wanted.items()])
     connector.set("text_columns", None)
     connector.set("exclude_columns", None)
     return node
 
 
-def _with_columns_as_asked(tables: Mapping[str, Described], connector: exp.Expression) -> dict[str, Described]:
+def _with_column_options(tables: Mapping[str, Described], connector: exp.Expression) -> dict[str, Described]:
     """The tables with their ``TEXT COLUMNS`` as text, and without their ``EXCLUDE COLUMNS``. Raises ``InvalidOption``."""
     described = dict(tables)
     for option in ("text_columns", "exclude_columns"):
@@ -182,32 +182,32 @@ def _with_columns_as_asked(tables: Mapping[str, Described], connector: exp.Expre
                 hint = nearest(column, desc.names)
                 raise InvalidOption(f'table "{table}" has no column "{column}"', hint=hint)
             if option == "exclude_columns" and column in (desc.key or ()):
-                detail = "without its key nobody knows which row a change is of"
+                detail = "a change without its key cannot be assigned to a row"
                 raise InvalidOption(f'column "{column}" of table "{table}" cannot be excluded', detail=detail)
             columns = tuple(
-                replace(own, type=TEXT) if own.name == column else own
-                for own in desc.columns
-                if own.name != column or option == "text_columns"
+                replace(other, type=TEXT) if other.name == column else other
+                for other in desc.columns
+                if other.name != column or option == "text_columns"
             )
             described[table] = replace(described[table], desc=replace(desc, columns=columns))
     return described
 
 
-def _resolved(table: SubsourceOf, found: Mapping[str, Described]) -> str:
-    return _resolved_table(table.args.get("schema"), table.this, found)
+def _resolved(table: SubsourceOf, published: Mapping[str, Described]) -> str:
+    return _resolved_table(table.args.get("schema"), table.this, published)
 
 
-def _resolved_table(schema: exp.Expression | None, table: exp.Expression, found: Mapping[str, Described]) -> str:
+def _resolved_table(schema: exp.Expression | None, table: exp.Expression, published: Mapping[str, Described]) -> str:
     name = f"{fold(schema) if schema is not None else 'public'}.{fold(table)}"
-    if name not in found:
-        raise InvalidOption(f'table "{name}" is not in the publication', hint=nearest(name, found))
+    if name not in published:
+        raise InvalidOption(f'table "{name}" is not in the publication', hint=nearest(name, published))
     return name
 
 
-def _published(found: Described, alias: exp.Expression | None) -> SubsourceOf:
-    node = _described(found.table.name, alias, found.desc)
-    node.set("oid", exp.Literal.number(found.table.oid))
-    node.set("entries", [exp.Literal.number(entry) for entry in found.table.entries])
+def _published(described: Described, alias: exp.Expression | None) -> SubsourceOf:
+    node = _described(described.table.name, alias, described.desc)
+    node.set("oid", exp.Literal.number(described.table.oid))
+    node.set("entries", [exp.Literal.number(entry) for entry in described.table.entries])
     return node
 
 

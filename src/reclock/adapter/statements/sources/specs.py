@@ -1,4 +1,4 @@
-"""Sources as ingestion wants them, from the catalog."""
+"""The sources of the catalog, as the ingestion step takes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = SessionNames()
 
 
 def source_specs(stores: Stores, only: Sequence[str] | None = None) -> list[SourceSpec]:
-    """Every source but guests, which their hosts bind; or those named (as SQL would, qualified or not). In order of id.
+    """Every source except guests, which their hosts bind; or the named ones, qualified or not. In order of id.
 
     Raises ``UnknownRelation``.
     """
@@ -32,7 +32,7 @@ def source_specs(stores: Stores, only: Sequence[str] | None = None) -> list[Sour
 
 
 def _named(catalog: PlannerCatalog, name: str) -> RelationEntry:
-    """The source, or that whose guest it is."""
+    """The source of that name, or its host if it is a guest."""
     entry = catalog.resolve(written_parts(name), _NAMES)
     if entry.type is not ItemType.SOURCE or entry.source is None:
         raise UnknownObject("source", name)
@@ -40,7 +40,7 @@ def _named(catalog: PlannerCatalog, name: str) -> RelationEntry:
 
 
 def written_parts(name: str) -> tuple[str, ...]:
-    """The parts of a name as SQL would read it, quoted where needed."""
+    """The parts of a name, parsed as SQL. Raises ``SqlSyntaxError``."""
     statement = parse_one(f"SHOW COLUMNS FROM {name}")
     if not isinstance(statement, ShowColumnsStatement) or statement.args.get("like") or statement.args.get("where"):
         raise SqlSyntaxError(f'"{name}" is not a name')
