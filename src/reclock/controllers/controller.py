@@ -1,4 +1,4 @@
-"""What every controller does: it follows the catalog, and whoever needs it up to date waits for its catalog frontier."""
+"""What all controllers have in common: they follow the catalog, and callers wait for their catalog frontier."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reclock.errors import StatementTimeout
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 CurrentCatalog = Callable[[], PlannerCatalog]
-"""The catalog with every change that was committed before the call: a subscription, kept as a copy that all of a process share."""
+"""The catalog with every change that was committed before the call. All threads of a process share the copy."""
 
 Pause = Callable[[float, str], None]
-"""Waits so many seconds for what the text says. Raises if whoever waits should not go on."""
+"""Waits so many seconds; the text says for what. Raises if the caller should stop waiting."""
 
 _POLL_S = 0.01
 PATIENCE_S = 60.0
@@ -42,7 +42,7 @@ class Controller(ABC):
 
     @abstractmethod
     def try_advance(self, to: Timestamp) -> bool:
-        """Do what this process can do about it now, and wait for nobody; whether the frontier is there."""
+        """Do what this process can do now, without waiting; answers whether the frontier has reached ``to``."""
 
     def _trouble(self) -> str:
         return ""
@@ -52,7 +52,7 @@ class Controller(ABC):
 
 
 def patiently(within_s: float = PATIENCE_S) -> Pause:
-    """Waits that long in all, for those who have no statement's patience."""
+    """A pause for callers without a statement timeout: it waits ``within_s`` in all, then raises ``StatementTimeout``."""
     deadline = time.monotonic() + within_s
 
     def pause(seconds: float, waiting_for: str) -> None:

@@ -1,7 +1,7 @@
 """A controller that one process leads at a time, elected through consensus.
 
-A process that serves leads for as long as it lives, if no other does; any other that waits for the controller, and finds no leader,
-leads for one step.
+A process that serves leads for as long as it lives, if no other does. Any other process that waits for the controller and finds no
+leader leads for one step.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ class ElectedController(Controller):
 
     @abstractmethod
     def _lead(self, term: Term, *, stays: bool) -> None:
-        """Bring everything up to the catalog as it is, publish that, and give the lead back unless it ``stays``."""
+        """Bring everything up to the current catalog, publish the frontier, and give up the lead unless it ``stays``."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """What was carried out in the last term is not known any more."""
+        """Forget what the last term carried out: another leader may have changed it."""
 
     @abstractmethod
     def _is_behind(self) -> bool:
         """Whether a leader has something to do at once."""
 
     def _rest_s(self) -> float:
-        """How long after a step a leader makes the next, whatever happens. A lease must not run out meanwhile."""
+        """The longest pause between two steps of a leader. It must be shorter than the lease."""
         return self._seat.lease_ms / 3000
 
     def step(self, *, to: Timestamp = MAXIMUM, stays: bool = False) -> None:
         """Unless another process leads, or the frontier is at ``to`` already: lead, bring everything up to the catalog as it is,
         and leave, or stay.
 
-        A term begins with looking at what there is: what an earlier one left half done is finished, what should be gone goes.
+        A term begins by reading the actual state: it finishes what an earlier term left half done, and drops what should be gone.
         """
         with self._lock:
             if self._frontier >= to:
@@ -81,7 +81,7 @@ class ElectedController(Controller):
     def loop(self, stopping: threading.Event) -> None:
         """Lead whenever no other process does, and follow the catalog, until ``stopping`` is set; ``wake`` it then.
 
-        Between steps it sleeps until the catalog changes (``look``), somebody waits for it (``wake``), or a step is due.
+        Between steps it sleeps until the catalog changes (``look``), a thread waits for it (``wake``), or a step is due.
         """
         self._is_looping = True
         due = time.monotonic()
@@ -94,7 +94,7 @@ class ElectedController(Controller):
                         self.step(stays=True)
                         self._failure = None
                         due = time.monotonic() + self._rest_s()
-                except Exception as failure:  # the edge of the loop: it may go better the next time
+                except Exception as failure:  # the edge of the loop: the next attempt may succeed
                     if str(failure) != str(self._failure):
                         _logger.warning("controller loop failed; retrying", controller=self.name, error=str(failure))
                     self._failure = failure

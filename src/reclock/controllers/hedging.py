@@ -1,4 +1,4 @@
-"""Asking several for the same, so that one that hangs keeps nobody waiting."""
+"""Hedged calls: the same request goes to several replicas, so that a replica that hangs delays nobody."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class HedgedCall(Generic[T]):
         self._is_over = False
 
     def run(self, look: Callable[[], None]) -> tuple[tuple[int, T] | None, list[ReclockError]]:
-        """The answer and which of the asks gave it, or None if all have failed; and the errors of those that failed before.
+        """The answer with the number of the ask that gave it, or None if all have failed; and the errors of the asks before it.
 
-        While it waits, ``look`` is called again and again. Raises what that raises, and any error that does not pass.
+        While it waits, it calls ``look`` again and again. Raises what that raises, and any error that is not in ``passes``.
         """
         errors: list[ReclockError] = []
         begun = 0

@@ -24,8 +24,8 @@ Plane = Callable[[Term, Callable[[Timestamp], None]], StoragePlane]
 
 @dataclass(slots=True)
 class _LeaderTerm:
-    """A term of this process: how far it has published, and the objects that have collections, with their incarnations, or None
-    if it must look."""
+    """The state of a term of this process: the published frontier, and the objects that have collections, with their incarnations;
+    None if the stores must be read."""
 
     term: Term
     plane: StoragePlane
@@ -34,8 +34,8 @@ class _LeaderTerm:
 
 
 class StorageController(ElectedController):
-    """See the module. A drop that readers hold up is carried out again until it succeeds, and so is a creation that failed: it
-    holds up nothing but what reads or writes that object."""
+    """See the module. A drop that readers block is repeated until it succeeds, and so is a creation that failed, which blocks only
+    reads and writes of that object."""
 
     def __init__(self, current_catalog: CurrentCatalog, oracle: TimestampOracle, seat: Seat, plane: Plane) -> None:
         super().__init__(seat)

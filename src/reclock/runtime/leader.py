@@ -1,4 +1,4 @@
-"""Which controllers a process leads that stays: the storage controller, and that of every cluster that has replicas."""
+"""The controllers that a serving process leads: the storage controller, and that of every managed cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reclock.runtime.environment import Environment
 _logger = structlog.get_logger(__name__)
 
 _LOOK_S = 5.0
-"""How often clusters are looked for if no change of the catalog is noticed."""
+"""How often the clusters are read if no change of the catalog is noticed."""
 
 _AGAIN_S = 1.0
 
@@ -35,7 +35,7 @@ def leading(environment: Environment) -> Iterator[None]:
 
 
 def _follow_clusters(environment: Environment, stopping: threading.Event, changed: threading.Event) -> None:
-    """A loop for each cluster that has replicas, or whose replicas are still to be ended."""
+    """Runs a loop for each managed cluster, and for each dropped one whose replicas are not ended yet."""
     loops: dict[int, ExitStack] = {}
     with ExitStack() as scope:
         while not stopping.is_set():
@@ -43,8 +43,8 @@ def _follow_clusters(environment: Environment, stopping: threading.Event, change
             try:
                 environment.stores.marks.refresh()
                 wanted = _clusters(environment)
-            except Exception as error:  # the edge of the loop: it may go better the next time
-                _logger.warning("clusters cannot be followed", error=str(error))
+            except Exception as error:  # the edge of the loop: the next attempt may succeed
+                _logger.warning("clusters cannot be read; retrying", error=str(error))
                 stopping.wait(_AGAIN_S)
                 continue
             for id in wanted - loops.keys():

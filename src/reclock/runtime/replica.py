@@ -1,4 +1,4 @@
-"""The process of one replica: it announces itself, carries out what it is told, and gives signs of life until it is not wanted."""
+"""The process of one replica: it announces itself, carries out commands, and sends heartbeats until it is not wanted."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _logger = structlog.get_logger(__name__)
 def find(environment: Environment, cluster: str, replica: str) -> ClusterReplica:
     """The replica of that name, as the catalog has it. Raises ``UnknownObject``, ``InvalidOption`` if it has no size."""
     snapshot = environment.stores.catalog.sync()
-    owner = next((each for each in snapshot.clusters.values() if each.name == cluster), None)
+    owner = next((candidate for candidate in snapshot.clusters.values() if candidate.name == cluster), None)
     if owner is None:
         raise UnknownObject("cluster", cluster)
-    found = snapshot.replica_by_name(owner.id, replica)
-    if found is None:
+    description = snapshot.replica_by_name(owner.id, replica)
+    if description is None:
         raise UnknownObject("cluster replica", f"{cluster}.{replica}")
-    if found.size is None:
+    if description.size is None:
         raise InvalidOption(f'cluster replica "{cluster}.{replica}" has no size', hint="that of a virtual cluster is no process")
-    return found
+    return description
 
 
 def run(
@@ -45,10 +45,10 @@ def run(
     stopping: threading.Event,
     ready: Callable[[str], None] = lambda address: None,
 ) -> str:
-    """Be ``replica`` until ``stopping`` is set, another incarnation is there, it is dropped, or nobody leads or asks it any more.
+    """Be ``replica`` until ``stopping`` is set, another incarnation takes over, it is dropped, or no process leads or asks it.
 
-    Answers why it ends. Without an ``incarnation`` that was begun for it, it supersedes the one there is. Raises
-    ``ReplicaSuperseded`` if that is not the present one any more.
+    Answers why it ends. Without an ``incarnation`` that was begun for it, it supersedes the current one. Raises
+    ``ReplicaSuperseded`` if another incarnation is newer.
     """
     settings, registry = environment.stores.settings, environment.stores.replicas
     assert replica.size is not None
@@ -90,8 +90,8 @@ def _live(
                 led = time.monotonic()
         except (ReplicaSuperseded, Fenced) as over:
             return over.message
-        except ConsensusUnavailable as outage:  # without it nobody can be asked for anything new; it may come back
-            _logger.warning("no sign of life could be given", error=outage.message, detail=outage.detail)
+        except ConsensusUnavailable as outage:  # nothing new can be asked without consensus, which may come back
+            _logger.warning("heartbeat failed; retrying", error=outage.message, detail=outage.detail)
         if time.monotonic() - max(led, server.asked_at) > settings.replica_linger_ms / 1000 and not server.is_busy:
             registry.lost(replica.id, incarnation, "nobody led or asked it")
             return "nobody leads the cluster or asks this replica anything"
@@ -102,5 +102,5 @@ def _live(
 def _warm_up(environment: Environment) -> None:
     try:
         environment.runtime.engines.spark()
-    except Exception as error:  # whoever needs it meets the error again
+    except Exception as error:  # the first query that needs Spark raises it again
         _logger.warning("Spark does not start", error=str(error))

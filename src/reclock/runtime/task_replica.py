@@ -1,4 +1,4 @@
-"""A replica that lives for one task: where nobody sees to the replicas of a cluster, its work is submitted as one of them."""
+"""A replica that lives for one task: if no process attends to a cluster's replicas, its work is submitted as one of them."""
 
 from __future__ import annotations
 
