@@ -54,8 +54,6 @@ class DefaultPrivilegesStatement(Statement):
 
 
 _GRANTED = ("TABLE", "SECRET", "CONNECTION", "SCHEMA", "DATABASE", "CLUSTER")
-
-
 PLURALS = {f"{kind}S": kind for kind in _GRANTED}
 
 

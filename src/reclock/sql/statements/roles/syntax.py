@@ -36,11 +36,7 @@ class DropRolesStatement(Statement):
 
 
 _ATTRIBUTES = ("SUPERUSER", "NOSUPERUSER", "LOGIN", "NOLOGIN", "INHERIT")
-
-
 _SYSTEM_PRIVILEGES = ("CREATEDB", "CREATEROLE", "CREATECLUSTER")
-
-
 _OTHER_ATTRIBUTES = frozenset(
     {
         "NOINHERIT",

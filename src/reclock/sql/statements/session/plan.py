@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from sqlglot import exp
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
-from reclock.sql.planning.registry import PlannedStatement as Statement
 from reclock.sql.planning.registry import plans
 from reclock.sql.statements.roles.plan import SetRole, set_role, user_role
 from reclock.sql.statements.session.prepared_syntax import (
@@ -124,7 +124,8 @@ def _variable_name(node: nodes.Statement) -> str | None:
     DiscardStatement,
     UnlistenStatement,
 )
-def _of_session(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Statement:
+def _of_session(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
+    """What a session keeps is executed by the session itself, and never planned."""
     raise UnsupportedSql(f"{to_sql(node).split()[0]} is only for sessions", hint="it cannot be prepared or explained")
 
 

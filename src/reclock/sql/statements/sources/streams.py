@@ -12,8 +12,6 @@ from reclock.sql.statements.sources.upstreams_syntax import KinesisFrom, PubNubF
 _ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):(\d+):stream/([a-zA-Z0-9_.-]{1,128})")
 _STREAM, _REGION = re.compile(r"[a-zA-Z0-9_.-]{1,128}"), re.compile(r"[a-z0-9-]+")
 _ENDPOINT = re.compile(r"https?://[^/@\s]+/?")
-
-
 _CHANNEL = re.compile(r"[^,:*/\\\s\x00-\x1f]{1,92}")
 _SUBSCRIBE_KEY = re.compile(r"[A-Za-z0-9-]+")
 
