@@ -2,7 +2,7 @@
 
 An id alone does not name an object for ever: a catalog that was put back in time gives it out again.
 So the first object that is made under an id leaves its incarnation here, and another one cannot take over
-its frontier group, its table log or its claims.
+its frontier group, its table WAL or its claims.
 """
 
 from __future__ import annotations
