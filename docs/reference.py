@@ -47,9 +47,9 @@ def settings() -> str:
         rows.append(f"| `{name}` | {shown} | {setting.description} |")
     return _page(
         "Settings",
-        """Each setting has a default. `reclock.toml` in the environment's home overrides it (`log_level = "DEBUG"`), and a variable
-`RECLOCK_<NAME>` overrides both (`RECLOCK_LOG_LEVEL=DEBUG`). `home` itself comes from `--home` or `RECLOCK_HOME`. Unknown names in
-`reclock.toml` are an error.""",
+        """Every setting has a default. `reclock.toml` in the environment's home overrides it (`log_level = "DEBUG"`). An environment
+variable `RECLOCK_<NAME>` overrides both (`RECLOCK_LOG_LEVEL=DEBUG`). `home` itself comes from `--home` or `RECLOCK_HOME`. An
+unknown name in `reclock.toml` is an error.""",
         "| setting | default | meaning |\n|---|---|---|",
         rows,
     )
@@ -58,8 +58,9 @@ def settings() -> str:
 def errors() -> str:
     return _page(
         "Errors",
-        """Every error has a message, a SQLSTATE, and where it helps a detail and a hint. All are subclasses of
-`reclock.errors.ReclockError`; several share a SQLSTATE where a client would do the same about them.""",
+        """Every error has a message and a SQLSTATE, and many have a detail and a hint. In Python, all are subclasses of
+`reclock.errors.ReclockError`. Errors share a SQLSTATE if a client would handle them in the same way. For `40001`, run the
+transaction again.""",
         "| error | SQLSTATE | meaning |\n|---|---|---|",
         [f"| `{error.__name__}` | `{error.sqlstate}` | {_first_paragraph(error)} |" for error in _defined(ReclockError)],
     )
@@ -68,8 +69,8 @@ def errors() -> str:
 def system_relations() -> str:
     return _page(
         "System relations",
-        """What an environment tells about itself, as relations that any query can read. They are computed when read, from the
-catalog and from consensus.""",
+        """Any query can read these relations. They are computed when they are read, from the catalog and from consensus.
+[Monitoring](introspection.md) says which relation answers which question.""",
         "| relation | columns |\n|---|---|",
         [f"| `{builtin.schema}.{builtin.name}` | {', '.join(builtin.desc.names)} |" for builtin in BUILTINS],
     )
@@ -78,7 +79,8 @@ catalog and from consensus.""",
 def variables() -> str:
     return _page(
         "Session variables",
-        "`SHOW name`, `SHOW ALL`, `SET name = value`, `RESET name`.",
+        "Show a variable with `SHOW name`, all with `SHOW ALL`. Change it with `SET name = value`, and go back to its default with\n"
+        "`RESET name`. `ALTER ROLE … SET` and `ALTER SYSTEM SET` change defaults.",
         "| variable | default | meaning |\n|---|---|---|",
         [f"| `{name}` | {variable.default} | {variable.description} |" for name, variable in sorted(VARIABLES.items())],
     )

@@ -53,14 +53,14 @@ class Settings(BaseSettings):
 
     secrets_key: SecretStr = Field(
         default=SecretStr(""),
-        description="Fernet key that the values of secrets are encrypted with; if empty, the one in <home>/secrets.key, which is "
-        "made with the first secret",
+        description="Fernet key that encrypts the values of secrets; if empty, the key in <home>/secrets.key, which the first "
+        "secret creates",
     )
     tick_patience_ms: int = Field(
         default=2_000,
         gt=0,
-        description="how long `reclock tick` waits for slow sources before it publishes the others; a slow one is published "
-        "when it is ready",
+        description="how long `reclock tick` waits for slow sources before it publishes the others; a slow source is "
+        "published when it is ready",
     )
     source_threads: int = Field(default=16, gt=0, description="how many sources a tick works on at the same time")
 
@@ -78,24 +78,22 @@ class Settings(BaseSettings):
     spark_threshold_bytes: int = Field(
         default=256 << 20,
         ge=0,
-        description="queries, refreshes and keyed changes that read more bytes of Parquet run on Spark, others in memory",
+        description="queries, refreshes and keyed changes that read more bytes of Parquet run on Spark, others on DuckDB",
     )
     arrangements_bytes: int = Field(
         default=256 << 20,
         ge=0,
-        description="memory of a process for columns that rows are looked up by again and again; 0 for none",
+        description="memory of a process for columns that point lookups use repeatedly; 0 for none",
     )
 
     query_memory: str = Field(
         default="50%",
         pattern=r"^[1-9]\d*(%|[KMGT]i?B)$",
-        description="memory that queries and refreshes that do not run on Spark may take together in a process, such as 2GB, or a "
-        "share of what the machine or container has; what does not fit is spilled, or fails with 53200",
+        description="memory for all queries and refreshes of a process that do not run on Spark, such as 2GB, or a share of the "
+        "memory of the machine or container; what does not fit is spilled, or fails with 53200",
     )
-    query_threads: int = Field(default=0, ge=0, description="threads that they take together; 0 is one a core")
-    spill: str = Field(
-        default="", description="folder in which each process has a folder of its own that they spill to; <home>/spill if empty"
-    )
+    query_threads: int = Field(default=0, ge=0, description="threads for the same queries and refreshes; 0 is one a core")
+    spill: str = Field(default="", description="folder in which each process has its own spill folder; <home>/spill if empty")
 
     cluster_replica_sizes: str = Field(
         default="", description="JSON file of the sizes that replicas of clusters may have; a few local ones if empty"
@@ -103,8 +101,8 @@ class Settings(BaseSettings):
     experimental_mode: bool = Field(default=True, description="whether statements about clusters and their replicas are allowed")
     replica_autostart: bool = Field(
         default=True,
-        description="whether who leads a cluster starts its replicas, as processes of its machine; otherwise whoever runs the "
-        "environment keeps a `reclock replica` for each, on any machine",
+        description="whether the leader of a cluster starts its replicas, as processes on its own machine; if not, run a "
+        "`reclock replica` for each, on any machine",
     )
     replica_host: str = Field(default="127.0.0.1", description="address of this machine that its replicas listen on, with TLS")
     replica_advertised_host: str = Field(
@@ -113,13 +111,13 @@ class Settings(BaseSettings):
         description="name or address by which other machines reach the replicas of this one; replica_host if empty",
     )
     replica_lease_ms: int = Field(
-        default=5_000, gt=0, description="how long a replica that gives no sign of life counts as alive; then it is started anew"
+        default=5_000, gt=0, description="how long a replica without a sign of life counts as alive; then it is restarted"
     )
     replica_start_ms: int = Field(
-        default=120_000, gt=0, description="how long a replica may take from the start of its process until it can be asked"
+        default=120_000, gt=0, description="how long a replica may take from the start of its process until it answers"
     )
     replica_linger_ms: int = Field(
-        default=120_000, gt=0, description="how long a replica lives on that nobody leads and nobody asks anything"
+        default=120_000, gt=0, description="how long a replica lives on without a leader and without queries"
     )
     replica_warm_up: bool = Field(
         default=True, description="whether a replica starts its Spark session at once, not when it first needs it"
@@ -132,31 +130,32 @@ class Settings(BaseSettings):
         default=60_000, gt=0, description="how often CPU, memory, sizes of arrangements and lags are measured"
     )
     introspection_lease_ms: int = Field(
-        default=15_000, gt=0, description="how long after its last sign of life what a process reported is taken away by another"
+        default=15_000, gt=0, description="how long after its last sign of life another process deletes what a process reported"
     )
     introspection_retention_ms: int = Field(
-        default=86_400_000, ge=0, description="how long histories of introspection go back, and how far AS OF can read there"
+        default=86_400_000,
+        ge=0,
+        description="how long the histories of introspection are kept, and how far back AS OF can read them",
     )
     introspection_apply_delay_ms: int = Field(
-        default=300_000, ge=0, description="how long after it was written introspection is brought into its Delta tables"
+        default=300_000, ge=0, description="how long after its commit introspection is written to its Delta tables"
     )
 
     max_clock_jump_ms: int = Field(
         default=366 * 86_400_000,
         gt=0,
-        description="how far the clock may be beyond the newest timestamp; a clock further ahead is taken "
-        "to be wrong, and nothing is written",
+        description="how far the clock may be beyond the newest timestamp; with a clock further ahead, nothing is written",
     )
-    claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
+    claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim belongs to its writer without a sign of life")
     controller_lease_ms: int = Field(
         default=5_000,
         gt=0,
-        description="how long a controller waits for a leader that gives no sign of life before another leads it",
+        description="how long a leader without a sign of life keeps a controller before another process leads it",
     )
     read_hold_lease_ms: int = Field(default=60_000, gt=0, description="how long a read hold lasts without renewal")
     statement_timeout_ms: int = Field(default=60_000, gt=0, description="how long a statement may wait and run")
     retention_ms: int = Field(
-        default=30 * 86_400_000, ge=0, description="how far back sources can be read AS OF: since lags behind upper by it"
+        default=30 * 86_400_000, ge=0, description="how far back sources can be read AS OF: how far since stays behind upper"
     )
     index_retention_ms: int = Field(default=60_000, ge=0, description="the same for indexes; earlier reads compute the view")
     status_retention_ms: int = Field(default=30 * 86_400_000, ge=0, description="how long the history of statuses goes back")
@@ -166,29 +165,28 @@ class Settings(BaseSettings):
     catalog_retention_ms: int = Field(
         default=3_600_000,
         ge=0,
-        description="how long the history of the catalog is kept: a process that has not looked at it for longer reads all of it "
-        "again",
+        description="how long the history of the catalog is kept; a process that has not read it for longer reads all of it again",
     )
     store_mark_interval_ms: int = Field(
         default=60_000,
         ge=0,
-        description="how often the lake and consensus note how far the other is, so that a store put back in time is not opened",
+        description="how often the lake and consensus note how far the other is, so that an older copy of a store is not opened",
     )
     vacuum_grace_ms: int = Field(
         default=3_600_000,
         ge=0,
-        description="how long files that nobody will need are left for reads that began before and for jobs that write them",
+        description="how long replaced files are kept for reads that began before, and staged files for the jobs that write them",
     )
     table_apply_delay_ms: int = Field(
-        default=1_000, ge=0, description="how long after a commit to tables its process brings the rows into their Delta tables"
+        default=1_000, ge=0, description="how long after a commit to tables its process writes the rows to their Delta tables"
     )
     refresh_times_limit: int = Field(
         default=16,
         gt=0,
-        description="an index behind by more distinct times than this jumps, moving its since, instead of keeping them apart",
+        description="an index that is behind by more distinct times than this is refreshed in one step, which moves its since",
     )
     max_connections: int = Field(default=100, gt=0, description="clients that the SQL port serves at the same time")
-    max_message_bytes: int = Field(default=64 << 20, gt=0, description="longest message that the SQL port takes from a client")
+    max_message_bytes: int = Field(default=64 << 20, gt=0, description="longest message that the SQL port accepts from a client")
     tls_certificate: str = Field(default="", description="PEM file of the SQL port's certificate chain; no TLS if empty")
     tls_key: str = Field(default="", description="PEM file of its private key; in the file of the certificate if empty")
 

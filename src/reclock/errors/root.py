@@ -16,10 +16,10 @@ class ReclockError(Exception):
 
 
 class InternalError(ReclockError):
-    """An invariant did not hold. Always a bug of Reclock's."""
+    """An invariant did not hold. Always a bug in Reclock."""
 
 
 class ConfigurationError(ReclockError):
-    """A setting is missing, unknown or out of its range."""
+    """A setting is missing, unknown or out of range."""
 
     sqlstate = "F0000"

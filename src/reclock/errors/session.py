@@ -6,7 +6,7 @@ from reclock.errors.root import ReclockError
 
 
 class UnknownParameter(ReclockError):
-    """A statement has no parameter of that number, or is of a kind that has none."""
+    """A statement has no parameter of that number, or cannot have parameters."""
 
     sqlstate = "42P02"
 
@@ -16,7 +16,7 @@ class UnknownParameter(ReclockError):
 
 
 class IndeterminateType(ReclockError):
-    """Nothing in the statement says of which type a parameter is."""
+    """Nothing in the statement determines the type of a parameter."""
 
     sqlstate = "42P18"
 
@@ -36,7 +36,7 @@ class WrongNumberOfParameters(ReclockError):
 
 
 class NoTransaction(ReclockError):
-    """The statement is for transaction blocks, and none is open."""
+    """The statement needs a transaction block, and none is open."""
 
     sqlstate = "25P01"
 
@@ -46,7 +46,7 @@ class NoTransaction(ReclockError):
 
 
 class UnknownPrepared(ReclockError):
-    """No prepared statement of that name is in the session."""
+    """The session has no prepared statement of that name."""
 
     sqlstate = "26000"
 
@@ -56,7 +56,7 @@ class UnknownPrepared(ReclockError):
 
 
 class DuplicatePrepared(ReclockError):
-    """A prepared statement of that name is in the session already."""
+    """The session already has a prepared statement of that name."""
 
     sqlstate = "42P05"
 
@@ -66,7 +66,7 @@ class DuplicatePrepared(ReclockError):
 
 
 class UnknownCursor(ReclockError):
-    """No cursor or portal of that name is open in the session."""
+    """The session has no open cursor or portal of that name."""
 
     sqlstate = "34000"
 
@@ -95,7 +95,7 @@ class UnknownSavepoint(ReclockError):
 
 
 class TransactionFailed(ReclockError):
-    """A statement of the block went wrong before; nothing but its end is executed."""
+    """An earlier statement of the block failed. Only the end of the block is executed."""
 
     sqlstate = "25P02"
 
@@ -116,7 +116,7 @@ class TransactionActive(ReclockError):
 
 
 class MixedTransaction(ReclockError):
-    """A transaction block defines objects and writes to a table that it did not make."""
+    """A transaction block defines objects and writes to a table that it did not create."""
 
     sqlstate = "25001"
 
@@ -128,7 +128,7 @@ class MixedTransaction(ReclockError):
 
 
 class TransactionReadOnly(ReclockError):
-    """A write in a transaction that was begun READ ONLY."""
+    """A write in a READ ONLY transaction."""
 
     sqlstate = "25006"
 
@@ -137,7 +137,9 @@ class TransactionReadOnly(ReclockError):
 
 
 class OutsideTransaction(ReclockError):
-    """A block reads at one time, from the schemas that its first query named; another object was not kept at that time."""
+    """A block reads at one time, from the schemas that its first query named. The block did not hold another object at
+    that time.
+    """
 
     sqlstate = "25000"
 
@@ -151,7 +153,7 @@ class OutsideTransaction(ReclockError):
 
 
 class RelationChanged(ReclockError):
-    """A table or view that a transaction used was dropped or defined anew before its commit."""
+    """A table or view that a transaction used was dropped or redefined before the commit."""
 
     sqlstate = "40001"
 
@@ -176,7 +178,7 @@ class NotNullViolation(ReclockError):
 
 
 class BadCopyData(ReclockError):
-    """Data of COPY FROM that is not lines of the format and the columns asked for."""
+    """The data of COPY FROM does not have the format and the columns of the statement."""
 
     sqlstate = "22P04"
 
@@ -188,7 +190,7 @@ class BadCopyData(ReclockError):
 
 
 class CopyAbandoned(ReclockError):
-    """The client gave up a COPY FROM; nothing was written."""
+    """The client cancelled a COPY FROM. Nothing was written."""
 
     sqlstate = "57014"
 

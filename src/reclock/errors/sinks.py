@@ -6,7 +6,7 @@ from reclock.errors.root import ReclockError
 
 
 class SinkError(ReclockError):
-    """A sink stalls: nothing more is written to its target until the cause is gone."""
+    """A sink stalls: it writes nothing to its target until the cause is gone."""
 
     sqlstate = "58030"
 
@@ -18,7 +18,7 @@ class TargetUnavailable(SinkError):
 
 
 class TargetChanged(SinkError):
-    """The target of a sink is not as the sink left it: it is gone, was made anew, or somebody else wrote there."""
+    """The target of a sink is not as the sink left it: it is gone, was created again, or another writer wrote there."""
 
     sqlstate = "58P02"
 

@@ -6,7 +6,7 @@ from reclock.errors.root import ReclockError
 
 
 class SqlSyntaxError(ReclockError):
-    """The text is not a statement. ``position`` counts characters from 1."""
+    """The text is not a valid statement. ``position`` counts characters from 1."""
 
     sqlstate = "42601"
 
@@ -16,13 +16,13 @@ class SqlSyntaxError(ReclockError):
 
 
 class UnsupportedSql(ReclockError):
-    """The statement is SQL, but Reclock does not do it."""
+    """The statement is valid SQL, but Reclock does not support it."""
 
     sqlstate = "0A000"
 
 
 class ExperimentalFeature(ReclockError):
-    """The statement is there in experimental mode only, and the environment is not in it."""
+    """The statement needs experimental mode, which is off in this environment."""
 
     sqlstate = "0A000"
 
@@ -32,7 +32,7 @@ class ExperimentalFeature(ReclockError):
 
 
 class UnknownRelation(ReclockError):
-    """No relation of that name is in the catalog."""
+    """The catalog has no relation of that name."""
 
     sqlstate = "42P01"
 
@@ -42,8 +42,9 @@ class UnknownRelation(ReclockError):
 
 
 class ObjectQuarantined(ReclockError):
-    """The definition that the catalog has of an object cannot be planned. It can be looked at and dropped, and nothing else;
-    other objects are not concerned."""
+    """The catalog's definition of an object cannot be planned. The object can be shown and dropped. Other objects are
+    not affected.
+    """
 
     sqlstate = "XX001"
 
@@ -57,7 +58,7 @@ class ObjectQuarantined(ReclockError):
 
 
 class UnknownColumn(ReclockError):
-    """No column of that name is in reach."""
+    """No column in scope has that name."""
 
     sqlstate = "42703"
 
@@ -67,7 +68,7 @@ class UnknownColumn(ReclockError):
 
 
 class AmbiguousColumn(ReclockError):
-    """Several columns in reach have that name."""
+    """Several columns in scope have that name."""
 
     sqlstate = "42702"
 
@@ -78,7 +79,7 @@ class AmbiguousColumn(ReclockError):
 
 
 class AmbiguousFunction(ReclockError):
-    """Several functions or operators of that name take an argument whose type is open, and none is the better choice."""
+    """Several functions or operators of that name accept an argument of unknown type, and none is the better choice."""
 
     sqlstate = "42725"
 
@@ -117,13 +118,13 @@ class UnknownOperator(UnknownFunction):
 
 
 class TypeMismatch(ReclockError):
-    """An expression has a type that does not fit its place."""
+    """An expression has a type that its place does not accept."""
 
     sqlstate = "42804"
 
 
 class InvalidText(ReclockError):
-    """A constant in a statement does not spell a value of its type."""
+    """A constant in a statement is not a valid text form of its type."""
 
     sqlstate = "22P02"
 
@@ -133,7 +134,7 @@ class InvalidText(ReclockError):
 
 
 class InvalidBinary(ReclockError):
-    """A parameter in binary format is no value of its type."""
+    """A parameter in binary format is not a value of its type."""
 
     sqlstate = "22P03"
 
@@ -177,7 +178,7 @@ DIGITS_HINT = "round the value, or declare the column with a precision and scale
 
 
 class DuplicateColumn(ReclockError):
-    """A relation would have two columns of one name."""
+    """A relation would have two columns with the same name."""
 
     sqlstate = "42701"
 
@@ -197,13 +198,13 @@ class DuplicateAlias(ReclockError):
 
 
 class InvalidColumnReference(ReclockError):
-    """An ORDER BY, GROUP BY or DISTINCT ON names a place in the select list that is not there, or is not allowed."""
+    """ORDER BY, GROUP BY or DISTINCT ON names a position that is not in the select list, or is not allowed."""
 
     sqlstate = "42P10"
 
 
 class InvalidConstraint(ReclockError):
-    """A constraint that CREATE TABLE declares cannot hold of the table. Its SQLSTATE is PostgreSQL's."""
+    """A constraint in CREATE TABLE does not fit the table. The SQLSTATE is PostgreSQL's."""
 
     sqlstate = "42P16"
 
@@ -213,7 +214,7 @@ class InvalidConstraint(ReclockError):
 
 
 class ReservedName(ReclockError):
-    """A name that Reclock keeps for itself."""
+    """The name is reserved for Reclock."""
 
     sqlstate = "42939"
 
@@ -223,7 +224,7 @@ class ReservedName(ReclockError):
 
 
 class WrongObjectType(ReclockError):
-    """The object is there, but is of another kind than the statement is for."""
+    """The object exists, but is of another kind than the statement needs."""
 
     sqlstate = "42809"
 
@@ -244,7 +245,7 @@ class SystemObjectProtected(ReclockError):
 
 
 class PermissionDenied(ReclockError):
-    """The role of the session may not do that: it lacks a privilege, does not own the object, or is not a superuser."""
+    """The role of the session lacks a privilege, does not own the object, or is not a superuser."""
 
     sqlstate = "42501"
 
@@ -256,7 +257,7 @@ class InvalidGrant(ReclockError):
 
 
 class InvalidAuthorization(ReclockError):
-    """There is no role of that name to begin a session with, or it may not log in."""
+    """The role for a new session does not exist or may not log in."""
 
     sqlstate = "28000"
 
@@ -282,7 +283,7 @@ class RoleInUse(ReclockError):
 
 
 class AggregateNotAllowed(ReclockError):
-    """An aggregate function stands where rows are not grouped yet, or in another aggregate."""
+    """An aggregate function stands where rows are not grouped yet, or inside another aggregate."""
 
     sqlstate = "42803"
 
@@ -331,7 +332,7 @@ class EvaluationError(ReclockError):
 
 
 class OutOfMemory(ReclockError):
-    """A query needs more memory, or more room to spill, than its engine may take."""
+    """A query needs more memory, or more space to spill, than its engine may use."""
 
     sqlstate = "53200"
 
@@ -341,7 +342,7 @@ class OutOfMemory(ReclockError):
 
 
 class ResultTooLarge(ReclockError):
-    """A query answers more bytes than ``max_result_size`` allows."""
+    """A query returns more bytes than ``max_result_size`` allows."""
 
     sqlstate = "53000"
 
@@ -354,7 +355,7 @@ class ResultTooLarge(ReclockError):
 
 
 class QueryCanceled(ReclockError):
-    """A query was stopped while it ran, because somebody asked for that."""
+    """A user or client cancelled a running query."""
 
     sqlstate = "57014"
 

@@ -28,7 +28,7 @@ class ListedObject:
 
 
 class ObjectMissing(UpstreamUnavailable):
-    """The bucket is there, the object is not, or not as far as the range that was asked for."""
+    """The bucket exists, but the object does not, or is shorter than the range to read."""
 
     sqlstate = "58P01"
 
