@@ -47,8 +47,8 @@ def settings() -> str:
         rows.append(f"| `{name}` | {shown} | {setting.description} |")
     return _page(
         "Settings",
-        """Every setting has a default. `reclock.toml` in the environment's home overrides it (`log_level = "DEBUG"`). An environment
-variable `RECLOCK_<NAME>` overrides both (`RECLOCK_LOG_LEVEL=DEBUG`). `home` itself comes from `--home` or `RECLOCK_HOME`. An
+        """Every setting has a default. `reclock.toml` in the environment's home overrides it (`log_level = "DEBUG"`). An
+environment variable `RECLOCK_<NAME>` overrides both (`RECLOCK_LOG_LEVEL=DEBUG`). `home` itself comes from `--home` or `RECLOCK_HOME`. An
 unknown name in `reclock.toml` is an error.""",
         "| setting | default | meaning |\n|---|---|---|",
         rows,
@@ -79,8 +79,8 @@ def system_relations() -> str:
 def variables() -> str:
     return _page(
         "Session variables",
-        "Show a variable with `SHOW name`, all with `SHOW ALL`. Change it with `SET name = value`, and go back to its default with\n"
-        "`RESET name`. `ALTER ROLE … SET` and `ALTER SYSTEM SET` change defaults.",
+        "Show a variable with `SHOW name`, all with `SHOW ALL`. Change it with `SET name = value`, and go back to its default\n"
+        "with `RESET name`. `ALTER ROLE … SET` and `ALTER SYSTEM SET` change defaults.",
         "| variable | default | meaning |\n|---|---|---|",
         [f"| `{name}` | {variable.default} | {variable.description} |" for name, variable in sorted(VARIABLES.items())],
     )
