@@ -47,9 +47,9 @@ def settings() -> str:
         rows.append(f"| `{name}` | {shown} | {setting.description} |")
     return _page(
         "Settings",
-        """Every setting has a default. `reclock.toml` in the environment's home overrides it (`log_level = "DEBUG"`). An
-environment variable `RECLOCK_<NAME>` overrides both (`RECLOCK_LOG_LEVEL=DEBUG`). `home` itself comes from `--home` or `RECLOCK_HOME`. An
-unknown name in `reclock.toml` is an error.""",
+        """Every setting has a default. `reclock.toml` in the environment's home overrides it (`log_level =
+"DEBUG"`). An environment variable `RECLOCK_<NAME>` overrides both (`RECLOCK_LOG_LEVEL=DEBUG`).
+`home` itself comes from `--home` or `RECLOCK_HOME`. An unknown name in `reclock.toml` is an error.""",
         "| setting | default | meaning |\n|---|---|---|",
         rows,
     )
@@ -58,9 +58,9 @@ unknown name in `reclock.toml` is an error.""",
 def errors() -> str:
     return _page(
         "Errors",
-        """Every error has a message and a SQLSTATE, and many have a detail and a hint. In Python, all are subclasses of
-`reclock.errors.ReclockError`. Errors share a SQLSTATE if a client would handle them in the same way. For `40001`, run the
-transaction again.""",
+        """Every error has a message and a SQLSTATE, and many have a detail and a hint. In Python, all are
+subclasses of `reclock.errors.ReclockError`. Errors share a SQLSTATE if a client would handle them
+in the same way. For `40001`, run the transaction again.""",
         "| error | SQLSTATE | meaning |\n|---|---|---|",
         [f"| `{error.__name__}` | `{error.sqlstate}` | {_first_paragraph(error)} |" for error in _defined(ReclockError)],
     )
