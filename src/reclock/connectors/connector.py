@@ -1,4 +1,19 @@
-"""What ingestion asks of a connector, and the values the two exchange. Whatever else a source type has is its own file's."""
+"""The protocol between ingestion and connectors: the page to start from when you add a source type.
+
+An upstream has partitions (objects, topic partitions, shards; or only one, named ``()``), and each partition has offsets that grow
+(bytes, message offsets, log positions). Ingestion keeps, durably, up to which offset each partition is bound, and calls:
+
+    probe         which offsets are new                        before each step; it changes nothing upstream
+    tasks, read   the rows of the bound offsets                on Spark's executors, once or again after a failure
+    reread        the claimed offsets as they are now          after a person asked for it (RETRY)
+    acknowledge   these offsets are published                  after each step, so that the upstream may forget them
+
+A row's time follows from its offset alone. So a range of offsets must always give the same rows; where the upstream has others by
+now, or none, the connector raises ``UpstreamChanged``. The evidence that it keeps with each binding, such as a checksum, tells.
+
+What only some upstreams can do is a protocol of its own below. A connector takes part by having its methods. Register the
+connector in ``factory.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +31,65 @@ from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.remap import BoundRange
 from reclock.reclocking.stamp import without
 
+
+class Connector(Protocol):
+    """The upstream of one source: a value that is pickled and sent to executors. Every call ends within a bounded time."""
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """The offsets beyond ``bound``, in order of partition. A transaction of the upstream is in one step as a whole.
+
+        An increment without a new offset renews the partition's evidence. ``skips`` are decisions about errors of earlier probes.
+        Raises a ``SourceError``; of several, that of the first partition.
+        """
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
+        """The increments as pieces of work for executors, without the skipped offsets. It follows from the arguments alone."""
+
+    def read(self, task: Any) -> Iterator[Read]:
+        """What one task reads, in order, each with the name of its output (``""`` if the source has only one):
+
+        - a table of rows: the output's columns, and ``mz_diff`` if rows may also be deleted. Of an output with a key, a table that
+          has the columns of ``PARTITION_COLUMN`` too replaces rows of the same key; one without them has only new keys;
+        - None: the output was truncated here. Only one task of a step may say so;
+        - an ``OutputFailed``: the output cannot be followed from this step on;
+        - a ``ChangeCount``, if the number of rows does not follow from the number of offsets.
+
+        Raises a ``SourceError``: the source stalls.
+        """
+
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment | None:
+        """The partition's offsets beyond ``before``, as the upstream has them now, in place of ``claimed``, which is not published.
+
+        An upstream that never changes answers ``claimed``. In one that can be corrected, the upper may differ.
+        None if no offset remains. Raises a ``SourceError``.
+        """
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """Tell the upstream that the offsets below ``frontier`` are published. Ingestion does not depend on it. Raises a
+        ``SourceError``."""
+
+
+# --- values ---
+
 Evidence = tuple[Any, ...]
 """A row of a source's evidence without its partition: the offset that is bound, and what the connector keeps beside it."""
 
 Bound = Mapping[Partition, Evidence]
-"""Of every partition that was ever bound, what was kept when it was bound last."""
-
-BlockedReason = str | SourceError
-"""What is waited for, or what is wrong."""
+"""The newest evidence of every partition that was ever bound."""
 
 Skip = tuple[str, int, int]
 """A decision to give up the offsets ``[lower, upper)`` of a partition, by its name."""
 
+BlockedReason = str | SourceError
+"""What a source or a guest waits for, or the error that keeps it from beginning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Increment:
-    """What is new of one partition: its offsets ``[lower, upper)``, which are bound to one time.
+    """The new offsets ``[lower, upper)`` of one partition, which are bound to one time.
 
     ``covered`` is how many offsets the reading accounts for, which the audit compares. ``evidence`` is kept beside ``upper``;
-    ``detail`` is all that is needed to read the range again, the connector's own. Both are plain JSON.
+    ``detail`` is what the connector needs to read the range again. Both are plain JSON.
     """
 
     partition: Partition
@@ -50,57 +105,23 @@ class Increment:
 
     @property
     def name(self) -> str:
-        """The partition as people spell it."""
+        """The partition's name in decisions and errors."""
         return format_partition(self.partition)
 
 
 PARTITION_COLUMN, OFFSET_COLUMN, DELETED_COLUMN = "mz_partition", "mz_offset", "mz_is_deleted"
-"""What a reading adds to its rows if they replace each other by key: their place, and whether there is a row at all."""
+"""The columns of rows that replace each other by key: their place upstream, and whether the row is deleted there."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeCount:
-    """So many changes of an output were found at the bound offsets. The audit compares what was staged with it."""
+    """How many changes of an output were read at the bound offsets. The audit compares them with the staged rows."""
 
     changes: int
 
 
 Read = tuple[str, pa.Table | OutputFailed | ChangeCount | None]
-"""What a connector reads of an output (see ``Connector.read``)."""
-
-
-class Connector(Protocol):
-    """A source's upstream, opened: a value that travels to executors. Its probes and readings are bounded in time.
-
-    What it yields for a range of offsets is the same whenever and wherever it is asked, or it raises.
-    """
-
-    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """What of the upstream is beyond ``bound``, in order of partition, nothing of an upstream transaction without the rest.
-
-        An increment without a new offset only renews evidence. ``skips`` are decisions about what an earlier probe raised.
-        Raises a ``SourceError``; of several, that of the first partition.
-        """
-
-    def reread(self, claimed: Increment, before: Evidence | None) -> Increment | None:
-        """What of the partition is beyond ``before`` in the upstream as it is now, in place of ``claimed``, which is not published.
-
-        Where an upstream never changes, that is ``claimed``; where it can be corrected, the upper may differ.
-        None if nothing is left. Raises a ``SourceError``.
-        """
-
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
-        """The ranges as pieces of work for executors, without what is given up whole. It follows from the arguments alone."""
-
-    def read(self, task: Any) -> Iterator[Read]:
-        """The rows of one task, by output (``""`` if the source has but one): the output's columns, and ``mz_diff`` where rows may
-        also go; of an output with a key, rows with their place, which replace each other, or without, if it has none of their keys.
-        None in place of rows: all that the output held until here is gone, which only one task of a step may say. An error: from
-        this step on nothing is known of the output. A ``ChangeCount``: how many changes were read, which a connector tells if its
-        offsets do not bound the number of rows. Raises a ``SourceError``."""
-
-    def acknowledge(self, frontier: SourceFrontier) -> None:
-        """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
+"""What ``Connector.read`` yields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +133,15 @@ class CheckResult:
     detail: str
 
 
+# --- what only some connectors can do ---
+
+
 @runtime_checkable
 class Checks(Connector, Protocol):
-    """A connector that can say what it needs of its upstream, besides what a probe tells."""
+    """A connector that can check what it needs of its upstream, beyond what a probe shows."""
 
     def check(self) -> Iterator[CheckResult]:
-        """What was found, one thing after another; each asks within a bounded time. Raises a ``SourceError`` where nothing that
-        follows can be found out."""
+        """The results, one after another; each takes a bounded time. Raises a ``SourceError`` where the rest cannot be checked."""
 
 
 @runtime_checkable
@@ -126,31 +149,31 @@ class FailsByOutput(Connector, Protocol):
     """A connector whose outputs may fail one by one."""
 
     def without(self, outputs: Set[str]) -> Connector:
-        """The same, but for outputs of which nothing is known any more."""
+        """The same connector, which does not read these failed outputs."""
 
 
 @runtime_checkable
 class AssumesCompleteOutputs(Connector, Protocol):
-    """A connector that may tell a row as one that comes, where it knows that the output has none of its key."""
+    """A connector that yields a row as new where the upstream implies that the output has no row of its key."""
 
     def with_gaps(self) -> Connector:
-        """The same for outputs that lack what was given up."""
+        """The same connector for outputs that lack rows, because offsets were given up after they were bound."""
 
 
 @runtime_checkable
 class SupportsGuests(Connector, Protocol):
-    """A connector to whose outputs others may come, and go.
+    """A connector whose outputs may come and go while the source exists: those of its guests.
 
-    One whose collection has a guest comes late. It begins with a step that has an increment of its name, of no offsets: that holds
-    all of it that belongs to what was bound before, and no more. A probe is of those that have begun.
+    A guest's output begins with a step that has an increment of the output's name, without offsets. That step reads all rows of
+    the output that belong to the offsets bound before, and no others. A probe is about the outputs that have begun.
     """
 
     def with_outputs(self, outputs: Mapping[str, RelationDesc]) -> Connector:
-        """The same for these outputs."""
+        """The same connector for these outputs."""
 
     def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
-        """The increments of a step with which outputs begin, if any can; and what keeps the others, by name, from it. Raises a
-        ``SourceError`` if that cannot be told of any."""
+        """The increments of a step with which outputs begin, if any can, and by name why the others cannot yet. Raises a
+        ``SourceError`` if nothing can be said of any output."""
 
 
 RESTART_HINT = "ALTER SOURCE … RESTART '<name>' reads it again from its beginning"
@@ -158,10 +181,10 @@ RESTART_HINT = "ALTER SOURCE … RESTART '<name>' reads it again from its beginn
 
 @runtime_checkable
 class SupportsRestart(Connector, Protocol):
-    """A connector that can read a partition that was given up again, from its beginning."""
+    """A connector that can read an abandoned partition again from its beginning."""
 
     def abandoned_partitions(self, bound: Bound) -> list[str]:
-        """The names of what nothing more is read of, in order."""
+        """The names of the partitions that are not read any more, in order."""
 
     def next_reading(self, bound: Bound, name: str, stalled: str | None) -> int:
         """The number of the reading with which a restart begins; ``stalled`` is the partition that stalls the source, if any.
@@ -170,12 +193,12 @@ class SupportsRestart(Connector, Protocol):
         """
 
     def restarting(self, restarts: Mapping[str, int]) -> Connector:
-        """The same connector, which begins these readings, by name, where they have not begun."""
+        """The same connector, which begins these readings, by name, unless they have begun."""
 
 
 @runtime_checkable
 class HasHistory(Connector, Protocol):
-    """A connector that can tell what its upstream had at an earlier moment, by the upstream's own clock."""
+    """A connector that knows what its upstream had at an earlier moment, by the upstream's own clock."""
 
     def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
         """``probe``, but only of what the upstream had before ``moment``."""
@@ -183,29 +206,32 @@ class HasHistory(Connector, Protocol):
 
 @runtime_checkable
 class SupportsRebuild(Connector, Protocol):
-    """A connector that can read again what was bound long ago, and tell that it is still the same."""
+    """A connector that can read everything again that was ever bound, and verify that it is unchanged."""
 
     def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """The increment of each of ``ranges``, all that was ever bound, in order; ``bound`` is what was kept with the last of each
-        partition. Raises a ``SourceError`` if the upstream has it no more, or something else in its place."""
+        """The increment of each of ``ranges``: all that was ever bound, in order. ``bound`` is the newest evidence of each
+        partition. Raises a ``SourceError`` if the upstream does not have a range any more, or has changed it."""
 
 
 @runtime_checkable
 class ReadsOnce(Connector, Protocol):
-    """A connector some of whose readings cannot be repeated: what they find is written down before it is bound."""
+    """A connector some of whose readings cannot be repeated: their rows are durable before their offsets are bound."""
 
     def must_read_once(self, bound: Bound) -> bool:
-        """Whether the next step is such a reading, and no probe."""
+        """Whether the next step is such a reading, in place of a probe."""
 
     def read_once(
         self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
     ) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
-        """The increments of the step, and the tasks that read them inside the context, and only there; none, if nothing is new.
-        Of a source that is copied anew, the tasks read all that the upstream has now; the increments go on from what is ``bound``.
+        """The step's increments, none if nothing is new, and its tasks, which can be read only inside the context. For RESNAPSHOT
+        the tasks read everything that the upstream has now; the increments continue from ``bound``.
 
-        ``skips`` are decisions about what an earlier attempt raised. Nothing is made upstream for a source that
-        is dropped: ``is_wanted`` is asked. Raises a ``SourceError``.
+        ``skips`` are decisions about errors of earlier attempts. The connector creates nothing upstream for a source that was
+        dropped: it calls ``is_wanted`` before. Raises a ``SourceError``.
         """
+
+
+# --- partitions and skips ---
 
 
 def format_partition(partition: Partition) -> str:
@@ -220,5 +246,5 @@ def skipped_ranges(partition: Partition, skips: Sequence[Skip]) -> tuple[tuple[i
 
 def remaining_ranges(partition: Partition, lower: int, upper: int, skips: Sequence[Skip]) -> list[tuple[int, int]]:
     """The parts of the offsets ``[lower, upper)`` that ``skips`` do not give up."""
-    whole = BoundRange(partition, lower, upper, MINIMUM)
-    return [(range.lower, range.upper) for range in without(whole, skipped_ranges(partition, skips))]
+    bound = BoundRange(partition, lower, upper, MINIMUM)
+    return [(range.lower, range.upper) for range in without(bound, skipped_ranges(partition, skips))]
