@@ -224,7 +224,7 @@ def test_a_correction_must_keep_the_bytes_that_are_published(buckets, corrected)
 
 def as_bound(*evidence):
     """The evidence as it comes back from the lake."""
-    return {own.partition: (own.length, *own.kept) for own in evidence}
+    return {own.partition: (own.length, *own.stored) for own in evidence}
 
 
 def test_the_newest_reading_of_an_object_counts_and_survives_the_lake():

@@ -110,8 +110,8 @@ def told(reading: ChangeCollector, log: list[bytes], cuts: list[int], rows: int)
     for lower, upper in zip([0, *cuts], [*cuts, len(log)], strict=True):
         if block := log[lower:upper]:
             reading.take(MessageBatch.of(b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)))
-            found += [table for _, table in reading.told(rows)]
-    found += [table for _, table in reading.told(1)]
+            found += [table for _, table in reading.ready(rows)]
+    found += [table for _, table in reading.ready(1)]
     assert not any(isinstance(table, OutputFailed) for table in found)
     return [table for table in found if not isinstance(table, ChangeCount)]
 
@@ -210,7 +210,7 @@ def test_a_value_that_does_not_fit_fails_its_table_naming_it(identity: str) -> N
     }
     reading = ChangeCollector(tables, [(0, END)])
     reading.take(MessageBatch.of(b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)))
-    found = list(reading.told(1))
+    found = list(reading.ready(1))
     [failure] = [error for table, error in found if isinstance(error, OutputFailed) and table == "public.t"]
     assert str(failure) == f'table "public.t", column "small": {numeric()} cannot hold NaN'
     row = "id = 30" if key else "id = 30, small = NaN"
@@ -244,7 +244,7 @@ def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(chang
     for lower, upper in zip([0, *cuts], cuts, strict=False):
         reading = ChangeCollector({"public.t": RelationDesc(COLUMNS)}, [(lower, upper)])
         reading.take(MessageBatch.of(b"".join(log), b"".join(struct.pack(">i", len(each)) for each in log)))
-        found = [each for _, each in reading.told(1)]
+        found = [each for _, each in reading.ready(1)]
         rows = [row for table in found if isinstance(table, pa.Table) for row in table.to_pylist()]
         counts = [each.changes for each in found if isinstance(each, ChangeCount)]
         slice_ = AuditSlice(

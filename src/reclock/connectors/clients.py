@@ -13,8 +13,8 @@ def kafka_client(connection: Connection, resolve_secret: SecretResolver) -> dict
     is_sasl = any(name.startswith("SASL") for name in options)
     is_tls = any(name.startswith("SSL") for name in options) or is_sasl
     default = ("SASL_" if is_sasl else "") + ("SSL" if is_tls else "PLAINTEXT")
-    found = {_LIBRDKAFKA[name]: value for name, value in options.items()}
-    return {"security.protocol": default, **found}
+    settings = {_LIBRDKAFKA[name]: value for name, value in options.items()}
+    return {"security.protocol": default, **settings}
 
 
 _LIBRDKAFKA = {

@@ -92,19 +92,19 @@ class Debezium:
 
         def read(uppers: Mapping[Partition, int], known: Set[str], new: Set[str]) -> Mapping[Partition, Stretch]:
             rest = (_from(increment, uppers.get(partition, 0)) for partition, increment in reached.items())
-            return empty | {own.partition: self._read_events(own, known, new, first > 0, skips) for own in rest}
+            return empty | {increment.partition: self._read_events(increment, known, new, first > 0, skips) for increment in rest}
 
-        found = caught_up(self._parts(log), read)
-        if isinstance(found, Missing):
+        complete = caught_up(self._parts(log), read)
+        if isinstance(complete, Missing):
             topic = name.partition("@")[0]
-            if found.are_gone:
+            if complete.are_gone:
                 partition, end = max((str(partition), increment.upper) for partition, increment in reached.items())
-                lost = f'{found.count} events of transaction "{found.transaction}" are gone from topic "{topic}"'
+                lost = f'{complete.count} events of transaction "{complete.transaction}" are gone from topic "{topic}"'
                 raise UpstreamChanged(partition, end, message=lost, detail="those of later transactions are there")
-            what = f"{found.count} events of" if found.count else "what lies before"
-            raise _Waits(f'waits for {what} transaction "{found.transaction}" in topic "{topic}"')
-        own = [_cut_to(i, found.uppers[i.partition], found.dropped[i.partition]) for i in reached.values()]
-        return [Increment(output, 0, 0, 0, ("",)), *(increment for increment in own if increment.size)]
+            what = f"{complete.count} events of" if complete.count else "what lies before"
+            raise _Waits(f'waits for {what} transaction "{complete.transaction}" in topic "{topic}"')
+        increments = [_cut_to(i, complete.uppers[i.partition], complete.dropped[i.partition]) for i in reached.values()]
+        return [Increment(output, 0, 0, 0, ("",)), *(increment for increment in increments if increment.size)]
 
     def _go_on(self, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         reached = {
@@ -121,14 +121,15 @@ class Debezium:
         new = {ended.id for ended in log}
         read = {partition: self._read_events(increment, known, new, is_trimmed, skips) for partition, increment in reached.items()}
         nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
-        found = cut(log, known, {**read, **{table: Stretch(table, (), 0) for table in nothing_new}})  # their events are waited for
+        unread: dict[Partition, Stretch] = {table: Stretch(table, (), 0) for table in nothing_new}  # their events are waited for
+        bindable = cut(log, known, {**read, **unread})
         increments = [
-            _cut_to(increment, found.uppers[partition], found.dropped[partition])
+            _cut_to(increment, bindable.uppers[partition], bindable.dropped[partition])
             for partition, increment in sorted(reached.items())
-            if found.uppers[partition] > increment.lower
+            if bindable.uppers[partition] > increment.lower
         ]
-        if log_reached is not None and found.bound:
-            increments.append(_cut_to(log_reached, found.bound[-1].offset + 1, ()))
+        if log_reached is not None and bindable.bound:
+            increments.append(_cut_to(log_reached, bindable.bound[-1].offset + 1, ()))
         return sorted(increments, key=lambda increment: increment.name)
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
@@ -138,15 +139,15 @@ class Debezium:
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TablePiece]:
         tables = {self._name(output): output for output in self.outputs}
         pieces = []
-        for own in increments:
-            topic, _, partition = own.name.rpartition("/")
+        for increment in increments:
+            topic, _, partition = increment.name.rpartition("/")
             if topic not in tables:
                 continue
-            for lower, upper in remaining_ranges(own.partition, own.detail["begin"], own.upper, skips):
+            for lower, upper in remaining_ranges(increment.partition, increment.detail["begin"], increment.upper, skips):
                 for at in range(lower, upper, TASK_OFFSETS):
                     end = min(at + TASK_OFFSETS, upper)
-                    dropped = tuple(offset for offset in own.detail["dropped"] if at <= offset < end)
-                    pieces.append(TablePiece(tables[topic], TopicReadTask(int(partition), at, end, own.evidence[0]), dropped))
+                    dropped = tuple(offset for offset in increment.detail["dropped"] if at <= offset < end)
+                    pieces.append(TablePiece(tables[topic], TopicReadTask(int(partition), at, end, increment.evidence[0]), dropped))
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -158,8 +159,8 @@ class Debezium:
         dropped = set(task.dropped)
         partition = f"{self._name(task.table)}/{task.piece.partition}"
         for messages in self._topic(self._name(task.table)).messages(task.piece):
-            kept = [message for message in messages if message.offset() not in dropped]
-            values, offsets = [message.value() for message in kept], [message.offset() for message in kept]
+            fresh_messages = [message for message in messages if message.offset() not in dropped]
+            values, offsets = [message.value() for message in fresh_messages], [message.offset() for message in fresh_messages]
             yield task.table, changes(values, self.format, self.outputs[task.table], partition=partition, offsets=offsets)
 
     # --- how ---
@@ -173,11 +174,11 @@ class Debezium:
         return Kafka(KafkaConnector(self.upstream.connection, topic), BytesFormat(), RelationDesc(()), self.client)
 
     def _probe_topic(self, name: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
-        own = f"{name}/"
-        bound_here = {int(str(name).removeprefix(own)): kept for name, kept in bound.items() if _is_of(name, own)}
-        skips_here = [(name.removeprefix(own), *range_) for name, *range_ in skips if _is_of(name, own)]
-        found = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
-        return [Increment(f"{own}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in found]
+        prefix = f"{name}/"
+        bound_here = {int(str(name).removeprefix(prefix)): evidence for name, evidence in bound.items() if _is_of(name, prefix)}
+        skips_here = [(name.removeprefix(prefix), *range_) for name, *range_ in skips if _is_of(name, prefix)]
+        increments = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
+        return [Increment(f"{prefix}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in increments]
 
     def _new_in_log(self, reached: Increment) -> tuple[set[str], list[TransactionEnd], bool]:
         """Transactions that ended before, as far as they may come again; the next ones; and whether the topic had more at first."""
@@ -207,8 +208,8 @@ class Debezium:
 
     def _ends(self, log: Increment, lower: int, upper: int) -> list[TransactionEnd]:
         """The transactions that end in these offsets of the log."""
-        found = map(self._ended, self._read_topic(log, lower, upper))
-        return [ended for ended in found if ended is not None]
+        ends = map(self._ended, self._read_topic(log, lower, upper))
+        return [ended for ended in ends if ended is not None]
 
     def _ended(self, message: Message) -> TransactionEnd | None:
         partition = f"{self.upstream.transaction_topic}/{message.partition()}"
@@ -216,7 +217,9 @@ class Debezium:
         try:
             if entry is None or entry["status"] != "END":
                 return None
-            counts = {each["data_collection"]: int(each["event_count"]) for each in entry.get("data_collections") or ()}
+            counts = {
+                collection["data_collection"]: int(collection["event_count"]) for collection in entry.get("data_collections") or ()
+            }
             return TransactionEnd(_stem(entry["id"]), message.offset(), {output: _count(output, counts) for output in self.outputs})
         except (KeyError, TypeError, ValueError) as error:
             raise DecodeFailed(

@@ -136,8 +136,10 @@ class Kafka:
             raise self._changed(
                 min(partitions, default=0), 0, "is compacted", "which messages it had at earlier times cannot be told"
             )
-        found = [Increment(own.partition, own.lower, own.upper, own.size, (topic_id,)) for own in ranges]
-        return [replace(own, detail={"begin": max(own.lower, begin[int(own.name)])}) for own in found]
+        increments = [
+            Increment(increment.partition, increment.lower, increment.upper, increment.size, (topic_id,)) for increment in ranges
+        ]
+        return [replace(increment, detail={"begin": max(increment.lower, begin[int(increment.name)])}) for increment in increments]
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         """Messages never change; those that were lost meanwhile are missed by the reading."""
@@ -145,10 +147,10 @@ class Kafka:
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TopicReadTask]:
         pieces = []
-        for own in increments:
-            for lower, upper in remaining_ranges(own.partition, own.detail["begin"], own.upper, skips):
+        for increment in increments:
+            for lower, upper in remaining_ranges(increment.partition, increment.detail["begin"], increment.upper, skips):
                 for at in range(lower, upper, TASK_OFFSETS):
-                    pieces.append(TopicReadTask(int(own.name), at, min(at + TASK_OFFSETS, upper), own.evidence[0]))
+                    pieces.append(TopicReadTask(int(increment.name), at, min(at + TASK_OFFSETS, upper), increment.evidence[0]))
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -208,7 +210,7 @@ class Kafka:
     def _messages(self, consumer: Consumer, task: TopicReadTask) -> Iterator[list[Message]]:
         """The messages of the piece in batches, until one beyond it or the end of the partition shows that there are no more."""
         heard = time.monotonic()
-        found: list[Message] = []
+        messages: list[Message] = []
         while True:
             batch = consumer.consume(BATCH_MESSAGES, 0.1)
             if batch:
@@ -222,12 +224,12 @@ class Kafka:
                 if error is None:
                     offset = message.offset()
                     if offset < task.upper:
-                        found.append(message)
+                        messages.append(message)
                     if offset >= task.upper - 1:
-                        yield found
+                        yield messages
                         return
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    yield found
+                    yield messages
                     if message.offset() < task.upper:
                         ends = f"ends at offset {message.offset()}"
                         raise self._changed(task.partition, message.offset(), ends, f"it is bound up to {task.upper}")
@@ -236,9 +238,9 @@ class Kafka:
                     raise self._changed(task.partition, task.lower, f"no longer has offset {task.lower}", error.str())
                 elif not error.retriable() and error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):
                     raise KafkaException(error)
-            if len(found) >= BATCH_MESSAGES:
-                yield found
-                found = []
+            if len(messages) >= BATCH_MESSAGES:
+                yield messages
+                messages = []
 
     def _decode(self, messages: Sequence[Message], partition: str) -> pa.Table:
         offsets = [message.offset() for message in messages]
@@ -253,8 +255,8 @@ class Kafka:
             if kind == "KEY":
                 assert self.upstream.key_format is not None
                 keys = [message.key() for message in messages]
-                own = RelationDesc((column,))
-                array = decode_messages(keys, self.upstream.key_format, own, partition=partition, offsets=offsets).column(0)
+                key_desc = RelationDesc((column,))
+                array = decode_messages(keys, self.upstream.key_format, key_desc, partition=partition, offsets=offsets).column(0)
             else:
                 array = _METADATA[kind](messages)
             rows = rows.append_column(name, array)
@@ -277,14 +279,14 @@ class Kafka:
         topic = self.upstream.topic
         try:
             future = admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_S)[topic]
-            found = future.result(_REQUEST_S + 5)
+            description = future.result(_REQUEST_S + 5)
         except (KafkaException, TimeoutError) as error:
             code = error.args[0].code() if isinstance(error, KafkaException) else None
             if code == KafkaError.UNKNOWN_TOPIC_OR_PART and bound:
-                partition, kept = min(bound.items())
-                raise self._lost(partition, kept[0], "is gone", f"it is bound up to {kept[0]}") from error
+                partition, evidence = min(bound.items())
+                raise self._lost(partition, evidence[0], "is gone", f"it is bound up to {evidence[0]}") from error
             raise self._unavailable(error) from error
-        return str(found.topic_id), sorted(partition.id for partition in found.partitions)
+        return str(description.topic_id), sorted(partition.id for partition in description.partitions)
 
     def partitions(self) -> list[int]:
         """All that there are. Raises ``UpstreamUnavailable``."""
@@ -294,47 +296,49 @@ class Kafka:
         """Of every partition the offset of its first message of ``moment`` or later, else its end. Raises ``SourceError``."""
         admin = self._admin()
         _, partitions = self._describe(admin, {})
-        found = self._before(admin, moment, self._list(admin, partitions, OffsetSpec.latest()))
-        return [found[partition] for partition in partitions]
+        offsets = self._before(admin, moment, self._list(admin, partitions, OffsetSpec.latest()))
+        return [offsets[partition] for partition in partitions]
 
     def _before(self, admin: AdminClient, moment: Timestamp, end: Mapping[int, int]) -> Mapping[int, int]:
         """Where the messages from before the first one of ``moment`` or later end."""
-        found = self._list(admin, list(end), OffsetSpec.for_timestamp(moment))
-        return {p: min(found[p], end[p]) if found[p] >= 0 else end[p] for p in end}
+        offsets = self._list(admin, list(end), OffsetSpec.for_timestamp(moment))
+        return {p: min(offsets[p], end[p]) if offsets[p] >= 0 else end[p] for p in end}
 
     def list_offsets(self, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
         """An offset of each partition. Raises ``UpstreamUnavailable``."""
         return self._list(self._admin(), partitions, at)
 
     def _check_same(self, bound: Bound, topic_id: str, partitions: Sequence[int]) -> None:
-        for partition, kept in sorted(bound.items()):
-            if kept[1] != topic_id or partition not in partitions:
-                raise self._lost(partition, kept[0], "was deleted and created again", f"its id was {kept[1]}, now {topic_id}")
+        for partition, evidence in sorted(bound.items()):
+            if evidence[1] != topic_id or partition not in partitions:
+                raise self._lost(
+                    partition, evidence[0], "was deleted and created again", f"its id was {evidence[1]}, now {topic_id}"
+                )
 
     def _begin(self, admin: AdminClient, partitions: Sequence[int], timed: Sequence[int], end: Mapping[int, int]) -> dict[int, int]:
         """Where the source begins in each partition; by START TIMESTAMP only in those that are ``timed``."""
         begin = {p: self.upstream.start_offsets[p] if p < len(self.upstream.start_offsets) else 0 for p in partitions}
         if self.upstream.start_timestamp is not None and timed:
-            found = self._list(admin, timed, OffsetSpec.for_timestamp(self.upstream.start_timestamp))
-            begin |= {p: offset if offset >= 0 else end[p] for p, offset in found.items()}
+            offsets = self._list(admin, timed, OffsetSpec.for_timestamp(self.upstream.start_timestamp))
+            begin |= {p: offset if offset >= 0 else end[p] for p, offset in offsets.items()}
         return begin
 
     def _cleanup_policy(self, admin: AdminClient) -> str:
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.upstream.topic)
         try:
-            found = admin.describe_configs([resource], request_timeout=_REQUEST_S)[resource].result(_REQUEST_S + 5)
+            config = admin.describe_configs([resource], request_timeout=_REQUEST_S)[resource].result(_REQUEST_S + 5)
         except (KafkaException, TimeoutError) as error:
             raise self._unavailable(error) from error
-        return str(found["cleanup.policy"].value)
+        return str(config["cleanup.policy"].value)
 
     def _list(self, admin: AdminClient, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
         """An offset of each partition; the latest is the last stable one."""
-        wanted = {TopicPartition(self.upstream.topic, partition): at for partition in partitions}
-        if not wanted:
+        request = {TopicPartition(self.upstream.topic, partition): at for partition in partitions}
+        if not request:
             return {}
         try:
-            found = admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_REQUEST_S)
-            return {place.partition: future.result(_REQUEST_S + 5).offset for place, future in found.items()}
+            offsets = admin.list_offsets(request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_REQUEST_S)
+            return {place.partition: future.result(_REQUEST_S + 5).offset for place, future in offsets.items()}
         except (KafkaException, TimeoutError) as error:
             raise self._unavailable(error) from error
 

@@ -106,8 +106,8 @@ class Kinesis:
         client = self._client()
         stream = self._describe(client, bound)
         self._check(stream, bound)
-        found = self._gone(stream, bound, skips)
-        ended = {number for number, (_, _, _, is_ended) in bound.items() if is_ended} | {own.partition for own in found}
+        new = self._gone(stream, bound, skips)
+        ended = {number for number, (_, _, _, is_ended) in bound.items() if is_ended} | {increment.partition for increment in new}
         waiting = [shard for shard in stream.shards.values() if shard.number not in ended]
         with ThreadPoolExecutor(_WALKERS) as pool:
             while ready := [shard for shard in waiting if not (shard.parents & stream.shards.keys()) - ended]:
@@ -115,8 +115,8 @@ class Kinesis:
                 increments = [increment for increment in walks if increment is not None]
                 ended |= {increment.partition for increment in increments if increment.evidence[-1]}
                 waiting = [shard for shard in waiting if shard not in ready]
-                found += increments
-        return sorted(found, key=lambda increment: int(increment.name))
+                new += increments
+        return sorted(new, key=lambda increment: int(increment.name))
 
     def _check(self, stream: StreamDescription, bound: Bound) -> None:
         for number, (offset, created_at, _, _) in sorted(bound.items()):
@@ -126,14 +126,14 @@ class Kinesis:
 
     def _gone(self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         """Shards that have expired before they were bound to their end, where that is given up."""
-        found = []
+        increments = []
         for number, (offset, _, complete_at, is_ended) in sorted(bound.items()):
             if number not in stream.shards and not is_ended:
                 if remaining_ranges(number, offset, offset + 1, skips):
                     detail = f"it is bound up to {offset}; to give up what followed, SKIP from {offset} to {offset + 1}"
                     raise self._changed(int(str(number)), offset, "is gone, and not all of it was read", detail)
-                found.append(Increment(number, offset, offset, 0, (stream.created_at, complete_at, True)))
-        return found
+                increments.append(Increment(number, offset, offset, 0, (stream.created_at, complete_at, True)))
+        return increments
 
     def _walk(self, client: Any, stream: StreamDescription, shard: Shard, bound: Bound, skips: Sequence[Skip]) -> Increment | None:
         """What is new of one shard, as far as a few pages reach; None if nothing is."""
@@ -200,10 +200,10 @@ class Kinesis:
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[ShardReadTask]:
         pieces = []
-        for own in increments:
-            begin, last = (own.detail.get(name) for name in ("begin", "last"))
-            if begin is not None and last is not None and remaining_ranges(own.partition, begin, last + 1, skips):
-                pieces.append(ShardReadTask(int(own.name), begin, last, skipped_ranges(own.partition, skips)))
+        for increment in increments:
+            begin, last = (increment.detail.get(name) for name in ("begin", "last"))
+            if begin is not None and last is not None and remaining_ranges(increment.partition, begin, last + 1, skips):
+                pieces.append(ShardReadTask(int(increment.name), begin, last, skipped_ranges(increment.partition, skips)))
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -326,11 +326,11 @@ class Kinesis:
         return UpstreamUnavailable(f'cannot read stream "{self.upstream.stream}" at "{at}"', detail=detail)
 
 
-def _shard(found: Mapping[str, Any]) -> Shard:
-    parents = (found.get("ParentShardId"), found.get("AdjacentParentShardId"))
-    ending = found["SequenceNumberRange"].get("EndingSequenceNumber")
+def _shard(description: Mapping[str, Any]) -> Shard:
+    parents = (description.get("ParentShardId"), description.get("AdjacentParentShardId"))
+    ending = description["SequenceNumberRange"].get("EndingSequenceNumber")
     return Shard(
-        _number(found["ShardId"]),
+        _number(description["ShardId"]),
         frozenset(_number(parent) for parent in parents if parent),
         int(ending) if ending is not None else None,
     )

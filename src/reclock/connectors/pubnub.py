@@ -85,8 +85,8 @@ class Known:
     def of(cls, bound: Bound) -> Known | None:
         if not bound:
             return None
-        region, (_, cursor, heard_at) = max(bound.items(), key=lambda kept: (kept[1][2], kept[1][1]))
-        return cls({int(str(r)): kept[0] for r, kept in bound.items()}, int(str(region)), cursor, heard_at)
+        region, (_, cursor, heard_at) = max(bound.items(), key=lambda evidence: (evidence[1][2], evidence[1][1]))
+        return cls({int(str(r)): evidence[0] for r, evidence in bound.items()}, int(str(region)), cursor, heard_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +124,18 @@ class PubNub:
         for region, upper in sorted(reached.items()):
             lower = known.frontier.get(region, 0)
             increments.append(Increment(region, lower, upper, upper - lower, (cursor, now.timetoken)))
-        kept = [
+        texts = [
             message.text
             for message in messages
             if remaining_ranges(message.region, message.offset, message.offset + TIMETOKEN_NS, skips)
         ]
-        yield increments, [Texts(tuple(kept))] if kept else []
+        yield increments, [Texts(tuple(texts))] if texts else []
 
     def _hear(self, known: Known, now: SubscribeResponse, skips: Sequence[Skip]) -> list[Heard]:
         """Every message that is not bound, in the order of each region. Raises ``UpstreamChanged`` if one may be missing."""
         frontier = dict(known.frontier)
         cursor, region, heard_at = known.cursor, known.region, known.heard_at
-        found: list[Heard] = []
+        heard: list[Heard] = []
         for _ in range(STEP_ANSWERS):
             answer = self._ask(cursor - 1, region)
             if answer is None or not answer.messages:
@@ -146,16 +146,16 @@ class PubNub:
             is_joined = len(new) < len(answer.messages)
             is_full, is_late = len(answer.messages) >= CACHE_MESSAGES, now.timetoken - heard_at > CACHE_TIMETOKENS
             if not is_joined and (is_full or is_late):
-                if found:  # the next step knows from where
+                if heard:  # the next step knows from where
                     break
                 self._check(known, answer.messages[0].timetoken, skips)
             if not new:
                 break
             for message in new:
                 frontier[message.region] = message.offset + TIMETOKEN_NS
-            found += new
+            heard += new
             cursor, region, heard_at = max(message.timetoken for message in new), answer.region, now.timetoken
-        return found
+        return heard
 
     def _check(self, known: Known, first: int, skips: Sequence[Skip]) -> None:
         """Raises ``UpstreamChanged`` unless what may be missing before the timetoken ``first`` is given up."""

@@ -22,9 +22,9 @@ def _kafka(connection: Connection, resolve_secret: SecretResolver) -> None:
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 
-    said: list[KafkaError] = []
+    errors: list[KafkaError] = []
     client = kafka_client(connection, resolve_secret)
-    admin = AdminClient({**client, "log_level": 0, "error_cb": said.append})
+    admin = AdminClient({**client, "log_level": 0, "error_cb": errors.append})
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
@@ -32,9 +32,9 @@ def _kafka(connection: Connection, resolve_secret: SecretResolver) -> None:
             return
         except KafkaException as error:
             admin.poll(0)  # it is then that the reasons are said
-            is_refused = any(each.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) for each in said)
+            is_refused = any(reason.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) for reason in errors)
             if is_refused or time.monotonic() > until:
-                reasons = [each.str() for each in said if each.code() != KafkaError._ALL_BROKERS_DOWN]
+                reasons = [reason.str() for reason in errors if reason.code() != KafkaError._ALL_BROKERS_DOWN]
                 raise UpstreamUnavailable(
                     f'cannot reach the brokers at "{client["bootstrap.servers"]}"', detail=(reasons or [error.args[0].str()])[0]
                 ) from error

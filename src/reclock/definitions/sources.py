@@ -53,7 +53,9 @@ class Reclocking:
 
     @property
     def progress_desc(self) -> RelationDesc:
-        partition = tuple(Column(name, own.type, False) for name, own in zip(self.progress, self.partition, strict=False))
+        partition = tuple(
+            Column(name, column_type.type, False) for name, column_type in zip(self.progress, self.partition, strict=False)
+        )
         columns = (Column(TIME_COLUMN, BIGINT, False), *partition, Column(self.progress[-1], self._offset_type, False))
         return RelationDesc(columns, key=self.progress[:-1] or None)
 

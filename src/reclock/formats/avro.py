@@ -23,7 +23,7 @@ Schemas = Callable[[int], str]
 
 def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
     """The value of every message; without a ``reader`` as it was written. Raises ``Unreadable`` for the first that has none."""
-    wanted, writers, found = parsed(reader) if reader else None, {}, []
+    reader_schema, writers, rows = parsed(reader) if reader else None, {}, []
     for index, value in enumerate(values):
         try:
             id = schema_id(value)
@@ -31,14 +31,14 @@ def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
                 writers[id] = parsed(schemas(id))
             stream = BytesIO(value)
             stream.seek(HEAD_BYTES)
-            found.append(fastavro.schemaless_reader(stream, writers[id], wanted))
+            rows.append(fastavro.schemaless_reader(stream, writers[id], reader_schema))
             if stream.tell() != len(value):
                 raise ValueError(f"{len(value) - stream.tell()} bytes are left after the value")
         except InvalidOption as error:
             raise Unreadable(index, f"{error.message}: {error.detail}") from error
         except _BAD as error:
             raise Unreadable(index, str(error) or type(error).__name__) from error
-    return found
+    return rows
 
 
 _BAD = (

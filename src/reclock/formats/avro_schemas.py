@@ -100,17 +100,17 @@ def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> Any:
         return of if of in defined or of not in known else _spelled_out(known[of], known, defined)
     if isinstance(of, list):
         return [_spelled_out(branch, known, defined) for branch in of]
-    found = {name: value for name, value in of.items() if not name.startswith("__")}
+    attributes = {name: value for name, value in of.items() if not name.startswith("__")}
     if of["type"] in _NAMED:
         if of["name"] in defined:
             return of["name"]
         defined.add(of["name"])
     if "fields" in of:
-        found["fields"] = [{**field, "type": _spelled_out(field["type"], known, defined)} for field in of["fields"]]
+        attributes["fields"] = [{**field, "type": _spelled_out(field["type"], known, defined)} for field in of["fields"]]
     for inner in ("items", "values"):
         if inner in of:
-            found[inner] = _spelled_out(of[inner], known, defined)
-    return found
+            attributes[inner] = _spelled_out(of[inner], known, defined)
+    return attributes
 
 
 @lru_cache(maxsize=256)

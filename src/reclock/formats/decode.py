@@ -52,12 +52,12 @@ def decode(
     touching = [(lower, upper) for lower, upper in skips if lower < offset + len(buffer) and upper > offset]
     if touching:
         ends = [offset + int(end) for end in record_ends(buffer, quote_of(format))]
-        kept = [
+        remaining = [
             (start, end)
             for start, end in zip([offset, *ends], ends, strict=False)
             if not any(lower < end and upper > start for lower, upper in touching)
         ]
-        runs = _joined(kept)
+        runs = _joined(remaining)
     else:
         runs = [(offset, offset + len(buffer))] if buffer else []
     tables = [_decode_run(buffer[start - offset : end - offset], format, desc, header, key, start) for start, end in runs]
@@ -232,13 +232,13 @@ def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> s
     """What Arrow complains of, with the name and the type of the column instead of its number."""
     types = dict(zip(desc.names, desc.types, strict=True))
     names = header if header is not None else desc.names
-    if found := re.match(r"In CSV column #(\d+): (.*)", message, re.DOTALL):
-        name = names[int(found[1])]
-        text = re.sub(r"^Row #\d+: |CSV conversion error to [^:]*: ", "", found[2])
+    if matched := re.match(r"In CSV column #(\d+): (.*)", message, re.DOTALL):
+        name = names[int(matched[1])]
+        text = re.sub(r"^Row #\d+: |CSV conversion error to [^:]*: ", "", matched[2])
         return f'column "{name}" of type {types[name]}: {text[:200]}'
-    if found := re.match(r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message):
-        name = found[1]
-        return f'column "{name}" of type {types[name]}: found {found[3]}' if name in types else message[:200]
-    if found := re.search(r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message):
-        return found[1].lower().replace("columns", "fields")
+    if matched := re.match(r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message):
+        name = matched[1]
+        return f'column "{name}" of type {types[name]}: found {matched[3]}' if name in types else message[:200]
+    if matched := re.search(r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message):
+        return matched[1].lower().replace("columns", "fields")
     return re.sub(r" in row \d+|^JSON parse error: ", "", message)[:200]

@@ -85,12 +85,12 @@ def _changes(event: Mapping[str, Any] | None, partition: str, offset: int) -> li
     if operation not in _HAS_BEFORE | _HAS_AFTER:
         what = "a table was truncated, and which rows went is not told" if operation == "t" else "it is no event of Debezium's"
         raise DecodeFailed(partition, offset, detail=what, unit="offset")
-    found: list[tuple[Mapping[str, Any], int]] = []
+    images: list[tuple[Mapping[str, Any], int]] = []
     for name, diff, operations in (("before", -1, _HAS_BEFORE), ("after", 1, _HAS_AFTER)):
         if operation in operations:
             row = event.get(name)
             if not isinstance(row, dict):
                 detail = f'it does not say what the row was "{name}": the table needs REPLICA IDENTITY FULL, or its like'
                 raise DecodeFailed(partition, offset, detail=detail, unit="offset")
-            found.append((row, diff))
-    return found
+            images.append((row, diff))
+    return images

@@ -86,8 +86,8 @@ def decode_messages(
 def records(values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc) -> Sequence[Mapping[str, Any]]:
     """The fields of every value by name; of documents, the one column. Raises ``Unreadable`` for the first that has none."""
     if isinstance(format, AvroFormat):
-        found = avro.read(values, format.schema, written_by(format))
-        return [{desc.names[0]: text(value)} for value in found] if format.is_document else found
+        rows = avro.read(values, format.schema, written_by(format))
+        return [{desc.names[0]: text(value)} for value in rows] if format.is_document else rows
     messages = protobuf.read(values, format.schema, format.message, _schemas(format) if format.registry is not None else None)
     if format.is_document:
         return [{desc.names[0]: text(value)} for value in protobuf.documents(messages)]
@@ -98,16 +98,16 @@ def written_by(format: AvroFormat) -> avro.Schemas:
     """The schemas that messages name, whole."""
 
     def written(id: int) -> str:
-        found = schema(format.client, id)
-        return whole_schema(found.text, found.imports)
+        registered = schema(format.client, id)
+        return whole_schema(registered.text, registered.imports)
 
     return written
 
 
 def _schemas(format: ProtobufFormat) -> protobuf.Schemas:
     def compiled_schema(id: int) -> str:
-        found = schema(format.client, id)
-        return compiled(found.text, found.imports)
+        registered = schema(format.client, id)
+        return compiled(registered.text, registered.imports)
 
     return compiled_schema
 

@@ -29,7 +29,7 @@ _MOST_INDEXES = 64
 
 def read(values: Sequence[bytes], schema: str, message: str, schemas: Schemas | None) -> list[Message]:
     """The message in every value. Raises ``Unreadable`` for the first that has none. Without ``schemas`` they are bare."""
-    kind, found = GetMessageClass(descriptor(schema, message)), []
+    kind, messages = GetMessageClass(descriptor(schema, message)), []
     heads: dict[bytes, set[str]] = {}
     for index, value in enumerate(values):
         try:
@@ -39,10 +39,10 @@ def read(values: Sequence[bytes], schema: str, message: str, schemas: Schemas | 
                 if message not in written:
                     raise ValueError(f"it is a {' or '.join(sorted(written))}")
                 value = value[len(head) :]
-            found.append(kind.FromString(value))
+            messages.append(kind.FromString(value))
         except (DecodeError, ValueError, LookupError, InvalidOption, UnknownSchema) as error:
             raise Unreadable(index, str(error) or type(error).__name__) from error
-    return found
+    return messages
 
 
 def _head(value: bytes) -> bytes:
@@ -80,13 +80,13 @@ def _varint(value: bytes, at: int) -> tuple[int, int]:
 
 def records(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
     """The fields of every message by name. Raises ``Unreadable`` for the first that has a value that is none of its type."""
-    found: list[Mapping[str, Any]] = []
+    rows: list[Mapping[str, Any]] = []
     for index, message in enumerate(messages):
         try:
-            found.append({name: value(message) for name, value in _values(message.DESCRIPTOR)})
+            rows.append({name: value(message) for name, value in _values(message.DESCRIPTOR)})
         except _BAD as error:
             raise Unreadable(index, str(error) or type(error).__name__) from error
-    return found
+    return rows
 
 
 def document(message: Message) -> Any:
@@ -96,13 +96,13 @@ def document(message: Message) -> Any:
 
 def documents(messages: Sequence[Message]) -> list[Any]:
     """Every message as ``document`` has it. Raises ``Unreadable``."""
-    found = []
+    texts = []
     for index, message in enumerate(messages):
         try:
-            found.append(document(message))
+            texts.append(document(message))
         except _BAD as error:
             raise Unreadable(index, str(error) or type(error).__name__) from error
-    return found
+    return texts
 
 
 _BAD = (json_format.Error, ValueError, TypeError, ArithmeticError, RecursionError)

@@ -112,28 +112,30 @@ def messages_at(schema: str, path: Sequence[int]) -> set[str]:
     Serializers differ in whether the entries of maps, which protoc makes messages of, count.
     """
     file = _files(schema)[-1]
-    found = set()
+    names = set()
     for counts_maps in (True, False):
         name, within = file.package, list(file.message_type)
         for index in path:
             if not 0 <= index < len(within):
                 break
             name = _qualified(name, within[index].name)
-            within = [each for each in within[index].nested_type if counts_maps or not each.options.map_entry]
+            within = [
+                message_type for message_type in within[index].nested_type if counts_maps or not message_type.options.map_entry
+            ]
         else:
-            found.add(name)
-    if not found:
+            names.add(name)
+    if not names:
         raise LookupError(f"the schema has no message at {list(path)}")
-    return found
+    return names
 
 
 def columns_of(schema: str, message: str) -> tuple[Column, ...]:
     """The columns that such messages have. Raises ``InvalidOption`` for what cannot be a relation."""
-    found = descriptor(schema, message)
-    for within in _reached(found):
+    message_type = descriptor(schema, message)
+    for within in _reached(message_type):
         if within.full_name == "google.protobuf.Any":
             raise InvalidOption(f'message "{message}" holds a google.protobuf.Any', detail="what is in it is not told")
-    return tuple(_column(field) for field in found.fields)
+    return tuple(_column(field) for field in message_type.fields)
 
 
 @lru_cache(maxsize=256)
@@ -143,8 +145,8 @@ def descriptor(schema: str, message: str) -> Descriptor:
     for file in _files(schema):
         database.Add(file)
     try:
-        found: Descriptor = DescriptorPool(database).FindMessageTypeByName(message)
-        return found
+        message_type: Descriptor = DescriptorPool(database).FindMessageTypeByName(message)
+        return message_type
     except (KeyError, TypeError) as error:
         raise InvalidOption(
             f'the schema has no message "{message}"', hint=f"it has {', '.join(messages_of(schema)[:10]) or 'none'}"
@@ -172,14 +174,14 @@ def _column(field: FieldDescriptor) -> Column:
 
 def _reached(message: Descriptor) -> Iterator[Descriptor]:
     """The message and all that it holds, however deep."""
-    seen, left = {message.full_name}, [message]
-    while left:
-        found = left.pop()
-        yield found
-        for field in found.fields:
+    seen, pending = {message.full_name}, [message]
+    while pending:
+        reached = pending.pop()
+        yield reached
+        for field in reached.fields:
             if field.message_type is not None and field.message_type.full_name not in seen:
                 seen.add(field.message_type.full_name)
-                left.append(field.message_type)
+                pending.append(field.message_type)
 
 
 @lru_cache(maxsize=256)

@@ -31,7 +31,7 @@ class RegisteredSchema:
 
 def latest(settings: Mapping[str, Any], subject: str) -> RegisteredSchema:
     """The newest schema of a subject. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
-    return _found(settings, f'of "{subject}"', lambda client: client.get_version(subject, "latest").schema)
+    return _request(settings, f'of "{subject}"', lambda client: client.get_version(subject, "latest").schema)
 
 
 def schema(settings: Mapping[str, Any], id: int) -> RegisteredSchema:
@@ -41,18 +41,18 @@ def schema(settings: Mapping[str, Any], id: int) -> RegisteredSchema:
 
 @lru_cache(maxsize=1024)
 def _schema(settings: tuple[tuple[str, Any], ...], id: int) -> RegisteredSchema:
-    return _found(dict(settings), str(id), lambda client: client.get_schema(id))
+    return _request(dict(settings), str(id), lambda client: client.get_schema(id))
 
 
-def _found(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -> RegisteredSchema:
+def _request(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -> RegisteredSchema:
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     client = _client(tuple(sorted(settings.items())))
     try:
-        found = ask(client)
+        answer = ask(client)
         imports: dict[str, str] = {}
-        _gather(client, found.references or (), imports)
-        return RegisteredSchema(str(found.schema_str), tuple(imports.items()))
+        _gather(client, answer.references or (), imports)
+        return RegisteredSchema(str(answer.schema_str), tuple(imports.items()))
     except SchemaRegistryError as error:
         if error.error_code in _MISSING:
             raise UnknownSchema(f"the registry has no schema {which}") from error
@@ -67,18 +67,19 @@ def _gather(client: Any, references: Sequence[Any], imports: dict[str, str]) -> 
     """What ``references`` lead to is in ``imports``. One that was deleted since is still what messages were written with."""
     from confluent_kafka.schema_registry import SchemaRegistryError
 
-    for own in references:
-        if own.name in imports:
+    for reference in references:
+        if reference.name in imports:
             continue
         try:
-            imported = client.get_version(own.subject, own.version, deleted=True).schema
+            imported = client.get_version(reference.subject, reference.version, deleted=True).schema
         except SchemaRegistryError as error:
             if error.error_code in _MISSING:
-                missing = f'the registry has no version {own.version} of "{own.subject}", to which a schema refers as "{own.name}"'
+                version = f'version {reference.version} of "{reference.subject}"'
+                missing = f'the registry has no {version}, to which a schema refers as "{reference.name}"'
                 raise UnknownSchema(missing) from error
             raise
         _gather(client, imported.references or (), imports)
-        imports[own.name] = str(imported.schema_str)
+        imports[reference.name] = str(imported.schema_str)
 
 
 def register(settings: Mapping[str, Any], subject: str, avro: str) -> int:

@@ -160,15 +160,15 @@ def _(event: events.ClaimLost, ingestion: Ingestion) -> Next:
     return ingestion, (effects.NotReady(event.conflict),)
 
 
-def _refusal(ingestion: Ingestion, found: events.Inspected | events.TakenOver) -> Final | None:
+def _refusal(ingestion: Ingestion, inspected: events.Inspected | events.TakenOver) -> Final | None:
     """The end of an audit or a publication, if the step is not one for it."""
     if ingestion.goal is Goal.AUDIT:
-        return None if found.step.phase in AUDITABLE and not found.is_committed else effects.NotReady()
-    if found.is_committed:
+        return None if inspected.step.phase in AUDITABLE and not inspected.is_committed else effects.NotReady()
+    if inspected.is_committed:
         return None
-    if found.step.blocking:
-        return effects.StallSource(AuditFailed(ingestion.name, list(found.step.blocking)))
-    return None if found.step.phase in PASSED else effects.NotReady()
+    if inspected.step.blocking:
+        return effects.StallSource(AuditFailed(ingestion.name, list(inspected.step.blocking)))
+    return None if inspected.step.phase in PASSED else effects.NotReady()
 
 
 # --- from nothing to increments ---
@@ -236,10 +236,10 @@ def _go_on(ingestion: Ingestion) -> Next:
         return ingestion, (effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED),)
     if step.is_read:
         return _staged(ingestion, step)
-    known = decode_failure(step.error) if step.error is not None else None
+    recorded_error = decode_failure(step.error) if step.error is not None else None
     assert ingestion.examined is not None
-    if isinstance(known, DecodeFailed) and ingestion.examined.error_stands:
-        return _stall(ingestion, step, known)  # the same bytes would not decode any better
+    if isinstance(recorded_error, DecodeFailed) and ingestion.examined.error_stands:
+        return _stall(ingestion, step, recorded_error)  # the same bytes would not decode any better
     return _read(ingestion, effects.StageRows)
 
 

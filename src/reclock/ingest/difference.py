@@ -60,18 +60,18 @@ class DifferenceJob:
         files = self._files(self._messages)
         if not files:
             return
-        come = [file for file in self._files(self.target) if not file.base_name.startswith(RETRACTED)]
-        read = sum(file.size for file in [*files, *come])
+        new_rows = [file for file in self._files(self.target) if not file.base_name.startswith(RETRACTED)]
+        read = sum(file.size for file in [*files, *new_rows])
         read += sum(file.size_bytes for file in state.all_files) if state is not None else 0
         if read <= engines.threshold_bytes:
-            self._upsert_in_process(engines.small(), files, come, rule, state)
+            self._upsert_in_process(engines.small(), files, new_rows, rule, state)
         else:
             session = engines.spark()
             engine = SparkEngine(session)
             frames = {
                 "messages": engine.files(rule.message_desc(self.desc), self._uris(self._messages, files)),
                 "output": self._before(session, state),
-                "come": engine.files(self.desc, self._uris(self.target, come)),
+                "new_rows": engine.files(self.desc, self._uris(self.target, new_rows)),
             }
             self._run(session, frames, lambda names: self._sql(rule, **names), _DIFFERENCE)
 
@@ -79,26 +79,33 @@ class DifferenceJob:
     def _messages(self) -> str:
         return messages_of(self.target)
 
-    def _sql(self, rule: Replacement, messages: str, output: str, come: str) -> str:
+    def _sql(self, rule: Replacement, messages: str, output: str, new_rows: str) -> str:
         updates = f"{listed(self.desc.names)}, {DIFF_COLUMN}"
-        return rule.sql(self.desc, messages, f"(SELECT {updates} FROM {output} UNION ALL SELECT {updates} FROM {come})")
+        return rule.sql(self.desc, messages, f"(SELECT {updates} FROM {output} UNION ALL SELECT {updates} FROM {new_rows})")
 
     def _upsert_in_process(
-        self, engine: DuckDbEngine, files: Sequence[FileInfo], come: Sequence[FileInfo], rule: Replacement, state: Version | None
+        self,
+        engine: DuckDbEngine,
+        files: Sequence[FileInfo],
+        new_rows: Sequence[FileInfo],
+        rule: Replacement,
+        state: Version | None,
     ) -> None:
         import pyarrow.dataset as pads  # it loads pandas
 
         assert self.at is not None
         schema = arrow_schema(self.desc, with_updates=True)
 
-        def staged(uri: str, own: Sequence[FileInfo]) -> Dataset:
-            return pads.dataset([file.path for file in own], filesystem=Folder(uri, self.options).filesystem, format="parquet")
+        def staged(uri: str, staged_files: Sequence[FileInfo]) -> Dataset:
+            return pads.dataset(
+                [file.path for file in staged_files], filesystem=Folder(uri, self.options).filesystem, format="parquet"
+            )
 
-        [sql] = sqlglot.transpile(self._sql(rule, "messages", "output", "come"), read=SPARK, write=engine.name)
+        [sql] = sqlglot.transpile(self._sql(rule, "messages", "output", "new_rows"), read=SPARK, write=engine.name)
         inputs = {
             "messages": staged(self._messages, files),
             "output": schema.empty_table() if state is None else CollectionInput(state),
-            "come": staged(self.target, come) if come else schema.empty_table(),
+            "new_rows": staged(self.target, new_rows) if new_rows else schema.empty_table(),
         }
         with engine.query(sql, self.desc.columns, inputs, Timestamp(self.at - 1)).batches as batches:
             self._write_file(f"{_DIFFERENCE}-00000.parquet", batches)
@@ -112,9 +119,9 @@ class DifferenceJob:
 
     def _files(self, uri: str) -> list[FileInfo]:
         """Those in the folder itself that are whole."""
-        found = [file for file in Folder(uri, self.options).walk("") if file.path == file.base_name]
-        whole = [file for file in found if file.base_name.endswith(".parquet") and not file.base_name.startswith(".")]
-        return sorted(whole, key=lambda file: file.path)
+        files = [file for file in Folder(uri, self.options).walk("") if file.path == file.base_name]
+        complete = [file for file in files if file.base_name.endswith(".parquet") and not file.base_name.startswith(".")]
+        return sorted(complete, key=lambda file: file.path)
 
     def _uris(self, uri: str, files: Sequence[FileInfo]) -> list[str]:
         return [Folder(uri, self.options).absolute(file.path) for file in files]
@@ -164,8 +171,8 @@ class DifferenceJob:
         for name, frame in frames.items():
             frame.createOrReplaceTempView(names[name])
         try:
-            found = session.sql(sql(names)).toDF(*(str(i) for i in range(len(self._names))))  # names with dots are lost on the way
-            found.mapInArrow(partial(self._write, kind), "files INT").collect()
+            rows = session.sql(sql(names)).toDF(*(str(i) for i in range(len(self._names))))  # names with dots are lost on the way
+            rows.mapInArrow(partial(self._write, kind), "files INT").collect()
         finally:
             for name in names.values():
                 session.catalog.dropTempView(name)

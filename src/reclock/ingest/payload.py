@@ -224,11 +224,16 @@ def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[s
     step = Step.from_payload(payload)
     if not 0 <= lower < upper:
         raise InvalidOption(f'cannot skip from {lower} to {upper} of "{key}"')
-    touched = [found for found in step.increments if found.name == key and found.lower < upper and found.upper > lower]
+    touched = [
+        increment for increment in step.increments if increment.name == key and increment.lower < upper and increment.upper > lower
+    ]
     if not touched and step.phase is not Phase.PROBING:
         raise InvalidOption(
             f'nothing from {lower} to {upper} of "{key}" is being ingested',
-            detail="; ".join(f'"{found.name}" from {found.lower} to {found.upper}' for found in step.increments[:10]) or None,
+            detail="; ".join(
+                f'"{increment.name}" from {increment.lower} to {increment.upper}' for increment in step.increments[:10]
+            )
+            or None,
         )
     if step.is_read:
         raise InvalidOption(

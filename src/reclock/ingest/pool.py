@@ -32,10 +32,10 @@ class IngestionPool(Generic[Outcome]):
         """The outcomes of those of ``sources`` that have finished; nobody else gets them. Waits until all have finished (or one
         has, unless it ``waits_for_all``), or until ``patience_s`` have passed. Raises what an ingestion raised."""
         with self._lock:
-            wanted = {source: self._started[source] for source in sources if source in self._started}
-        wait(wanted.values(), patience_s, ALL_COMPLETED if waits_for_all else FIRST_COMPLETED)
+            started = {source: self._started[source] for source in sources if source in self._started}
+        wait(started.values(), patience_s, ALL_COMPLETED if waits_for_all else FIRST_COMPLETED)
         with self._lock:
-            finished = [source for source, future in wanted.items() if future.done() and self._started.get(source) is future]
+            finished = [source for source, future in started.items() if future.done() and self._started.get(source) is future]
             taken = {source: self._started.pop(source) for source in finished}
         return {source: future.result() for source, future in taken.items()}
 

@@ -110,11 +110,11 @@ class Rebuild:
 
     def _read(self, collections: SourceCollections, upper: Timestamp, names: Mapping[str, str]) -> None:
         ranges = Remap.of(read_bindings(collections.remap, MINIMUM, upper)).ranges(MINIMUM)
-        ranges.sort(key=lambda own: own.time)
+        ranges.sort(key=lambda bound_range: bound_range.time)
         increments = self.connector.recall(ranges, collections.bound_at(Timestamp(upper - 1)), self.skips)
         pieces: list[tuple[Timestamp, Any]] = [
-            (own.time, task)
-            for own, increment in zip(ranges, increments, strict=True)
+            (bound_range.time, task)
+            for bound_range, increment in zip(ranges, increments, strict=True)
             for task in self.connector.tasks([increment], self.skips)
         ]
         tasks = [pieces[at : at + _PIECES_PER_TASK] for at in range(0, len(pieces), _PIECES_PER_TASK)]

@@ -82,21 +82,21 @@ class SourceCollections:
 
     def read_bound(self) -> tuple[Timestamp, Bound]:
         """What is kept of every partition that was ever bound, and the physical upper below which that is true."""
-        kept = self.evidence or self.remap
-        version = kept.pin()
+        bindings = self.evidence or self.remap
+        version = bindings.pin()
         bound = _read.get(version)
         if bound is None:
-            bound = _read[version] = self._bound(kept, version, version.upper)
+            bound = _read[version] = self._bound(bindings, version, version.upper)
         return version.upper, bound
 
     def bound_at(self, at: Timestamp) -> Bound:
         """What was kept at ``at`` of every partition that was bound by then."""
-        kept = self.evidence or self.remap
-        return self._bound(kept, kept.pin(), at)
+        bindings = self.evidence or self.remap
+        return self._bound(bindings, bindings.pin(), at)
 
-    def _bound(self, kept: Collection, version: Version, at: Timestamp) -> Bound:
+    def _bound(self, bindings: Collection, version: Version, at: Timestamp) -> Bound:
         rows = version.snapshot(Timestamp(max(min(at, version.upper - 1), 0))).to_pylist()
-        offset, *others = kept.desc.names[len(self.reclocking.partition) :] if self.evidence else (DIFF_COLUMN,)
+        offset, *others = bindings.desc.names[len(self.reclocking.partition) :] if self.evidence else (DIFF_COLUMN,)
         bound = {_partition(self.remap.desc, row): (int(row[offset]), *(row[name] for name in others)) for row in rows}
         if len(bound) != len(rows):
             raise InternalError(f'evidence of "{self.group}" has a partition twice')
@@ -147,9 +147,9 @@ class SourceCollections:
         """Raises ``InternalError`` unless every increment goes on where the remap collection ends before ``at``."""
         frontier = self.read_frontier(at)
         for increment in increments:
-            found = frontier.get(increment.partition, 0)
-            if found != increment.lower:
-                raise InternalError(f'partition "{increment.name}" is bound up to {found}, its evidence to {increment.lower}')
+            bound = frontier.get(increment.partition, 0)
+            if bound != increment.lower:
+                raise InternalError(f'partition "{increment.name}" is bound up to {bound}, its evidence to {increment.lower}')
 
     def failed(self) -> frozenset[str]:
         """The outputs of which nothing is known any more."""
@@ -185,10 +185,12 @@ class SourceCollections:
                 if not _is_committed(self.group, output, at):
                     raise
         if self.evidence is not None and not _is_committed(self.group, self.evidence, at):
-            _, known = self.read_bound()
-            own = [increment for increment in increments if increment.partition in known]
-            changes = [(self._kept(increment.partition, *known[increment.partition]), -1) for increment in own]
-            changes += [(self._kept(found.partition, found.upper, *found.evidence), 1) for found in increments]
+            _, bound = self.read_bound()
+            replaced = [increment for increment in increments if increment.partition in bound]
+            changes = [(self._evidence_row(increment.partition, *bound[increment.partition]), -1) for increment in replaced]
+            changes += [
+                (self._evidence_row(increment.partition, increment.upper, *increment.evidence), 1) for increment in increments
+            ]
             _append(self.group, self.evidence, _updates(self.evidence, changes, at), at)
 
     def begun_by(self, increments: Iterable[Increment]) -> list[str]:
@@ -196,7 +198,7 @@ class SourceCollections:
         named = {increment.partition for increment in increments}
         return [name for name, output in self.outputs.items() if output.id.guest is not None and name in named]
 
-    def _kept(self, partition: Partition, offset: int, *evidence: object) -> tuple[object, ...]:
+    def _evidence_row(self, partition: Partition, offset: int, *evidence: object) -> tuple[object, ...]:
         return (*_row(partition), self.reclocking.shown(offset), *evidence)
 
     def staging_uris(self, staging: str) -> dict[str, str]:
@@ -205,8 +207,8 @@ class SourceCollections:
 
     def staged(self, staging: str) -> dict[str, Sequence[StagedFile]]:
         """What was staged under that name, durable from now on, of each output that got any."""
-        found = {name: output.staged(staging) for name, output in self.outputs.items()}
-        return {name: files for name, files in found.items() if files}
+        staged = {name: output.staged(staging) for name, output in self.outputs.items()}
+        return {name: files for name, files in staged.items() if files}
 
     def discard_staged(self, staging: str) -> None:
         for output in self.outputs.values():

@@ -66,29 +66,29 @@ class StagingJob:
         if not self.tasks:
             return StagingOutcome()
         count = len(self.tasks)
-        columns = "task BIGINT, failure STRING, told STRING"
-        outcome = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, columns).collect()
-        if sorted(row.task for row in outcome) != list(range(count)):
-            raise InternalError(f"staging answered for {len(outcome)} of {count} tasks")
-        failures = [decode_failure(row.failure) for row in outcome if row.failure is not None]
+        columns = "task BIGINT, failure STRING, outcome STRING"
+        rows = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, columns).collect()
+        if sorted(row.task for row in rows) != list(range(count)):
+            raise InternalError(f"staging answered for {len(rows)} of {count} tasks")
+        failures = [decode_failure(row.failure) for row in rows if row.failure is not None]
         if failures:
             raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
-        told = [json.loads(row.told) for row in outcome]
-        truncated = frozenset(output for each in told for output in each["truncated"])
-        failed = {output: FailureReason(**failed) for each in told for output, failed in each["failed"].items()}
-        counts = [each["changes"] for each in told if each["changes"] is not None]
+        outcomes = [json.loads(row.outcome) for row in rows]
+        truncated = frozenset(output for task_outcome in outcomes for output in task_outcome["truncated"])
+        failed = {output: FailureReason(**failed) for task_outcome in outcomes for output, failed in task_outcome["failed"].items()}
+        counts = [task_outcome["changes"] for task_outcome in outcomes if task_outcome["changes"] is not None]
         return StagingOutcome(truncated, failed, sum(counts) if counts else None)
 
     def _run_tasks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                failure, told = self.run_task(task)
-                columns = [[task], [failure], [json.dumps(asdict(told))]]
+                failure, outcome = self.run_task(task)
+                columns = [[task], [failure], [json.dumps(asdict(outcome))]]
                 arrays = [pa.array(column, type) for column, type in zip(columns, _OUTCOME.types, strict=True)]
                 yield pa.record_batch(arrays, schema=_OUTCOME)
 
     def run_task(self, task: int) -> tuple[str | None, StagingOutcome]:
-        """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and what it told of outputs."""
+        """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and the outcome."""
         writers: dict[tuple[str, bool], StagedWriter] = {}
         truncated: list[str] = []
         failed: dict[str, FailureReason] = {}
@@ -126,7 +126,7 @@ class StagingJob:
                 yield output, stamped(rows, at) if isinstance(rows, pa.Table) else rows
 
 
-_OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("told", pa.string())])
+_OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("outcome", pa.string())])
 
 
 def messages_of(target: str) -> str:

@@ -61,9 +61,9 @@ def audit(
     from reclock.quality import docs
 
     context = _context()
-    given = waived or {}
+    waived_checks = waived or {}
     read = rows_of or _read_local
-    audited = [_audit_one(context, slice_, suites, given.get(slice_.source, frozenset()), read) for slice_ in slices]
+    audited = [_audit_one(context, slice_, suites, waived_checks.get(slice_.source, frozenset()), read) for slice_ in slices]
     pages: list[str | None] = [None] * len(audited)
     try:
         entries = [(slice_, *found) for slice_, found in zip(slices, audited, strict=True)]
@@ -78,25 +78,25 @@ def _audit_one(
 ) -> tuple[AuditResult, list[ExpectationSuiteValidationResult]]:
     from reclock.quality import expectations, frames
 
-    found = [
+    results = [
         _validate(context, slice_, "bindings", frames.bindings_frame(slice_), expectations.binding_expectations(slice_)),
         _validate(context, slice_, "ranges", frames.ranges_frame(slice_), expectations.range_expectations()),
         _validate(context, slice_, "staged", frames.staged_frame(slice_), expectations.staged_expectations()),
     ]
-    checks = [_check(result, waived) for validation in found for result in validation.results]
+    checks = [_check(result, waived) for validation in results for result in validation.results]
     if suites is not None:
         try:
             user = load_suite(suite_path(suites, slice_.source))
             if user:
                 validation = _validate_user(context, slice_, read(slice_), user)
-                found.append(validation)
+                results.append(validation)
                 checks += [
                     _check(result, waived, seen=min(slice_.rows, ROWS_LIMIT), of=slice_.rows) for result in validation.results
                 ]
         except Exception as failure:  # the edge between a user's suite and the other sources: recorded as a check
             checks.append(_suite_failed(failure, waived))
     success = all(check.status != "failed" for check in checks)
-    return AuditResult(slice_.source, success, tuple(checks)), found
+    return AuditResult(slice_.source, success, tuple(checks)), results
 
 
 def _context() -> AbstractDataContext:
@@ -193,21 +193,21 @@ def _raised(result: ExpectationValidationResult) -> str | None:
     return "; ".join(messages) or None
 
 
-def _observed(found: Mapping[str, Any]) -> str:
-    if found.get("unexpected_count"):
-        return f"{found['unexpected_count']} of {found.get('element_count')} do not hold."
-    return f"Observed: {found['observed_value']}." if "observed_value" in found else ""
+def _observed(result: Mapping[str, Any]) -> str:
+    if result.get("unexpected_count"):
+        return f"{result['unexpected_count']} of {result.get('element_count')} do not hold."
+    return f"Observed: {result['observed_value']}." if "observed_value" in result else ""
 
 
-def _evidence(found: Mapping[str, Any]) -> dict[str, Any]:
-    by_row = found.get("partial_unexpected_index_list")
-    examples = by_row if by_row and isinstance(by_row[0], dict) else found.get("partial_unexpected_list", [])
-    kept = {
-        "observed": _plain(found.get("observed_value")),
-        "unexpected_count": _plain(found.get("unexpected_count")),
+def _evidence(result: Mapping[str, Any]) -> dict[str, Any]:
+    by_row = result.get("partial_unexpected_index_list")
+    examples = by_row if by_row and isinstance(by_row[0], dict) else result.get("partial_unexpected_list", [])
+    evidence = {
+        "observed": _plain(result.get("observed_value")),
+        "unexpected_count": _plain(result.get("unexpected_count")),
         "examples": _plain(list(examples)[:EXAMPLES]),
     }
-    return {name: value for name, value in kept.items() if value not in (None, [])}
+    return {name: value for name, value in evidence.items() if value not in (None, [])}
 
 
 def _plain(value: Any) -> Any:

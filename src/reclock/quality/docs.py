@@ -56,9 +56,9 @@ def publish(
         _replace(folder / f"{slice_.at}.html", render_page(document, slice_, result))
         entries.append(_entry(slice_, result, f"{quote(folder.name)}/{slice_.at}.html", now))
     with _locked(root / ".lock"):
-        kept, dropped = docs_index.retain(entries, docs_index.read_index(root))
-        _replace(root / docs_index.FILE, json.dumps([asdict(entry) for entry in kept], indent=1))
-        _replace(root / "index.html", render_index(kept))
+        retained, dropped = docs_index.retain(entries, docs_index.read_index(root))
+        _replace(root / docs_index.FILE, json.dumps([asdict(entry) for entry in retained], indent=1))
+        _replace(root / "index.html", render_index(retained))
     for entry in dropped:
         page = root / quote(entry.source, safe=".") / f"{entry.at}.html"
         page.unlink(missing_ok=True)

@@ -47,9 +47,9 @@ def retain(new: Sequence[Entry], old: Sequence[Entry]) -> tuple[list[Entry], lis
     """The entries to keep, newest first, and those to drop. An audit that was run again replaces its earlier entry."""
     by_audit = {(entry.source, entry.at): entry for entry in [*old, *new]}
     count: Counter[str] = Counter()
-    kept: list[Entry] = []
+    retained: list[Entry] = []
     dropped: list[Entry] = []
     for entry in sorted(by_audit.values(), key=lambda entry: (-entry.at, entry.source)):
         count[entry.source] += 1
-        (kept if count[entry.source] <= KEPT_PER_SOURCE else dropped).append(entry)
-    return kept, dropped
+        (retained if count[entry.source] <= KEPT_PER_SOURCE else dropped).append(entry)
+    return retained, dropped

@@ -11,13 +11,13 @@ BASE = 10**9
 
 def digits(number: int) -> list[tuple[int, int]]:
     """The places of a number that is not negative, from the lowest, with their digits that are not 0."""
-    found, place = [], 0
+    places, place = [], 0
     while number:
         number, digit = divmod(number, BASE)
         if digit:
-            found.append((place, digit))
+            places.append((place, digit))
         place += 1
-    return found
+    return places
 
 
 def worth(place: int) -> int:

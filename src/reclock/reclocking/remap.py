@@ -57,9 +57,10 @@ class Remap:
         return cls(
             {
                 partition: Staircase(
-                    tuple(binding.time for binding in own), tuple(accumulate(binding.increment for binding in own))
+                    tuple(binding.time for binding in bindings_of_partition),
+                    tuple(accumulate(binding.increment for binding in bindings_of_partition)),
                 )
-                for partition, own in sorted(by_partition.items(), key=itemgetter(0))
+                for partition, bindings_of_partition in sorted(by_partition.items(), key=itemgetter(0))
             }
         )
 

@@ -70,11 +70,11 @@ class Missing:
 
 def fresh(log: Sequence[TransactionEnd], known: Collection[str]) -> list[TransactionEnd]:
     """The transactions of the log that are not ``known``, each where it ended first."""
-    found: dict[str, TransactionEnd] = {}
+    transactions: dict[str, TransactionEnd] = {}
     for ended in log:
         if ended.id not in known:
-            found.setdefault(ended.id, ended)
-    return list(found.values())
+            transactions.setdefault(ended.id, ended)
+    return list(transactions.values())
 
 
 def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Partition, Stretch]) -> Cut:
@@ -86,15 +86,15 @@ def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Par
     spare: dict[str, int] = {}
     for stretch in read.values():
         spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.skipped
-    whole: list[TransactionEnd] = []
+    complete: list[TransactionEnd] = []
     for ended in fresh(log, known):
         missing = {name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare}
         if any(not 0 <= count <= spare[name] for name, count in missing.items()):
             break
         spare = {name: left - missing[name] for name, left in spare.items()}
-        whole.append(ended)
+        complete.append(ended)
     while True:
-        bound = {ended.id for ended in whole} | set(known)
+        bound = {ended.id for ended in complete} | set(known)
         uppers = {partition: _upper(stretch, bound) for partition, stretch in read.items()}
         beyond = {
             event.transaction
@@ -102,15 +102,15 @@ def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Par
             for event in stretch.events
             if event.offset >= uppers[partition] and event.offset not in repeated[partition]
         }
-        torn = next((place for place, ended in enumerate(whole) if ended.id in beyond), None)
+        torn = next((place for place, ended in enumerate(complete) if ended.id in beyond), None)
         if torn is None:
             break
-        whole = whole[:torn]  # an event of it lies behind one that cannot be bound
+        complete = complete[:torn]  # an event of it lies behind one that cannot be bound
     dropped = {
         partition: tuple(sorted(offset for offset in offsets if offset < uppers[partition]))
         for partition, offsets in repeated.items()
     }
-    return Cut(tuple(whole), uppers, dropped)
+    return Cut(tuple(complete), uppers, dropped)
 
 
 Reading = Callable[[Mapping[Partition, int], Set[str], Set[str]], Mapping[Partition, Stretch]]
@@ -130,31 +130,36 @@ def caught_up(parts: Iterable[Sequence[TransactionEnd]], read: Reading) -> Cut |
     uppers: dict[Partition, int] = {}
     dropped: dict[Partition, tuple[int, ...]] = {}
     for part in chain(rest, [()]):  # at last what belongs to no transaction, or is there again
-        whole = fresh(part, known)
-        stretches = read(uppers, known.keys(), {ended.id for ended in whole})
-        found = cut(whole, known, stretches)
-        if len(found.bound) < len(whole):
-            return _missing(whole, len(found.bound), known, stretches, rest)
+        complete = fresh(part, known)
+        stretches = read(uppers, known.keys(), {ended.id for ended in complete})
+        found = cut(complete, known, stretches)
+        if len(found.bound) < len(complete):
+            return _missing(complete, len(found.bound), known, stretches, rest)
         uppers.update(found.uppers)
         dropped |= {partition: dropped.get(partition, ()) + offsets for partition, offsets in found.dropped.items()}
-        known |= dict.fromkeys(ended.id for ended in whole)
+        known |= dict.fromkeys(ended.id for ended in complete)
         known = dict.fromkeys(islice(known, max(0, len(known) - KNOWN_TRANSACTIONS), None))
     return Cut((), uppers, dropped)
 
 
 def _missing(
-    whole: Sequence[TransactionEnd],
+    complete: Sequence[TransactionEnd],
     place: int,
     known: Collection[str],
     read: Mapping[Partition, Stretch],
     rest: Iterable[Sequence[TransactionEnd]],
 ) -> Missing:
     _, seen = _told_apart(known, read)
-    ended = whole[place]
+    ended = complete[place]
     missing = {s.collection: ended.counts.get(s.collection, 0) - seen.get((ended.id, s.collection), 0) for s in read.values()}
     waited_for = [stretch for stretch in read.values() if missing[stretch.collection] > 0]
-    unread = {stretch.events[-1].transaction for stretch in waited_for if stretch.events} - {*known, *(own.id for own in whole)}
-    later = {own.id for own in whole[place + 1 :]} | {own.id for part in rest for own in part if own.id in unread}
+    unread = {stretch.events[-1].transaction for stretch in waited_for if stretch.events} - {
+        *known,
+        *(transaction.id for transaction in complete),
+    }
+    later = {transaction.id for transaction in complete[place + 1 :]} | {
+        transaction.id for part in rest for transaction in part if transaction.id in unread
+    }
     are_past = [any(event.transaction in later for event in stretch.events) for stretch in waited_for]
     return Missing(ended.id, sum(count for count in missing.values() if count > 0), bool(are_past) and all(are_past))
 

@@ -66,11 +66,11 @@ class AvroForm:
     def change(self, before: str, after: str, kind: str, at: Timestamp) -> str:
         return f"struct_pack(before := {before}, after := {after}, op := {kind}, ts_ms := {at:d}::BIGINT)"
 
-    def messages(self, found: pa.Array) -> list[bytes | None]:
+    def messages(self, rows: pa.Array) -> list[bytes | None]:
         """Raises ``InternalError`` for a NULL where the schema has none."""
         head = pa.scalar(struct.pack(">bI", 0, self._id), pa.binary())
-        messages = joined(head, encoded(found, self._schema))
-        if messages.null_count != found.null_count:
+        messages = joined(head, encoded(rows, self._schema))
+        if messages.null_count != rows.null_count:
             raise InternalError(f'a row does not fit the schema of "{self._subject}"', detail="a column without NULLs has one")
         return list(messages.to_pylist())
 
@@ -100,16 +100,16 @@ def _nullable(field: str, of: Any, format: Avro) -> dict[str, Any]:
 
 def names(columns: Sequence[Column]) -> list[str]:
     """A name of Avro's for each column: what it does not allow is an underscore, and two that become one are numbered."""
-    found: list[str] = []
+    unique: list[str] = []
     for column in columns:
         stem = re.sub(r"[^A-Za-z0-9_]", "_", column.name)
         stem = name = f"_{stem}" if stem[:1].isdigit() else stem
         number = 0
-        while name.lower() in {each.lower() for each in found}:
+        while name.lower() in {taken.lower() for taken in unique}:
             number += 1
             name = f"{stem}_{number}"
-        found.append(name)
-    return found
+        unique.append(name)
+    return unique
 
 
 def _type(of: ScalarType) -> Any:

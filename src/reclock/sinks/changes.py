@@ -67,65 +67,65 @@ class ChangeReader:
     small: Engine
     large: Callable[[], Engine]
 
-    def changes(self, sink: SinkSpec, wanted: TimeRange) -> SinkChanges:
-        """What the sink's relation changed by in ``wanted``, whose inputs are complete and held there.
+    def changes(self, sink: SinkSpec, requested: TimeRange) -> SinkChanges:
+        """What the sink's relation changed by in ``requested``, whose inputs are complete and held there.
 
         A source or a table is read itself. A view is read from an index of the sink's cluster, if one tells those times apart; or
         else its plan is computed before and at each time at which an input changed, at the last alone if there are many.
         """
-        kept = self._kept(sink, wanted)
-        if kept is None:
-            return self._computed(sink, wanted)
-        answered, error = _answered(wanted, kept.known_errors)
-        if error is not None and kept.failure is not None:
-            error = kept.failure.error()
-        rows = kept.without_errors
+        version = self._readable_version(sink, requested)
+        if version is None:
+            return self._computed(sink, requested)
+        answered, error = _answered(requested, version.known_errors)
+        if error is not None and version.failure is not None:
+            error = version.failure.error()
+        rows = version.without_errors
         times = {*maintenance.change_times([rows], answered.lower, answered.upper)}
-        if wanted.with_snapshot:
+        if requested.with_snapshot:
             times.add(answered.lower)
         return SinkChanges(
             answered,
             tuple(sorted(times)),
-            lambda some: rows.stream_changes(some.lower, some.upper, with_snapshot=some.with_snapshot),
+            lambda part: rows.stream_changes(part.lower, part.upper, with_snapshot=part.with_snapshot),
             error,
         )
 
-    def _kept(self, sink: SinkSpec, wanted: TimeRange) -> Version | None:
+    def _readable_version(self, sink: SinkSpec, requested: TimeRange) -> Version | None:
         if isinstance(sink.plan, Get):
             version = self.lake.open(sink.plan.collection).pin()
-            if version.since > wanted.needs:
-                raise NotReadable(sink.name, at=wanted.needs, since=version.since, upper=version.upper)
+            if version.since > requested.needs:
+                raise NotReadable(sink.name, at=requested.needs, since=version.since, upper=version.upper)
             return version
         for id in sink.indexes:
             before = self.frontiers.get_all([id]).get(id)
-            if before is None or before.upper < wanted.upper:
+            if before is None or before.upper < requested.upper:
                 continue
             try:
                 version = self.lake.open(StorageCollectionId(id)).pin()
             except (CollectionDamaged, ForeignCollection, UnknownCollection):
                 continue  # the plan gives the same changes
             since = self.frontiers.get(id).since  # after the version, which may have been compacted up to it
-            if max(since, version.since) <= wanted.needs:
+            if max(since, version.since) <= requested.needs:
                 return version
         return None
 
-    def _computed(self, sink: SinkSpec, wanted: TimeRange) -> SinkChanges:
+    def _computed(self, sink: SinkSpec, requested: TimeRange) -> SinkChanges:
         versions = {id: self.lake.open(id).pin() for id in collections(sink.plan)}
         inputs = {id: plan_input(id, version) for id, version in versions.items()}
         times = maintenance.refresh_times(
-            upper=wanted.lower,
-            at=Timestamp(wanted.upper - 1),
-            changes=maintenance.change_times(list(versions.values()), wanted.lower, wanted.upper),
-            is_new=wanted.with_snapshot,
-            readable_from=wanted.lower,
+            upper=requested.lower,
+            at=Timestamp(requested.upper - 1),
+            changes=maintenance.change_times(list(versions.values()), requested.lower, requested.upper),
+            is_new=requested.with_snapshot,
+            readable_from=requested.lower,
             limit=self.settings.refresh_times_limit,
         ).times
-        updates, errors = self._difference(sink, inputs, times, wanted)
-        answered, error = _answered(wanted, errors)
+        updates, errors = self._difference(sink, inputs, times, requested)
+        answered, error = _answered(requested, errors)
         return SinkChanges(
             answered,
             tuple(time for time in times if answered.lower <= time < answered.upper),
-            lambda some: updates.filter(pc.field(TIME_COLUMN) >= some.lower).to_reader(),
+            lambda part: updates.filter(pc.field(TIME_COLUMN) >= part.lower).to_reader(),
             error,
         )
 
@@ -134,29 +134,29 @@ class ChangeReader:
         sink: SinkSpec,
         inputs: Inputs,
         times: tuple[Timestamp, ...],
-        wanted: TimeRange,
+        requested: TimeRange,
     ) -> tuple[pa.Table, ErrorIntervals]:
         """The changes at ``times``, and the times without an answer. Before the first of the times the plan is computed too, if
         there is a before; where it has no answer then, the first answer is what changes are counted from."""
-        kept = maintenance.maintainer(sink.plan, sink.desc.stored)
+        maintainer = maintenance.maintainer(sink.plan, sink.desc.stored)
         if not times:
-            return arrow_schema(kept.desc, with_updates=True).empty_table(), ()
-        computed = list(times) if wanted.with_snapshot else [wanted.needs, *times]
-        engine = self.large() if peeks.is_large(inputs, wanted.upper, self.settings.spark_threshold_bytes) else self.small
+            return arrow_schema(maintainer.desc, with_updates=True).empty_table(), ()
+        computed = list(times) if requested.with_snapshot else [requested.needs, *times]
+        engine = self.large() if peeks.is_large(inputs, requested.upper, self.settings.spark_threshold_bytes) else self.small
         try:
-            found = maintenance.refresh_each(kept, engine, inputs, None, None, computed)
+            answers = maintenance.refresh_each(maintainer, engine, inputs, None, None, computed)
         except UnsupportedSql:
             if engine is self.small:
                 raise
-            found = maintenance.refresh_each(kept, self.small, inputs, None, None, computed)
+            answers = maintenance.refresh_each(maintainer, self.small, inputs, None, None, computed)
         errors: ErrorIntervals = ()
         for time in computed:
-            error = found.errors.get(time)
+            error = answers.errors.get(time)
             errors = with_answer(errors, time) if error is None else with_error(errors, time, error, is_first=False)
-        if wanted.with_snapshot:
-            return found.updates, errors
-        first = next((time for time in computed if time not in found.errors), wanted.upper)
-        return found.updates.filter(pc.field(TIME_COLUMN) > first), errors
+        if requested.with_snapshot:
+            return answers.updates, errors
+        first = next((time for time in computed if time not in answers.errors), requested.upper)
+        return answers.updates.filter(pc.field(TIME_COLUMN) > first), errors
 
 
 def changes_schema(desc: RelationDesc) -> pa.Schema:
@@ -164,16 +164,16 @@ def changes_schema(desc: RelationDesc) -> pa.Schema:
     return arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
 
 
-def _answered(wanted: TimeRange, errors: ErrorIntervals) -> tuple[TimeRange, ReclockError | None]:
-    """The part of ``wanted`` up to its last time without an error, and the error after that. A snapshot begins at the first."""
-    lower = wanted.lower
-    for interval in errors if wanted.with_snapshot else ():
+def _answered(requested: TimeRange, errors: ErrorIntervals) -> tuple[TimeRange, ReclockError | None]:
+    """The part of ``requested`` up to its last time without an error, and the error after that. A snapshot begins at the first."""
+    lower = requested.lower
+    for interval in errors if requested.with_snapshot else ():
         if interval.overlaps(lower, Timestamp(lower + 1)):
-            lower = wanted.upper if interval.upper is None else min(interval.upper, wanted.upper)
-    through = answered_through(errors, wanted.upper)
+            lower = requested.upper if interval.upper is None else min(interval.upper, requested.upper)
+    through = answered_through(errors, requested.upper)
     upper = lower if through is None else max(lower, Timestamp(through + 1))
-    at_end = [interval.error() for interval in errors if interval.overlaps(Timestamp(wanted.upper - 1), wanted.upper)]
-    return TimeRange(lower, upper, wanted.with_snapshot), at_end[0] if at_end else None
+    at_end = [interval.error() for interval in errors if interval.overlaps(Timestamp(requested.upper - 1), requested.upper)]
+    return TimeRange(lower, upper, requested.with_snapshot), at_end[0] if at_end else None
 
 
 def by_time(updates: pa.RecordBatchReader, desc: RelationDesc) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:

@@ -193,8 +193,8 @@ class DeltaWriter:
             raise TargetChanged(f'somebody else changed rows of the table at "{self._folder.uri}"')
 
     def _overtaken(self, log: DeltaLog) -> ClaimConflict:
-        found = log.transaction(self._sink)
-        return ClaimConflict(self._sink, detail=f"another writer has committed the changes at {found}")
+        committed = log.transaction(self._sink)
+        return ClaimConflict(self._sink, detail=f"another writer has committed the changes at {committed}")
 
     def _unavailable(self, failure: Exception) -> TargetUnavailable:
         return TargetUnavailable(f'cannot write the table at "{self._folder.uri}"', detail=str(failure))
@@ -205,5 +205,5 @@ def _progress(log: DeltaLog, sink: str) -> Timestamp | None:
     return None if last is None else Timestamp(last + 1)
 
 
-def _is_same(found: pa.Schema, expected: pa.Schema) -> bool:
-    return [(field.name, field.type) for field in found] == [(field.name, field.type) for field in expected]
+def _is_same(actual: pa.Schema, expected: pa.Schema) -> bool:
+    return [(field.name, field.type) for field in actual] == [(field.name, field.type) for field in expected]

@@ -60,45 +60,45 @@ class Emitter:
         if claim is not None:  # inputs were complete there already
             through = max(through, claim.at)
         frontier = self.frontiers.get(sink.id)
-        wanted = _range(sink, frontier, max((frontier.since for frontier in inputs), default=Timestamp(0)), through)
-        done, error = Emitted(sink.name, frontier.upper), None
-        if wanted.upper > wanted.lower:
-            changes = self.reader.changes(sink, wanted)
+        pending = _range(sink, frontier, max((frontier.since for frontier in inputs), default=Timestamp(0)), through)
+        emitted, error = Emitted(sink.name, frontier.upper), None
+        if pending.upper > pending.lower:
+            changes = self.reader.changes(sink, pending)
             error = changes.error
             if claim is not None and changes.range.upper <= claim.at:
                 self.frontiers.abandon(sink.id, claim)
                 claim = None
             if changes.range.upper > changes.range.lower:
-                done = self._emit(sink, frontier, changes, claim)
+                emitted = self._emit(sink, frontier, changes, claim)
         advance_input_holds(sink.id, self.frontiers, self.holds)
         if error is not None:
             raise error
-        return done
+        return emitted
 
     def _emit(self, sink: SinkSpec, frontier: GroupFrontier, changes: SinkChanges, claim: Claim | None) -> Emitted:
         """The target has ``changes`` afterwards; under ``claim``, if that stands."""
-        wanted = changes.range
+        pending = changes.range
         if claim is None and not changes.times:
-            self.frontiers.advance_idle([sink.id], wanted.upper)
-            return Emitted(sink.name, wanted.upper)
+            self.frontiers.advance_idle([sink.id], pending.upper)
+            return Emitted(sink.name, pending.upper)
         if claim is None:
-            at, payload = Timestamp(wanted.upper - 1), {"kind": "emit", "sink": sink.id}
+            at, payload = Timestamp(pending.upper - 1), {"kind": "emit", "sink": sink.id}
             claim = self.frontiers.claim(sink.id, at=at, payload=payload, owner=self.owner, lease_ms=self.lease_ms)
         with HeldClaim(self.frontiers, sink.id, claim, self.lease_ms) as held:
             failpoint("sinks.emit.after_claim")
-            return self._write(sink, frontier, wanted, changes.stream, held)
+            return self._write(sink, frontier, pending, changes.stream, held)
 
-    def _write(self, sink: SinkSpec, frontier: GroupFrontier, wanted: TimeRange, stream: Stream, held: HeldClaim) -> Emitted:
-        """Everything in ``wanted`` that the target does not have, and publish. What fails gives the claim back."""
+    def _write(self, sink: SinkSpec, frontier: GroupFrontier, pending: TimeRange, stream: Stream, held: HeldClaim) -> Emitted:
+        """Everything in ``pending`` that the target does not have, and publish. What fails gives the claim back."""
         try:
             with closing(self.open(sink)) as writer:
                 progress = writer.begin()
                 _check(sink, frontier, progress)
                 failpoint("sinks.emit.begun")
-                if progress is not None and progress > wanted.needs:
-                    wanted = TimeRange(max(progress, wanted.lower), wanted.upper, with_snapshot=False)
+                if progress is not None and progress > pending.needs:
+                    pending = TimeRange(max(progress, pending.lower), pending.upper, with_snapshot=False)
                 commits = changes = size = 0
-                for time, changed in _times(stream(wanted), sink.desc, wanted) if wanted.upper > wanted.lower else ():
+                for time, changed in _times(stream(pending), sink.desc, pending) if pending.upper > pending.lower else ():
                     held.amend(held.claim.payload)  # still ours?
                     written = writer.emit(time, changed)
                     changes, size = changes + written.changes, size + written.bytes
@@ -107,9 +107,9 @@ class Emitter:
         except BaseException:
             self._give_up(sink, held)
             raise
-        self.frontiers.publish({sink.id: held.claim}, wanted.upper, since=progress or frontier.since)
+        self.frontiers.publish({sink.id: held.claim}, pending.upper, since=progress or frontier.since)
         failpoint("sinks.emit.published")
-        return Emitted(sink.name, wanted.upper, commits, changes, size)
+        return Emitted(sink.name, pending.upper, commits, changes, size)
 
     def _give_up(self, sink: SinkSpec, held: HeldClaim) -> None:
         """The next attempt need not wait for the lease: the target itself keeps out who was overtaken."""
@@ -131,23 +131,23 @@ def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, th
 
 
 def _times(
-    updates: pa.RecordBatchReader, desc: RelationDesc, wanted: TimeRange
+    updates: pa.RecordBatchReader, desc: RelationDesc, pending: TimeRange
 ) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
     """The changes of each time; a snapshot comes first though it be empty."""
-    found = by_time(updates, desc)
-    first = next(found, None)
-    if wanted.with_snapshot and (first is None or first[0] != wanted.lower):
-        yield wanted.lower, changes_schema(desc).empty_table().to_reader()
+    batches = by_time(updates, desc)
+    first = next(batches, None)
+    if pending.with_snapshot and (first is None or first[0] != pending.lower):
+        yield pending.lower, changes_schema(desc).empty_table().to_reader()
     if first is not None:
         yield first
-    yield from found
+    yield from batches
 
 
 def _check(sink: SinkSpec, frontier: GroupFrontier, progress: Timestamp | None) -> None:
     """The target has at least what it is known to have had."""
     if (progress if progress is not None else sink.created_at) < frontier.since:
-        found = "nothing" if progress is None else f"everything below {progress}"
+        progress_text = "nothing" if progress is None else f"everything below {progress}"
         raise TargetChanged(
             f'the target of sink "{sink.name}" has lost what was written to it',
-            detail=f"it had everything below {frontier.since}, and has {found}",
+            detail=f"it had everything below {frontier.since}, and has {progress_text}",
         )

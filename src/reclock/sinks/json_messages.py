@@ -31,8 +31,8 @@ class JsonForm:
         images = f"""'{{"before":' || coalesce({before}, 'null') || ',"after":' || coalesce({after}, 'null')"""
         return f"""{images} || ',"op":"' || {kind} || '","ts_ms":{at:d}}}'"""
 
-    def messages(self, found: pa.Array) -> list[bytes | None]:
-        return list(found.cast(pa.binary()).to_pylist())
+    def messages(self, rows: pa.Array) -> list[bytes | None]:
+        return list(rows.cast(pa.binary()).to_pylist())
 
 
 def _object(columns: Sequence[Column]) -> str:

@@ -54,16 +54,16 @@ class KafkaWriter:
             if self._find(self._target.progress_topic) is None:
                 self._create(self._target.progress_topic, {"cleanup.policy": "compact"}, partitions=1)
             self._producer.init_transactions(_REQUEST_S)
-            found = self._read_progress()
+            progress = self._read_progress()
             topic_id = self._find(self._target.topic)
-            if found is not None and topic_id != found["topic_id"]:
+            if progress is not None and topic_id != progress["topic_id"]:
                 what = "is gone" if topic_id is None else "was deleted and created again"
-                raise TargetChanged(f'topic "{self._target.topic}" {what}', detail=f"its id was {found['topic_id']}")
+                raise TargetChanged(f'topic "{self._target.topic}" {what}', detail=f"its id was {progress['topic_id']}")
             self._encoder.begin()
             self._topic_id = topic_id or self._create(self._target.topic, {}, self._target.partitions, self._target.replicas)
         except KafkaException as error:
             raise self._failure(error) from error
-        return Timestamp(found["progress"]) if found is not None else None
+        return Timestamp(progress["progress"]) if progress is not None else None
 
     def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> Written:
         try:
@@ -159,7 +159,7 @@ class KafkaWriter:
         topic = self._target.progress_topic
         settings = {"group.id": "reclock", "enable.auto.commit": False, "isolation.level": "read_committed"}
         consumer = Consumer({**self._client, **settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})
-        found = None
+        progress = None
         try:
             partition = TopicPartition(topic, 0)
             latest = self._admin.list_offsets(
@@ -173,11 +173,11 @@ class KafkaWriter:
                     error = message.error()
                     if error is None:
                         if message.key() == self._sink.encode() and message.value() is not None:
-                            found = json.loads(message.value())
+                            progress = json.loads(message.value())
                     elif error.code() != KafkaError._PARTITION_EOF:
                         raise KafkaException(error)
                     elif message.offset() >= end:
-                        return found
+                        return progress
             raise TargetUnavailable(
                 f'progress topic "{topic}" cannot be read to its end',
                 detail="another writer may have a transaction open",

@@ -23,5 +23,5 @@ class PlainForm:
             return changes_column(column)
         return f"trim({json_text(column)}, '\"')"
 
-    def messages(self, found: pa.Array) -> list[bytes | None]:
-        return list(found.cast(pa.binary()).to_pylist())
+    def messages(self, rows: pa.Array) -> list[bytes | None]:
+        return list(rows.cast(pa.binary()).to_pylist())

@@ -52,10 +52,12 @@ class Generator:
         return claimed
 
     def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        return [Increment((), own.lower, own.upper, own.size) for own in ranges]
+        return [Increment((), bound_range.lower, bound_range.upper, bound_range.size) for bound_range in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[tuple[int, int]]:
-        ranges = [found for own in increments for found in remaining_ranges((), own.lower, own.upper, skips)]
+        ranges = [
+            remaining for increment in increments for remaining in remaining_ranges((), increment.lower, increment.upper, skips)
+        ]
         return [(at, min(at + TASK_OFFSETS, upper)) for lower, upper in ranges for at in range(lower, upper, TASK_OFFSETS)]
 
     def read(self, task: tuple[int, int]) -> Iterator[tuple[str, pa.Table]]:

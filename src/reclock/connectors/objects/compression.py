@@ -33,12 +33,12 @@ class Unzipped:
     def described(self, bucket: str) -> str:
         return self.store.described(bucket)
 
-    def measured(self, bucket: str, found: ListedObject) -> ListedObject:
+    def measured(self, bucket: str, listed: ListedObject) -> ListedObject:
         """The listed object with the size of its contents, as far as they are there. Raises ``DecodeFailed`` if they are
         damaged."""
-        if not self._is_compressed(found.key):
-            return found
-        return replace(found, size=sum(len(chunk) for chunk in self._contents(bucket, found)))
+        if not self._is_compressed(listed.key):
+            return listed
+        return replace(listed, size=sum(len(chunk) for chunk in self._contents(bucket, listed)))
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
         if not self._is_compressed(key):
@@ -46,15 +46,15 @@ class Unzipped:
             return
         if lower >= upper:
             return
-        found = self.store.find(bucket, key)
-        if found is None:
+        listed = self.store.find(bucket, key)
+        if listed is None:
             raise ObjectMissing(bucket, key)
         at = 0
-        for chunk in self._contents(bucket, found):
-            wanted = chunk[max(lower - at, 0) : max(upper - at, 0)]
+        for chunk in self._contents(bucket, listed):
+            piece = chunk[max(lower - at, 0) : max(upper - at, 0)]
             at += len(chunk)
-            if wanted:
-                yield wanted
+            if piece:
+                yield piece
             if at >= upper:
                 return
         raise ObjectMissing(bucket, key, detail=f"its contents end at byte {at}, expected {upper}")
@@ -62,11 +62,11 @@ class Unzipped:
     def _is_compressed(self, key: str) -> bool:
         return self.compression == "GZIP" or (self.compression == "AUTO" and key.lower().endswith(".gz"))
 
-    def _contents(self, bucket: str, found: ListedObject) -> Iterator[bytes]:
+    def _contents(self, bucket: str, listed: ListedObject) -> Iterator[bytes]:
         """In chunks of at most ``CHUNK_BYTES``."""
         stream, at = zlib.decompressobj(_GZIP), 0
         try:
-            for piece in self.store.read(bucket, found.key, 0, found.size):
+            for piece in self.store.read(bucket, listed.key, 0, listed.size):
                 rest = piece
                 while rest:
                     if stream.eof:  # another member follows
@@ -77,4 +77,4 @@ class Unzipped:
                     if chunk:
                         yield chunk
         except zlib.error as error:
-            raise DecodeFailed(found.key, at, detail=f"it is no gzip from there on: {error}") from error
+            raise DecodeFailed(listed.key, at, detail=f"it is no gzip from there on: {error}") from error

@@ -108,22 +108,22 @@ class Objects:
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         if self.queue is None:
             return self.probe_until(bound, MAXIMUM, skips)
-        known = self._known(bound)
+        known = self._newest_readings(bound)
         lengths = {key: evidence.length for key, evidence in known.items()}
-        told = self.queue.told(self.connector.bucket, lengths)
-        if told is not None:
-            told |= {key for key in self.restarts if key in known and not known[key].length}
-        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, told=told)
-        self.queue.looked(told, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower})
+        keys = self.queue.keys_to_probe(self.connector.bucket, lengths)
+        if keys is not None:
+            keys |= {key for key in self.restarts if key in known and not known[key].length}
+        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, only=keys)
+        self.queue.mark_probed(keys, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower})
         return self._increments(growths, bound)
 
     def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
         """An object was there from its last modification on: what it was before that, nobody knows."""
-        known = self._known(bound)
+        known = self._newest_readings(bound)
         growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
         return self._increments(growths, bound)
 
-    def _known(self, bound: Bound) -> dict[str, Evidence]:
+    def _newest_readings(self, bound: Bound) -> dict[str, Evidence]:
         return restarted(newest_readings(bound), self.restarts)
 
     def _increments(self, growths: Sequence[Growth], bound: Bound) -> list[Increment]:
@@ -133,13 +133,13 @@ class Objects:
             for key, evidence in newest_readings(bound).items()
             if evidence.number < self.restarts.get(key, 0) and not evidence.is_abandoned
         ]
-        return sorted((_increment(growth) for growth in [*growths, *ended]), key=lambda found: found.name)
+        return sorted((_increment(growth) for growth in [*growths, *ended]), key=lambda increment: increment.name)
 
     def restarting(self, restarts: Mapping[str, int]) -> Objects:
         return replace(self, restarts=restarts)
 
     def abandoned_partitions(self, bound: Bound) -> list[str]:
-        return sorted(key for key, evidence in self._known(bound).items() if evidence.is_abandoned)
+        return sorted(key for key, evidence in self._newest_readings(bound).items() if evidence.is_abandoned)
 
     def next_reading(self, bound: Bound, key: str, stalled: str | None) -> int:
         """Raises ``InvalidOption`` unless the object is given up, or its partition is ``stalled``."""
@@ -155,14 +155,14 @@ class Objects:
         return next(number for number in count(newest.number + 1) if partition_of(key, number) not in bound)
 
     def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment | None:
-        known = _growth(claimed).evidence
-        bound = Evidence.of(claimed.partition, before) if before is not None else known.next_reading(known.number)
+        evidence = _growth(claimed).evidence
+        bound = Evidence.of(claimed.partition, before) if before is not None else evidence.next_reading(evidence.number)
         growth = reread(self.store, self.connector, self.format, self.desc, bound)
         return _increment(growth) if growth is not None else None
 
     def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         growths = recall(self.store, self.connector, self.format, self.desc, ranges, by_partition(bound))
-        return [_increment(growths[str(own.partition), own.upper]) for own in ranges]
+        return [_increment(growths[str(bound_range.partition), bound_range.upper]) for bound_range in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[ObjectReadTask]]:
         """Splits packed in order into tasks of about ``SPLIT_BYTES``."""
@@ -170,14 +170,14 @@ class Objects:
         size = SPLIT_BYTES
         for growth in map(_growth, increments):
             partition = growth.evidence.partition
-            own = skipped_ranges(partition, skips)
+            skipped = skipped_ranges(partition, skips)
             for split in growth.splits:
                 if not remaining_ranges(partition, split.lower, split.upper, skips):
                     continue
                 if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
                     tasks.append([])
                     size = 0
-                tasks[-1].append(ObjectReadTask(growth.key, partition, split, growth.header, growth.header_end, own))
+                tasks[-1].append(ObjectReadTask(growth.key, partition, split, growth.header, growth.header_end, skipped))
                 size += split.upper - split.lower
         return tasks
 
@@ -210,27 +210,30 @@ class Objects:
 
     def check(self) -> Iterator[CheckResult]:
         prefix = literal_prefix(self.connector.pattern)
-        found = self.store.list(self.connector.bucket, prefix)
+        listed = self.store.list(self.connector.bucket, prefix)
         yield CheckResult("bucket", True, self.store.described(self.connector.bucket))
         if self.queue is not None:
             yield CheckResult("queue", True, self.queue.check())
         pattern = compile_pattern(self.connector.pattern)
-        matching = [one for one in found if pattern.fullmatch(one.key)]
-        count = f"{len(matching)} of {len(found)} objects" + (f' under "{prefix}"' if prefix else "")
+        matching = [listed_object for listed_object in listed if pattern.fullmatch(listed_object.key)]
+        count = f"{len(matching)} of {len(listed)} objects" + (f' under "{prefix}"' if prefix else "")
         yield CheckResult("objects", bool(matching), f'{count} match "{self.connector.pattern}"')
-        for one in (self.store.measured(self.connector.bucket, one) for one in matching[:1]):
-            size = sum(len(chunk) for chunk in self.store.read(self.connector.bucket, one.key, 0, min(one.size, _HEADER_BYTES)))
-            yield CheckResult("reading", True, f'{size} of {one.size} bytes of "{one.key}"')
+        for listed_object in (self.store.measured(self.connector.bucket, listed_object) for listed_object in matching[:1]):
+            size = sum(
+                len(chunk)
+                for chunk in self.store.read(self.connector.bucket, listed_object.key, 0, min(listed_object.size, _HEADER_BYTES))
+            )
+            yield CheckResult("reading", True, f'{size} of {listed_object.size} bytes of "{listed_object.key}"')
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """A bucket is told nothing."""
+        """A bucket does not want to know."""
 
 
 def _increment(growth: Growth) -> Increment:
     detail = {"splits": [list(astuple(split)) for split in growth.splits], "header": growth.header, "header_end": growth.header_end}
     evidence = growth.evidence
     covered = sum(split.upper - split.lower for split in growth.splits)
-    return Increment(evidence.partition, growth.lower, growth.upper, covered, evidence.kept, detail)
+    return Increment(evidence.partition, growth.lower, growth.upper, covered, evidence.stored, detail)
 
 
 def _growth(increment: Increment) -> Growth:
@@ -257,10 +260,10 @@ def probe(
     skips: Sequence[Skip] = (),
     *,
     until: Timestamp = MAXIMUM,
-    told: Collection[str] | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Growth]:
     """What of the source's objects is beyond ``evidence``, in order of key: the next increments, cut back to whole records.
-    Objects modified at ``until`` or later are not looked at; of those ``told``, if given, and no others.
+    Objects modified at ``until`` or later are not looked at; nor are others than ``only``, if given.
 
     An object with nothing to bind appears only if its version changed while its bytes did not, so that its new version is
     remembered; if it was deleted, which is remembered as its version; or if one of ``skips`` holds the byte of its error: then it
@@ -268,8 +271,8 @@ def probe(
     Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank or changed under its bytes;
     ``DecodeFailed`` if its header is wrong or a record does not end. Of several, the error of the first object is raised.
     """
-    listed = _listed(store, connector, told)
-    known = evidence.keys() if told is None else evidence.keys() & set(told)
+    listed = _listed(store, connector, only)
+    known = evidence.keys() if only is None else evidence.keys() & set(only)
     keys = sorted(
         key
         for key in listed.keys() | known
@@ -280,11 +283,11 @@ def probe(
     )
 
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
-        before, found = evidence.get(key, Evidence(key, 0, 0, UNKNOWN_VERSION)), listed.get(key)
-        if found is None:
+        before, listed_object = evidence.get(key, Evidence(key, 0, 0, UNKNOWN_VERSION)), listed.get(key)
+        if listed_object is None:
             return Growth(key, before.length, before.length, before.deleted()) if before.length else None
         try:
-            measured = store.measured(connector.bucket, found) if found is not None else None
+            measured = store.measured(connector.bucket, listed_object) if listed_object is not None else None
             return grow(store, connector.bucket, measured, before, format, desc)
         except (UpstreamChanged, DecodeFailed) as error:
             if any(before.partition == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
@@ -305,15 +308,15 @@ def probe(
     return growths
 
 
-def _listed(store: Unzipped, connector: ObjectsConnector, told: Collection[str] | None) -> dict[str, ListedObject]:
-    """The source's objects as a listing shows them; of those ``told``, if given."""
+def _listed(store: Unzipped, connector: ObjectsConnector, only: Collection[str] | None) -> dict[str, ListedObject]:
+    """The source's objects as a listing shows them; ``only`` these, if given."""
     pattern = compile_pattern(connector.pattern)
-    if told is None:
-        found = store.list(connector.bucket, literal_prefix(connector.pattern))
-        return {one.key: one for one in found if pattern.fullmatch(one.key)}
+    if only is None:
+        objects = store.list(connector.bucket, literal_prefix(connector.pattern))
+        return {listed_object.key: listed_object for listed_object in objects if pattern.fullmatch(listed_object.key)}
     with ThreadPoolExecutor(_THREADS) as pool:
-        looks = pool.map(lambda key: store.find(connector.bucket, key), filter(pattern.fullmatch, told))
-        return {one.key: one for one in looks if one is not None}
+        looks = pool.map(lambda key: store.find(connector.bucket, key), filter(pattern.fullmatch, only))
+        return {listed_object.key: listed_object for listed_object in looks if listed_object is not None}
 
 
 def reread(
@@ -328,10 +331,10 @@ def reread(
     None if nothing is left, also because the object is gone and nothing of it was bound before.
     Raises ``UpstreamChanged`` unless the bytes that were bound before stand.
     """
-    found = store.find(connector.bucket, before.key)
-    if found is None and not before.length:
+    listed_object = store.find(connector.bucket, before.key)
+    if listed_object is None and not before.length:
         return None
-    measured = store.measured(connector.bucket, found) if found is not None else None
+    measured = store.measured(connector.bucket, listed_object) if listed_object is not None else None
     return grow(store, connector.bucket, measured, before, format, desc)
 
 
@@ -381,15 +384,15 @@ def recall(
     def look(name: str) -> list[Growth]:
         evidence, growths = bound[name], []
         key = evidence.key
-        found = _still_there(store.measured(bucket, listed[key]) if key in listed else None, evidence)
-        header, header_end = _header(store, bucket, evidence, found.size, format, desc)
+        listed_object = _still_there(store.measured(bucket, listed[key]) if key in listed else None, evidence)
+        header, header_end = _header(store, bucket, evidence, listed_object.size, format, desc)
         crc = 0
-        for own in by_name[name]:
-            splits = _scan(store, bucket, replace(evidence, length=own.lower, crc32=crc), own.upper, quote)
-            if not splits or splits[-1].upper != own.upper:
+        for bound_range in by_name[name]:
+            splits = _scan(store, bucket, replace(evidence, length=bound_range.lower, crc32=crc), bound_range.upper, quote)
+            if not splits or splits[-1].upper != bound_range.upper:
                 raise _changed(evidence, "no record ends where one did")
             crc = splits[-1].crc_after
-            growths.append(Growth(key, own.lower, own.upper, evidence, splits, header, header_end))
+            growths.append(Growth(key, bound_range.lower, bound_range.upper, evidence, splits, header, header_end))
         if crc != evidence.crc32:
             raise _changed(evidence, f"their crc32 is {crc:08x}, it was {evidence.crc32:08x} when they were bound")
         return growths

@@ -30,7 +30,7 @@ _HIDDEN_S = 300
 
 
 @dataclass(slots=True)
-class _Known:
+class _QueueState:
     """What this process knows of one queue. A key is ``unseen`` until it was looked at, then ``open`` until it is bound so far."""
 
     scan_at: float = 0
@@ -42,65 +42,65 @@ class _Known:
 
 
 @lru_cache(maxsize=1024)
-def _known(source: str, name: str, client: tuple[tuple[str, str], ...]) -> _Known:
-    return _Known()
+def _state_of(source: str, name: str, client: tuple[tuple[str, str], ...]) -> _QueueState:
+    return _QueueState()
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationQueue:
-    """The queue of one source, which nobody else reads; ``client`` is what boto3 is told."""
+    """The queue of one source, which nobody else reads; ``client`` is boto3's settings."""
 
     source: str
     name: str
     client: Mapping[str, str] = field(repr=False)
 
-    def told(self, bucket: str, bound: Mapping[str, int]) -> set[str] | None:
+    def keys_to_probe(self, bucket: str, bound: Mapping[str, int]) -> set[str] | None:
         """The keys to look at, where ``bound`` says how far each is bound; None if all are. Raises ``UpstreamUnavailable``."""
-        known = self._state
-        with known.lock:
-            known.open = {key: upper for key, upper in known.open.items() if bound.get(key, 0) < upper}
-            self._settle(known)
-            if time.monotonic() >= known.scan_at:
+        state = self._state
+        with state.lock:
+            state.open = {key: upper for key, upper in state.open.items() if bound.get(key, 0) < upper}
+            self._settle(state)
+            if time.monotonic() >= state.scan_at:
                 return None
             for message in self._receive():
                 keys = frozenset(_keys(message["Body"], bucket))
-                known.messages[message["MessageId"]] = (message["ReceiptHandle"], keys)
-                known.unseen |= keys
-            return known.unseen | known.open.keys()
+                state.messages[message["MessageId"]] = (message["ReceiptHandle"], keys)
+                state.unseen |= keys
+            return state.unseen | state.open.keys()
 
-    def looked(self, keys: Collection[str] | None, found: Mapping[str, int]) -> None:
-        """All of ``keys``, or everything, was looked at: in ``found`` there is something to be bound, up to there."""
-        known = self._state
-        with known.lock:
+    def mark_probed(self, keys: Collection[str] | None, uppers: Mapping[str, int]) -> None:
+        """All of ``keys``, or everything, was looked at; ``uppers`` says of which there is something to bind, and up to where."""
+        state = self._state
+        with state.lock:
             if keys is None:
-                known.scan_at = time.monotonic() + SCAN_EVERY_S
-                known.unseen.clear()
-                known.open.clear()
+                state.scan_at = time.monotonic() + SCAN_EVERY_S
+                state.unseen.clear()
+                state.open.clear()
             else:
-                known.unseen.difference_update(keys)
-                known.open = {key: upper for key, upper in known.open.items() if key not in keys}
-            known.open |= found
-            self._settle(known)
+                state.unseen.difference_update(keys)
+                state.open = {key: upper for key, upper in state.open.items() if key not in keys}
+            state.open |= uppers
+            self._settle(state)
 
     def check(self) -> str:
         """About how many messages wait. Raises ``UpstreamUnavailable``."""
         with self._answering():
             names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-            found = _client(self._settings).get_queue_attributes(QueueUrl=self._url, AttributeNames=names)["Attributes"]
-        return f'about {found[names[0]]} messages wait in "{self.name}", {found[names[1]]} are being read'
+            attributes = _client(self._settings).get_queue_attributes(QueueUrl=self._url, AttributeNames=names)["Attributes"]
+        return f'about {attributes[names[0]]} messages wait in "{self.name}", {attributes[names[1]]} are being read'
 
     # --- how ---
 
-    def _settle(self, known: _Known) -> None:
+    def _settle(self, state: _QueueState) -> None:
         """Delete the messages that nothing is missing of."""
-        waiting = known.unseen | known.open.keys()
-        settled = [(id, receipt) for id, (receipt, keys) in known.messages.items() if waiting.isdisjoint(keys)]
+        waiting = state.unseen | state.open.keys()
+        settled = [(id, receipt) for id, (receipt, keys) in state.messages.items() if waiting.isdisjoint(keys)]
         for at in range(0, len(settled), _BATCH):
-            entries = [{"Id": str(n), "ReceiptHandle": own[1]} for n, own in enumerate(settled[at : at + _BATCH])]
+            entries = [{"Id": str(n), "ReceiptHandle": message[1]} for n, message in enumerate(settled[at : at + _BATCH])]
             with self._answering():  # those that are refused, since they were taken again, come again
                 _client(self._settings).delete_message_batch(QueueUrl=self._url, Entries=entries)
             for id, _ in settled[at : at + _BATCH]:
-                del known.messages[id]
+                del state.messages[id]
 
     def _receive(self) -> Iterator[Mapping[str, Any]]:
         for _ in range(MESSAGES // _BATCH):
@@ -118,8 +118,8 @@ class NotificationQueue:
         return tuple(sorted(self.client.items()))
 
     @property
-    def _state(self) -> _Known:
-        return _known(self.source, self.name, self._settings)
+    def _state(self) -> _QueueState:
+        return _state_of(self.source, self.name, self._settings)
 
     @property
     def _url(self) -> str:
@@ -138,10 +138,10 @@ class NotificationQueue:
 def _keys(body: str, bucket: str) -> Iterator[str]:
     """The keys of the bucket that a message, maybe through a topic (SNS), tells of; none of one that is no notification."""
     try:
-        told = json.loads(body)
-        if "Message" in told:
-            told = json.loads(told["Message"])
-        for record in told.get("Records", ()):
+        notification = json.loads(body)
+        if "Message" in notification:
+            notification = json.loads(notification["Message"])
+        for record in notification.get("Records", ()):
             if record["s3"]["bucket"]["name"] == bucket:
                 yield unquote_plus(record["s3"]["object"]["key"])
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -78,13 +78,13 @@ class LocalBuckets:
         try:
             if not _is_inside(start, folder):
                 return []
-            found = [self._listed(path, folder) for path in _files(start, folder)]
+            objects = [self._listed(path, folder) for path in _files(start, folder)]
         except OSError as error:
             raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
-        return sorted((o for o in found if o and o.key.startswith(prefix)), key=lambda o: o.key)
+        return sorted((o for o in objects if o and o.key.startswith(prefix)), key=lambda o: o.key)
 
     def find(self, bucket: str, key: str) -> ListedObject | None:
-        return next((found for found in self.list(bucket, key) if found.key == key), None)
+        return next((listed_object for listed_object in self.list(bucket, key) if listed_object.key == key), None)
 
     def described(self, bucket: str) -> str:
         return f'folder "{self._bucket(bucket)}"'
@@ -115,14 +115,14 @@ class LocalBuckets:
     @staticmethod
     def _listed(path: Path, folder: Path) -> ListedObject | None:
         try:
-            found = path.stat()
+            status = path.stat()
         except FileNotFoundError:  # a link to nowhere, or gone since the folder was read
             return None
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return None
-        version = f"{found.st_mtime_ns}-{found.st_ctime_ns}-{found.st_size}-{found.st_ino}"
-        key, modified_at = path.relative_to(folder).as_posix(), Timestamp(found.st_mtime_ns // 1_000_000)
-        return ListedObject(key, found.st_size, version, modified_at)
+        version = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_size}-{status.st_ino}"
+        key, modified_at = path.relative_to(folder).as_posix(), Timestamp(status.st_mtime_ns // 1_000_000)
+        return ListedObject(key, status.st_size, version, modified_at)
 
 
 def _files(start: Path, folder: Path) -> Iterator[Path]:
@@ -158,25 +158,25 @@ class S3Buckets:
 
         try:
             pages = self._client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-            found = [_listed(entry) for page in pages for entry in page.get("Contents", ())]
+            objects = [_listed(entry) for page in pages for entry in page.get("Contents", ())]
         except ClientError as error:
             if _code(error) == "NoSuchBucket":
                 raise UpstreamUnavailable(f'bucket "{bucket}" does not exist') from error
             raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
         except BotoCoreError as error:
             raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
-        return sorted(found, key=lambda o: o.key)
+        return sorted(objects, key=lambda o: o.key)
 
     def find(self, bucket: str, key: str) -> ListedObject | None:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            found = self._client().head_object(Bucket=bucket, Key=key)
+            head = self._client().head_object(Bucket=bucket, Key=key)
         except (BotoCoreError, ClientError) as error:
             if isinstance(error, ClientError) and _code(error) in ("404", "NoSuchKey"):
                 return None
             raise UpstreamUnavailable(f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)) from error
-        return _listed({**found, "Key": key, "Size": found["ContentLength"]})
+        return _listed({**head, "Key": key, "Size": head["ContentLength"]})
 
     def described(self, bucket: str) -> str:
         place = f'bucket "{bucket}" at {self.endpoint or f"AWS, region {self.region}"}'
@@ -184,10 +184,10 @@ class S3Buckets:
             return f'{place}, with the access key "{self.access_key_id}"'
         from boto3.session import Session
 
-        found = Session().get_credentials()
-        if found is None:
+        credentials = Session().get_credentials()
+        if credentials is None:
             return f"{place}, without credentials: none were found in the AWS chain"
-        return f'{place}, with the access key "{found.access_key}" from {found.method} of the AWS chain'
+        return f'{place}, with the access key "{credentials.access_key}" from {credentials.method} of the AWS chain'
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
         from botocore.exceptions import BotoCoreError, ClientError

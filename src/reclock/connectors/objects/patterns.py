@@ -36,11 +36,11 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
             out.append("[^/]")
             at += 1
         elif rest[0] == "[":
-            if not (found := re.match(r"\[([!^]?)(\]?[^]]*)\]", rest)) or not found[2]:
+            if not (match := re.match(r"\[([!^]?)(\]?[^]]*)\]", rest)) or not match[2]:
                 raise _invalid(pattern, '"[" is not closed')
-            members = re.sub(r"([\\\[\]^&~|])", r"\\\1", found[2])
-            out.append(f"(?!/)[{'^' if found[1] else ''}{members}]")
-            at += found.end()
+            members = re.sub(r"([\\\[\]^&~|])", r"\\\1", match[2])
+            out.append(f"(?!/)[{'^' if match[1] else ''}{members}]")
+            at += match.end()
         elif rest[0] in "{}" or (rest[0] == "," and depth):
             depth += {"{": 1, "}": -1}.get(rest[0], 0)
             if depth not in (0, 1):

@@ -65,23 +65,23 @@ class Evidence:
         return Evidence(self.key, 0, 0, UNKNOWN_VERSION, number)
 
     @classmethod
-    def of(cls, partition: Partition, kept: protocol.Evidence) -> Self:
-        """The inverse of ``kept``, for what is bound of a partition."""
-        length, crc32, version = kept
+    def of(cls, partition: Partition, row: protocol.Evidence) -> Self:
+        """The inverse of ``stored``, for a partition's row of evidence."""
+        length, crc32, version = row
         if (numbered := _NUMBERED.fullmatch(version)) is None:
             return cls(str(partition), length, crc32, version)
         number = int(numbered[1])
         return cls(str(partition).removesuffix(f"#{number}"), length, crc32, numbered[2], number)
 
     @property
-    def kept(self) -> tuple[int, str]:
+    def stored(self) -> tuple[int, str]:
         """What is stored beside the length. The version tells a second reading from an object of that name."""
         return self.crc32, self.version if self.number == 1 else f"reading {self.number}: {self.version}"
 
 
 def by_partition(bound: protocol.Bound) -> dict[str, Evidence]:
     """The evidence of every reading."""
-    return {str(partition): Evidence.of(partition, kept) for partition, kept in bound.items()}
+    return {str(partition): Evidence.of(partition, row) for partition, row in bound.items()}
 
 
 def newest_readings(bound: protocol.Bound) -> dict[str, Evidence]:

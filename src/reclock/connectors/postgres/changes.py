@@ -36,7 +36,7 @@ class ChangeCollector:
             for name, desc in outputs.items()
         }
         self._relations: dict[int, _Followed | None] = {}
-        self._told: list[Read] = []
+        self._notices: list[Read] = []
         self._lsn = -1
         self.is_over = False
         """Whether the rest is beyond the ranges."""
@@ -51,17 +51,17 @@ class ChangeCollector:
             self.is_over = True
             messages, kinds, lsns = messages[: beyond[0]], kinds[: beyond[0]], lsns[begins < beyond[0]]
         lsns = np.concatenate(([self._lsn], lsns))  # the transaction that has begun before goes on
-        own = lsns[np.cumsum(kinds == pgoutput.BEGIN)]
+        commit_lsns = lsns[np.cumsum(kinds == pgoutput.BEGIN)]
         self._lsn = int(lsns[-1])
-        is_within = np.zeros(len(own), np.bool_)
+        is_within = np.zeros(len(commit_lsns), np.bool_)
         for lower, upper in self._ranges:
-            is_within |= (own >= lower) & (own < upper)
+            is_within |= (commit_lsns >= lower) & (commit_lsns < upper)
         is_change = np.isin(kinds, (pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE)) & is_within
         start = 0
         of_tables = np.flatnonzero(np.isin(kinds, (pgoutput.RELATION, pgoutput.TRUNCATE)))
         for end in [*of_tables.tolist(), len(messages)]:
             which = start + np.flatnonzero(is_change[start:end])
-            self._take_changes(messages[which], own[which])
+            self._take_changes(messages[which], commit_lsns[which])
             if end < len(messages):
                 self._take_of_table(messages[end : end + 1].table(), bool(is_within[end]))
             start = end + 1
@@ -73,7 +73,7 @@ class ChangeCollector:
         elif is_within:
             for followed in filter(None, (self._relations[id] for id in message.relation_ids)):
                 followed.table.empty()
-                self._told.append((followed.table.name, None))
+                self._notices.append((followed.table.name, None))
 
     def _take_changes(self, messages: MessageBatch, lsns: Numbers) -> None:
         ids = messages.relation_ids()
@@ -81,7 +81,7 @@ class ChangeCollector:
             followed = self._relations[id]
             if followed is None:
                 continue
-            self._told.append((followed.table.name, ChangeCount(int(np.count_nonzero(ids == id)))))
+            self._notices.append((followed.table.name, ChangeCount(int(np.count_nonzero(ids == id)))))
             try:
                 positions = followed.positions()
                 changes = messages[ids == id].changes(len(followed.relation.columns))
@@ -92,13 +92,15 @@ class ChangeCollector:
     def _fail(self, name: str, failure: OutputFailed) -> None:
         """From here on nothing is known of the table."""
         del self._tables[name]
-        self._relations = {id: None if own and own.table.name == name else own for id, own in self._relations.items()}
-        self._told.append((name, failure))
+        self._relations = {
+            id: None if followed and followed.table.name == name else followed for id, followed in self._relations.items()
+        }
+        self._notices.append((name, failure))
 
-    def told(self, rows: int) -> Iterator[Read]:
+    def ready(self, rows: int) -> Iterator[Read]:
         """What was emptied, what failed, and the tables that have gathered at least so many rows since."""
-        yield from self._told
-        self._told.clear()
+        yield from self._notices
+        self._notices.clear()
         for table in self._tables.values():
             if table.size >= rows:
                 yield from ((table.name, gathered) for gathered in table.gathered())
@@ -243,12 +245,12 @@ class _ByKey:
         if not self._moved and not moves.any():
             return [rows.column(i) for i in self._key], np.zeros(len(numbers), np.int64)
         lineages = []
-        known = zip(self._keys(changes.old), self._keys(rows), numbers.tolist(), moves.tolist(), strict=True)
-        for old, own, number, has_moved in known:
+        keyed_changes = zip(self._keys(changes.old), self._keys(rows), numbers.tolist(), moves.tolist(), strict=True)
+        for old, key, number, has_moved in keyed_changes:
             if has_moved:
-                self._move(old, own, number)
-            lineages.append(self._moved.get(own, (own, 0)))
-        began = [pa.array(column, pa.string()) for column in zip(*(key for key, _ in lineages), strict=True)]
+                self._move(old, key, number)
+            lineages.append(self._moved.get(key, (key, 0)))
+        began = [pa.array(column, pa.string()) for column in zip(*(began_as for began_as, _ in lineages), strict=True)]
         return [column.slice for column in began], np.array([born for _, born in lineages], np.int64)
 
     def _keys(self, rows: Values) -> Iterator[_Key]:

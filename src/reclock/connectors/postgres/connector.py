@@ -170,8 +170,13 @@ class Postgres:
         return claimed
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TransactionRanges]:
-        ranges = tuple(range for own in increments for range in remaining_ranges((), own.lower, own.upper, skips))
-        gone = {table: why for own in increments for table, why in own.detail.get("gone", {}).items() if table in self.outputs}
+        ranges = tuple(range for increment in increments for range in remaining_ranges((), increment.lower, increment.upper, skips))
+        gone = {
+            table: why
+            for increment in increments
+            for table, why in increment.detail.get("gone", {}).items()
+            if table in self.outputs
+        }
         return [TransactionRanges(ranges, gone, not (skips or self.has_gaps))] if ranges or gone else []
 
     def without(self, outputs: Set[str]) -> Postgres:
@@ -226,7 +231,7 @@ class Postgres:
             return self._described(connection)
 
     def _described(self, connection: psycopg.Connection[Any]) -> dict[str, Described]:
-        known = {table.name: table for table in self._published(connection)}
+        published = {table.name: table for table in self._published(connection)}
         rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
         found: dict[str, list[Column]] = {}
         keys: dict[str, list[str]] = {}
@@ -236,9 +241,9 @@ class Postgres:
             keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
         full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
         return {
-            table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), known[table])
+            table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), published[table])
             for table, columns in found.items()
-            if table in known
+            if table in published
         }
 
     # --- in executors ---
@@ -285,8 +290,8 @@ class Postgres:
                 reading.take(pgoutput.MessageBatch.of(data, sizes))
                 if reading.is_over:
                     break
-                yield from reading.told(BATCH_ROWS)
-        yield from reading.told(1)
+                yield from reading.ready(BATCH_ROWS)
+        yield from reading.ready(1)
 
     # --- both ---
 
@@ -341,10 +346,10 @@ class Postgres:
 
     def _changed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
         """The tables that cannot be copied into their outputs any more, and why."""
-        found = {table: described.desc for table, described in self._described(connection).items()}
+        descs = {table: described.desc for table, described in self._described(connection).items()}
         changed = {}
         for table, desc in self.outputs.items():
-            if table in found and (why := _difference(desc, found[table])):
+            if table in descs and (why := _difference(desc, descs[table])):
                 changed[table] = why
         return changed
 
@@ -371,8 +376,8 @@ class Postgres:
 
     @staticmethod
     def _system_id(connection: psycopg.Connection[Any]) -> str:
-        [found] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone() or [""]
-        return str(found)
+        [system_id] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone() or [""]
+        return str(system_id)
 
     def _lost(self, lsn: int, what: str, detail: str, hint: str = _COPY_AGAIN) -> UpstreamLost:
         message = f'the server of publication "{self.upstream.publication}" {what}'
@@ -437,15 +442,15 @@ _DESCRIBE: LiteralString = """
 """
 
 
-def _difference(desc: RelationDesc, found: RelationDesc) -> str:
-    """What keeps a table, as it is ``found``, from being copied into an output; nothing if it can be."""
-    types = dict(zip(found.names, found.types, strict=True))
+def _difference(desc: RelationDesc, published: RelationDesc) -> str:
+    """What keeps a table, as it is ``published``, from being copied into an output; nothing if it can be."""
+    types = dict(zip(published.names, published.types, strict=True))
     for column in desc.columns:
         if column.name not in types:
             return f'has no column "{column.name}" any more'
         if column.type.name not in (types[column.name].name, TypeName.TEXT):
             return f'has a column "{column.name}" that is no {column.type} any more'
-    if set(desc.key or ()) != set(found.key or ()) or (desc.key is None) != (found.key is None):
+    if set(desc.key or ()) != set(published.key or ()) or (desc.key is None) != (published.key is None):
         return "no longer tells which row went as it did"
     return ""
 

@@ -192,7 +192,7 @@ class Values:
         """The text forms of a column's values, by the session's settings; NULL for those that were not sent. Raises ``ValueError``
         for what is not UTF-8."""
         return lambda start, count: _gathered(
-            self.data, *(found[column, start : start + count] for found in (self.begins, self.sizes))
+            self.data, *(places[column, start : start + count] for places in (self.begins, self.sizes))
         )
 
 

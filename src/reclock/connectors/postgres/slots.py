@@ -40,14 +40,14 @@ def create_slot(walsender: psycopg.Connection[Any], connection: psycopg.Connecti
     if is_late:
         busy = [str(row[0]) for row in connection.execute(_OPEN).fetchall()]
         walsender.cancel_safe(timeout=_CANCEL_S)
-    made = walsender.pgconn.get_result()
+    result = walsender.pgconn.get_result()
     while walsender.pgconn.get_result() is not None:  # the end of the answer
         pass
-    if made is None or made.status != ExecStatus.TUPLES_OK:
+    if result is None or result.status != ExecStatus.TUPLES_OK:
         if is_late:
             raise UpstreamBusy(slot, busy)
-        raise psycopg.OperationalError(made.error_message.decode() if made is not None else "the server did not answer")
-    lsn, snapshot = made.get_value(0, 1), made.get_value(0, 2)
+        raise psycopg.OperationalError(result.error_message.decode() if result is not None else "the server did not answer")
+    lsn, snapshot = result.get_value(0, 1), result.get_value(0, 2)
     assert lsn is not None
     assert snapshot is not None
     return lsn.decode(), snapshot.decode()

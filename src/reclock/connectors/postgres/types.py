@@ -62,8 +62,8 @@ def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
 
 def is_kept_as(type_oid: int, type: ScalarType) -> bool:
     """Whether values of the upstream's type go into a column of this one; of which precision they are shows with each value."""
-    own = TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
-    return own is type.name or type.name is TypeName.TEXT
+    own_type = TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
+    return own_type is type.name or type.name is TypeName.TEXT
 
 
 def column(texts: pa.Array, type: ScalarType) -> pa.Array:
