@@ -40,7 +40,7 @@ class Bucket:
 
     def restart(self) -> None:
         """Another process begins."""
-        notifications._known.cache_clear()
+        notifications._state_of.cache_clear()
         store = S3Buckets(self.client["endpoint_url"], "us-east-1", "k", "s")
         connector = ObjectsConnector(self.name, "in/**", queue=self.name)
         queue = NotificationQueue("u1", self.name, self.client)

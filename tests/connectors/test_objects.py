@@ -7,7 +7,7 @@ import pytest
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.connectors.objects import connector as objects
 from reclock.connectors.objects.compression import Unzipped
-from reclock.connectors.objects.connector import Evidence, Split, probe, reread
+from reclock.connectors.objects.connector import ObjectEvidence, Split, probe, reread
 from reclock.connectors.objects.readings import newest_readings, restarted
 from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
@@ -62,7 +62,7 @@ def test_objects_that_do_not_match_are_not_looked_at(buckets):
 def test_an_object_rewritten_with_the_same_bytes_only_gets_a_new_version(buckets):
     buckets.put("a.csv", b"1,x\n")
     [first] = look(buckets)
-    stale = Evidence("a.csv", 4, first.evidence.crc32, "an older version")
+    stale = ObjectEvidence("a.csv", 4, first.evidence.crc32, "an older version")
     [growth] = look(buckets, [stale])
     assert (growth.lower, growth.upper, growth.splits) == (4, 4, ())
     assert growth.evidence == first.evidence
@@ -183,7 +183,7 @@ def test_of_several_errors_that_of_the_first_object_is_raised(buckets):
         look(buckets, format=CsvFormat())
 
 
-NOTHING_BOUND = Evidence("a.csv", 0, 0, "")
+NOTHING_BOUND = ObjectEvidence("a.csv", 0, 0, "")
 
 
 @pytest.mark.parametrize("corrected", [b"1,x\n2,y\n3,z\n", b"1,x\n2,y\n", b"1,x\n22,yy\n", b"1,x\n"])
@@ -228,17 +228,17 @@ def as_bound(*evidence):
 
 
 def test_the_newest_reading_of_an_object_counts_and_survives_the_lake():
-    first = Evidence("a.csv", 8, 7, "etag").abandoned()
-    second = Evidence("a.csv", 4, 5, "etag 2", number=2)
-    other = Evidence("b.csv#2", 3, 4, "reading 2")
+    first = ObjectEvidence("a.csv", 8, 7, "etag").abandoned()
+    second = ObjectEvidence("a.csv", 4, 5, "etag 2", number=2)
+    other = ObjectEvidence("b.csv#2", 3, 4, "reading 2")
     assert newest_readings(as_bound(second, first, other)) == {"a.csv": second, "b.csv#2": other}
-    third = Evidence("a.csv", 2, 2, "x", number=3).abandoned()
+    third = ObjectEvidence("a.csv", 2, 2, "x", number=3).abandoned()
     assert newest_readings(as_bound(first, third, second))["a.csv"] == third
 
 
 def test_a_restart_is_done_once_its_reading_has_begun():
-    abandoned = Evidence("a.csv", 8, 7, "etag").abandoned()
+    abandoned = ObjectEvidence("a.csv", 8, 7, "etag").abandoned()
     again = restarted({"a.csv": abandoned}, {"a.csv": 2, "c.csv": 5})
-    assert again == {"a.csv": Evidence("a.csv", 0, 0, "", number=2)}
-    begun = Evidence("a.csv", 4, 5, "etag 2", number=2)
+    assert again == {"a.csv": ObjectEvidence("a.csv", 0, 0, "", number=2)}
+    begun = ObjectEvidence("a.csv", 4, 5, "etag 2", number=2)
     assert restarted({"a.csv": begun}, {"a.csv": 2}) == {"a.csv": begun}

@@ -29,7 +29,7 @@ from reclock.definitions.connections import Connection
 from reclock.definitions.sources import AvroFormat
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
-from reclock.formats.avro_schemas import columns_of, whole
+from reclock.formats.avro_schemas import columns_of, inline_references
 from reclock.formats.messages import decode_messages
 from reclock.formats.schema_registry import RegisteredSchema, UnknownSchema
 
@@ -153,7 +153,7 @@ def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
     ]
     order = named("record", "Order", fields=[{"name": name, "type": type} for name, type in fields])
     imports = tuple((name, json.dumps(schema)) for name, schema in (("shop.Colour", colour), ("shop.Part", part)))
-    text = whole(json.dumps(order), imports)
+    text = inline_references(json.dumps(order), imports)
     assert [column.name for column in columns_of(text)] == ["size", "first", "part", "by_name", "n"]
     inner = {"colour": "red", "of": None, "size": "small"}
     outer = {"colour": "blue", "of": [inner], "size": None}
@@ -169,7 +169,7 @@ def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
         decoded([framed(id, json.loads(text), value) for id in (7, 9)], json.loads(text))
     assert "shop.Size" in (failure.value.detail or "")
     with pytest.raises(InvalidOption, match="none of Avro's"):
-        whole(json.dumps(order), imports[1:])
+        inline_references(json.dumps(order), imports[1:])
 
 
 @pytest.mark.parametrize(

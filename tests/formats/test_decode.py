@@ -33,7 +33,7 @@ from reclock.errors import DecodeFailed
 from reclock.formats.decode import decode
 from reclock.formats.messages import decode_messages
 from reclock.formats.records import quote_of, record_ends
-from reclock.formats.values import Unreadable, table
+from reclock.formats.values import Unreadable, typed_table
 
 CSV = CsvFormat(has_header=False)
 AT = {"partition": "0", "offsets": [1, 2, 3, 4]}
@@ -244,9 +244,9 @@ def test_a_text_that_is_longer_than_its_column_does_not_decode(format, limit):
 
 def test_a_value_of_a_schema_that_is_longer_than_its_column_does_not_decode():
     desc = RelationDesc((Column("n", TEXT, limit=TextLimit(2)),))
-    assert table([{"n": "é  "}, {}, {"n": "ab"}], desc)["n"].to_pylist() == ["é ", None, "ab"]
+    assert typed_table([{"n": "é  "}, {}, {"n": "ab"}], desc)["n"].to_pylist() == ["é ", None, "ab"]
     with pytest.raises(Unreadable, match='column "n": value too long for type character varying') as failure:
-        table([{"n": "ab"}, {"n": "abc"}, {"n": "abcd"}], desc)
+        typed_table([{"n": "ab"}, {"n": "abc"}, {"n": "abcd"}], desc)
     assert failure.value.index == 1
 
 

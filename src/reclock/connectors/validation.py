@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from reclock.connectors.clients import aws_client, kafka_client, postgres_parameters, registry_client
 from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, SecretResolver
 from reclock.errors import UpstreamUnavailable
-from reclock.formats import schema_registry as registry
+from reclock.formats import schema_registry
 
 _PATIENCE_S = 10
 
@@ -53,7 +53,7 @@ def _postgres(connection: Connection, resolve_secret: SecretResolver) -> None:
 
 
 def _registry(connection: Connection, resolve_secret: SecretResolver) -> None:
-    registry.subjects(registry_client(connection, resolve_secret))
+    schema_registry.subjects(registry_client(connection, resolve_secret))
 
 
 def _aws(connection: Connection, resolve_secret: SecretResolver) -> None:

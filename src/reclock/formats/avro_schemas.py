@@ -81,7 +81,7 @@ def _type(of: Any) -> ScalarType:
 
 
 @lru_cache(maxsize=256)
-def whole(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
+def inline_references(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
     """The schema as one text: what it names of its ``imports``, each behind those it needs, stands where it is named first.
 
     Raises ``InvalidOption``.

@@ -13,8 +13,7 @@ from reclock.definitions.sources import AvroFormat, Format, JsonFormat
 from reclock.errors import DecodeFailed
 from reclock.formats import avro
 from reclock.formats.messages import decode_messages, written_by
-from reclock.formats.values import Unreadable
-from reclock.formats.values import table as typed
+from reclock.formats.values import Unreadable, typed_table
 
 _HAS_BEFORE, _HAS_AFTER = frozenset("ud"), frozenset("ucr")
 _SILENT = frozenset("m")
@@ -72,7 +71,7 @@ def _typed(
         texts = [json.dumps(row).encode() for row in rows]
         return decode_messages(texts, JsonFormat(), desc, partition=partition, offsets=offsets)
     try:
-        return typed(rows, desc)
+        return typed_table(rows, desc)
     except Unreadable as error:
         raise DecodeFailed(partition, offsets[error.index], detail=error.reason, unit="offset") from error
 

@@ -19,13 +19,12 @@ from reclock.collections.schema import arrow_schema
 from reclock.definitions.sources import AvroFormat, CsvFormat, Format, JsonFormat, ProtobufFormat, SchemaFormat, TextFormat
 from reclock.errors import DecodeFailed
 from reclock.formats import avro, protobuf
-from reclock.formats.avro_schemas import whole as whole_schema
+from reclock.formats.avro_schemas import inline_references
 from reclock.formats.decode import decode
 from reclock.formats.protobuf_schemas import compiled
 from reclock.formats.records import quote_of, record_ends
 from reclock.formats.schema_registry import schema
-from reclock.formats.values import Unreadable, limited, text
-from reclock.formats.values import table as typed
+from reclock.formats.values import Unreadable, limited, text, typed_table
 
 
 def decode_messages(
@@ -59,16 +58,16 @@ def decode_messages(
         places = np.full(len(values), -1)
         places[present] = np.arange(len(present))
         return rows.take(pa.array(places, mask=places < 0))
-    whole = [value for value in values if value is not None]
+    values_read = [value for value in values if value is not None]
     if isinstance(format, SchemaFormat):
         try:
-            return typed(records(whole, format, desc), desc)
+            return typed_table(records(values_read, format, desc), desc)
         except Unreadable as unreadable:
             raise failed(unreadable.index, unreadable.reason) from unreadable
     if not isinstance(format, CsvFormat | JsonFormat):
-        return pa.table([_plain(whole, format, desc.columns[0], failed)], schema=fields)
-    bad = next(((i, reason) for i, value in enumerate(whole) if (reason := _unfit(value, format)) is not None), None)
-    readable = whole if bad is None else whole[: bad[0]]
+        return pa.table([_plain(values_read, format, desc.columns[0], failed)], schema=fields)
+    bad = next(((i, reason) for i, value in enumerate(values_read) if (reason := _unfit(value, format)) is not None), None)
+    readable = values_read if bad is None else values_read[: bad[0]]
     lines = [value.replace(b"\n", b"\t") if b"\n" in value else value for value in readable] if _is_json(format) else readable
     try:
         table = decode(b"".join(line + b"\n" for line in lines), format, desc, key=partition, offset=0)
@@ -95,11 +94,11 @@ def records(values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc) -
 
 
 def written_by(format: AvroFormat) -> avro.Schemas:
-    """The schemas that messages name, whole."""
+    """The schemas that messages name, values_read."""
 
     def written(id: int) -> str:
         registered = schema(format.client, id)
-        return whole_schema(registered.text, registered.imports)
+        return inline_references(registered.text, registered.imports)
 
     return written
 

@@ -35,7 +35,7 @@ def schema_id(message: bytes) -> int:
     return int.from_bytes(message[1:HEAD_BYTES], "big")
 
 
-def table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.Table:
+def typed_table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.Table:
     """The records as columns of ``desc``. Raises ``Unreadable`` for the first that does not fit."""
     schema = arrow_schema(desc, with_updates=False)
     rows = [[_plain(record.get(name), type) for record in records] for name, type in zip(desc.names, desc.types, strict=True)]

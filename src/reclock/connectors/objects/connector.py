@@ -19,15 +19,14 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
-from reclock.connectors import connector as protocol
-from reclock.connectors.connector import Bound, CheckResult, Increment, Skip, remaining_ranges, skipped_ranges
+from reclock.connectors.connector import Bound, CheckResult, Evidence, Increment, Skip, remaining_ranges, skipped_ranges
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
 from reclock.connectors.objects.patterns import compile_pattern, literal_prefix
 from reclock.connectors.objects.readings import (
     UNKNOWN_VERSION,
-    Evidence,
+    ObjectEvidence,
     by_partition,
     newest_readings,
     partition_of,
@@ -75,7 +74,7 @@ class Growth:
     key: str
     lower: int
     upper: int
-    evidence: Evidence
+    evidence: ObjectEvidence
     splits: tuple[Split, ...] = ()
     header: tuple[str, ...] | None = None
     header_end: int = 0
@@ -123,7 +122,7 @@ class Objects:
         growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
         return self._increments(growths, bound)
 
-    def _newest_readings(self, bound: Bound) -> dict[str, Evidence]:
+    def _newest_readings(self, bound: Bound) -> dict[str, ObjectEvidence]:
         return restarted(newest_readings(bound), self.restarts)
 
     def _increments(self, growths: Sequence[Growth], bound: Bound) -> list[Increment]:
@@ -154,9 +153,9 @@ class Objects:
             )
         return next(number for number in count(newest.number + 1) if partition_of(key, number) not in bound)
 
-    def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment | None:
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment | None:
         evidence = _growth(claimed).evidence
-        bound = Evidence.of(claimed.partition, before) if before is not None else evidence.next_reading(evidence.number)
+        bound = ObjectEvidence.of(claimed.partition, before) if before is not None else evidence.next_reading(evidence.number)
         growth = reread(self.store, self.connector, self.format, self.desc, bound)
         return _increment(growth) if growth is not None else None
 
@@ -239,7 +238,7 @@ def _increment(growth: Growth) -> Increment:
 def _growth(increment: Increment) -> Growth:
     """The inverse of ``_increment``, after a way through JSON too."""
     detail: Any = increment.detail
-    evidence = Evidence.of(increment.partition, (increment.upper, *increment.evidence))
+    evidence = ObjectEvidence.of(increment.partition, (increment.upper, *increment.evidence))
     return Growth(
         evidence.key,
         increment.lower,
@@ -256,7 +255,7 @@ def probe(
     connector: ObjectsConnector,
     format: LineFormat,
     desc: RelationDesc,
-    evidence: Mapping[str, Evidence],
+    evidence: Mapping[str, ObjectEvidence],
     skips: Sequence[Skip] = (),
     *,
     until: Timestamp = MAXIMUM,
@@ -283,7 +282,7 @@ def probe(
     )
 
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
-        before, listed_object = evidence.get(key, Evidence(key, 0, 0, UNKNOWN_VERSION)), listed.get(key)
+        before, listed_object = evidence.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION)), listed.get(key)
         if listed_object is None:
             return Growth(key, before.length, before.length, before.deleted()) if before.length else None
         try:
@@ -324,7 +323,7 @@ def reread(
     connector: ObjectsConnector,
     format: LineFormat,
     desc: RelationDesc,
-    before: Evidence,
+    before: ObjectEvidence,
 ) -> Growth | None:
     """The growth of an object since ``before``, as the object is now: longer, shorter or with other bytes than were claimed.
 
@@ -342,7 +341,7 @@ def grow(
     store: Unzipped,
     bucket: str,
     listed: ListedObject | None,
-    before: Evidence,
+    before: ObjectEvidence,
     format: LineFormat,
     desc: RelationDesc,
 ) -> Growth | None:
@@ -371,7 +370,7 @@ def recall(
     format: LineFormat,
     desc: RelationDesc,
     ranges: Sequence[BoundRange],
-    bound: Mapping[str, Evidence],
+    bound: Mapping[str, ObjectEvidence],
 ) -> dict[tuple[str, int], Growth]:
     """The growth that each range was, by key and upper end. Raises ``UpstreamChanged`` unless all bytes have the checksum that they
     had when they were bound."""
@@ -402,7 +401,7 @@ def recall(
         return {(growth.evidence.partition, growth.upper): growth for growths in looks for growth in growths}
 
 
-def _still_there(listed: ListedObject | None, before: Evidence) -> ListedObject:
+def _still_there(listed: ListedObject | None, before: ObjectEvidence) -> ListedObject:
     key, detail = before.key, f"its first {before.length} bytes are bound"
     if listed is None:
         raise UpstreamChanged(before.partition, 0, message=f'object "{key}" is gone', detail=detail, hint=_PUBLISHED)
@@ -412,12 +411,12 @@ def _still_there(listed: ListedObject | None, before: Evidence) -> ListedObject:
     return listed
 
 
-def _changed(before: Evidence, detail: str) -> UpstreamChanged:
+def _changed(before: ObjectEvidence, detail: str) -> UpstreamChanged:
     message = f'object "{before.key}" changed under its bound bytes, from byte 0 to {before.length}'
     return UpstreamChanged(before.partition, 0, message=message, detail=detail, hint=_PUBLISHED)
 
 
-def _verify(store: Unzipped, bucket: str, before: Evidence) -> None:
+def _verify(store: Unzipped, bucket: str, before: ObjectEvidence) -> None:
     crc = 0
     for chunk in store.read(bucket, before.key, 0, before.length):
         crc = zlib.crc32(chunk, crc)
@@ -425,7 +424,7 @@ def _verify(store: Unzipped, bucket: str, before: Evidence) -> None:
         raise _changed(before, f"their crc32 is {crc:08x}, it was {before.crc32:08x} when they were bound")
 
 
-def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
+def _scan(store: Unzipped, bucket: str, before: ObjectEvidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
     """The whole records in ``[before.length, size)``. Raises ``DecodeFailed`` where one goes on beyond all measure."""
     splits: list[Split] = []
     start, start_crc = before.length, before.crc32  # of the split that is being filled
@@ -453,7 +452,7 @@ def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: byte
 
 
 def _header(
-    store: Unzipped, bucket: str, evidence: Evidence, upper: int, format: LineFormat, desc: RelationDesc
+    store: Unzipped, bucket: str, evidence: ObjectEvidence, upper: int, format: LineFormat, desc: RelationDesc
 ) -> tuple[tuple[str, ...] | None, int]:
     """What the first record of an object names, if it is a header, and where that ends."""
     if not isinstance(format, CsvFormat) or not format.has_header:

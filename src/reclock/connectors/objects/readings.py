@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from reclock.connectors import connector as protocol
+from reclock.connectors.connector import Bound, Evidence
 from reclock.reclocking.frontiers import Partition
 
 UNKNOWN_VERSION = ""
@@ -28,7 +28,7 @@ def partition_of(key: str, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ObjectEvidence:
     """What was known of an object when the first ``length`` bytes of its ``number``-th reading were bound.
 
     ``crc32`` is the checksum of those bytes, ``version`` what the store showed then.
@@ -49,7 +49,7 @@ class Evidence:
         """Whether nothing more is read of this reading."""
         return self.version == _GIVEN_UP
 
-    def abandoned(self) -> Evidence:
+    def abandoned(self) -> ObjectEvidence:
         return replace(self, version=_GIVEN_UP)
 
     @property
@@ -57,15 +57,15 @@ class Evidence:
         """Whether the object was deleted upstream. Its rows stay. If it comes back, it must begin with the bound bytes."""
         return self.version == _DELETED
 
-    def deleted(self) -> Evidence:
+    def deleted(self) -> ObjectEvidence:
         return replace(self, version=_DELETED)
 
-    def next_reading(self, number: int) -> Evidence:
+    def next_reading(self, number: int) -> ObjectEvidence:
         """The evidence of a later reading of which nothing is bound."""
-        return Evidence(self.key, 0, 0, UNKNOWN_VERSION, number)
+        return ObjectEvidence(self.key, 0, 0, UNKNOWN_VERSION, number)
 
     @classmethod
-    def of(cls, partition: Partition, row: protocol.Evidence) -> Self:
+    def of(cls, partition: Partition, row: Evidence) -> Self:
         """The inverse of ``stored``, for a partition's row of evidence."""
         length, crc32, version = row
         if (numbered := _NUMBERED.fullmatch(version)) is None:
@@ -79,21 +79,21 @@ class Evidence:
         return self.crc32, self.version if self.number == 1 else f"reading {self.number}: {self.version}"
 
 
-def by_partition(bound: protocol.Bound) -> dict[str, Evidence]:
+def by_partition(bound: Bound) -> dict[str, ObjectEvidence]:
     """The evidence of every reading."""
-    return {str(partition): Evidence.of(partition, row) for partition, row in bound.items()}
+    return {str(partition): ObjectEvidence.of(partition, row) for partition, row in bound.items()}
 
 
-def newest_readings(bound: protocol.Bound) -> dict[str, Evidence]:
+def newest_readings(bound: Bound) -> dict[str, ObjectEvidence]:
     """The evidence of the newest reading of every object, by key."""
-    newest: dict[str, Evidence] = {}
+    newest: dict[str, ObjectEvidence] = {}
     for evidence in by_partition(bound).values():
         if evidence.key not in newest or evidence.number > newest[evidence.key].number:
             newest[evidence.key] = evidence
     return newest
 
 
-def restarted(newest: Mapping[str, Evidence], restarts: Mapping[str, int]) -> dict[str, Evidence]:
+def restarted(newest: Mapping[str, ObjectEvidence], restarts: Mapping[str, int]) -> dict[str, ObjectEvidence]:
     """``newest`` with an unbound reading in place of each one that is to be restarted with that number."""
     return {
         key: evidence.next_reading(restarts[key]) if evidence.number < restarts.get(key, 0) else evidence

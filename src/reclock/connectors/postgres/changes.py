@@ -13,9 +13,9 @@ from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.collections.schema import arrow_schema
 from reclock.connectors.connector import ChangeCount, Read
 from reclock.connectors.postgres import pgoutput
-from reclock.connectors.postgres import types as postgres_types
 from reclock.connectors.postgres.lineages import lineage_desc, spelled_unsent, was
 from reclock.connectors.postgres.pgoutput import UNSENT, DecodedChanges, MessageBatch, Numbers, Texts, Values
+from reclock.connectors.postgres.types import is_kept_as
 from reclock.connectors.postgres.values import convert
 from reclock.errors import OutputFailed
 
@@ -148,7 +148,7 @@ class _Followed:
         positions = []
         for column in desc.columns:
             place, type_oid = places.get(column.name, (0, None))
-            if type_oid is None or not postgres_types.is_kept_as(type_oid, column.type):
+            if type_oid is None or not is_kept_as(type_oid, column.type):
                 what = "was dropped" if type_oid is None else f"is no {column.type} any more"
                 message = f'column "{column.name}" of table "{name}" {what}'
                 raise OutputFailed(message)

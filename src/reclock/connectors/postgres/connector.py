@@ -28,9 +28,9 @@ from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
 from reclock.connectors.connector import Bound, ChangeCount, CheckResult, Evidence, Increment, Read, Skip, remaining_ranges
 from reclock.connectors.postgres import pgoutput
-from reclock.connectors.postgres import slots as postgres_slots
-from reclock.connectors.postgres import types as postgres_types
 from reclock.connectors.postgres.changes import ChangeCollector, Range
+from reclock.connectors.postgres.slots import create_slot
+from reclock.connectors.postgres.types import SETTINGS, scalar_type
 from reclock.connectors.postgres.values import convert
 from reclock.definitions.sources import PostgresConnector, PublishedTable
 from reclock.errors import InvalidOption, OutputFailed, UpstreamLost, UpstreamUnavailable
@@ -127,7 +127,7 @@ class Postgres:
                     return
                 if self._slot(connection) is not None:
                     connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
-                began, snapshot = postgres_slots.create_slot(walsender, connection, self.upstream.slot)
+                began, snapshot = create_slot(walsender, connection, self.upstream.slot)
                 lsn, lower = _lsn(began), bound[()][0] if () in bound else 0
                 if lsn <= lower:
                     behind = f"its changes begin at {began}, and the source has those up to {format_lsn(lower)}"
@@ -236,7 +236,7 @@ class Postgres:
         found: dict[str, list[Column]] = {}
         keys: dict[str, list[str]] = {}
         for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
-            type = postgres_types.scalar_type(type_oid, modifier)
+            type = scalar_type(type_oid, modifier)
             found.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
             keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
         full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
@@ -298,7 +298,7 @@ class Postgres:
     @contextmanager
     def _connected(self, *, patience_ms: int = _STATEMENT_MS, **more: str) -> Iterator[psycopg.Connection[Any]]:
         """A connection in which every statement is alone, unless it begins a transaction. What fails is the source's error."""
-        settings = {**postgres_types.SETTINGS, "statement_timeout": str(patience_ms)}
+        settings = {**SETTINGS, "statement_timeout": str(patience_ms)}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         try:
             with psycopg.connect(

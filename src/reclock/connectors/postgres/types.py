@@ -66,7 +66,7 @@ def is_kept_as(type_oid: int, type: ScalarType) -> bool:
     return own_type is type.name or type.name is TypeName.TEXT
 
 
-def column(texts: pa.Array, type: ScalarType) -> pa.Array:
+def to_array(texts: pa.Array, type: ScalarType) -> pa.Array:
     """Texts as values of ``type``. Raises ``ValueError`` for one that ``type`` cannot hold (``NaN`` of a numeric, ``infinity``)."""
     return _CONVERSIONS.get(type.name, lambda array: array.cast(arrow_type(type)))(texts)
 

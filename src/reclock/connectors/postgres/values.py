@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from reclock.algebra.relations import Column, RelationDesc
-from reclock.connectors.postgres import types as postgres_types
 from reclock.connectors.postgres.pgoutput import Numbers, Texts
+from reclock.connectors.postgres.types import to_array
 from reclock.errors import OutputFailed
 
 _SHOWN_CHARACTERS = 80
@@ -24,7 +24,7 @@ def convert(table: str, desc: RelationDesc, texts: Sequence[Texts], lsns: Number
     arrays = []
     for column, text in zip(desc.columns, texts, strict=True):
         try:
-            arrays.append(postgres_types.column(text(0, len(lsns)), column.type))
+            arrays.append(to_array(text(0, len(lsns)), column.type))
         except ValueError:
             raise _misfit(table, desc, texts, column, lsns) from None
     return arrays
@@ -47,7 +47,7 @@ def _first_misfit(column: Column, text: Texts, count: int) -> int:
     while upper - lower > 1:  # it is in [lower, upper)
         middle = (lower + upper) // 2
         try:
-            postgres_types.column(text(lower, middle - lower), column.type)
+            to_array(text(lower, middle - lower), column.type)
             lower = middle
         except ValueError:
             upper = middle

@@ -25,7 +25,7 @@ from reclock.definitions.sources import (
 )
 from reclock.errors import InvalidOption
 from reclock.formats import schema_registry
-from reclock.formats.avro_schemas import row_columns_of, whole
+from reclock.formats.avro_schemas import inline_references, row_columns_of
 from reclock.formats.protobuf_schemas import compiled, messages_of
 from reclock.sql.names import fold, identifier, nearest
 from reclock.sql.statements.sources.define import upstream_name
@@ -90,7 +90,7 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, resolv
     subject = f"{topic}-{'key' if format.is_document else 'value'}"
     registered = _latest(format.registry, subject, resolve_secret)
     if isinstance(format, AvroFormat):
-        clause.set("seed", exp.Literal.string(whole(registered.text, registered.imports)))
+        clause.set("seed", exp.Literal.string(inline_references(registered.text, registered.imports)))
         return
     schema = compiled(registered.text, registered.imports)
     names = messages_of(schema)
@@ -117,7 +117,7 @@ def _of_registry(
         name = upstream_name(table)
         if not table.args.get("columns"):
             registered = _latest(format.registry, f"{upstream.prefix}.{name}-value", resolve_secret)
-            columns = row_columns_of(whole(registered.text, registered.imports))
+            columns = row_columns_of(inline_references(registered.text, registered.imports))
             table = _described(name, table.args.get("alias"), RelationDesc(columns))
         tables.append(table)
     node.set("tables", tables)
