@@ -225,7 +225,7 @@ class QueryExecution:
             lines.append(f"  table: {version.uri}, version: {version.number}")
             writes = sum(write.table == collection.source_id and write.at >= version.upper for write in pending)
             if writes:
-                lines.append(f"  writes in the table WAL that are not in this version yet: {writes}")
+                lines.append(f"  writes in the table log that are not in this version yet: {writes}")
         return lines
 
     def _described(self, index: IndexEntry) -> str:
