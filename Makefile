@@ -1,4 +1,4 @@
-# Reclock: `make help` lists what can be done.
+# Reclock: `make help` lists the targets.
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +14,7 @@ help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
 $(STAMP): requirements/all.txt setup.cfg pyproject.toml
-	@echo "installing what requirements/all.txt names into $(VENV): some minutes"
+	@echo "installing requirements/all.txt into $(VENV), which takes some minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/all.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
@@ -46,11 +46,11 @@ test: setup ## everything CI runs
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
 
-bench: setup ## the figures, each side by side with a peer
+bench: setup ## run the benchmarks, each side by side with a peer
 	$(BIN)/python -m benchmarks
 
 UV_COMPILE = uv pip compile setup.cfg --python-version 3.11 --generate-hashes --no-header --no-annotate
-lock: ## write the lock files anew (needs uv)
+lock: ## write the lock files again (needs uv)
 	$(UV_COMPILE) --extra airflow --extra demo --extra dev -o requirements/all.txt
 	$(UV_COMPILE) --extra airflow -c requirements/all.txt -o requirements/airflow.txt
 	$(UV_COMPILE) -c requirements/all.txt -o requirements/core.txt
