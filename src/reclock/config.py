@@ -85,6 +85,11 @@ class Settings(BaseSettings):
         ge=0,
         description="memory of a process for columns that point lookups use repeatedly; 0 for none",
     )
+    refresh_lookups_bytes: int = Field(
+        default=1 << 30,
+        ge=0,
+        description="memory of a process for collections that refreshes look rows up in by key; beyond it they scan",
+    )
 
     query_memory: str = Field(
         default="50%",

@@ -193,4 +193,4 @@ def tpch() -> tuple[Views, dict[str, pa.Table]]:
 @pytest.mark.parametrize("name", TPCH_VIEWS)
 def test_a_view_over_tpch_is_maintained_as_its_query_answers(name: str, bench: Bench) -> None:
     views, updates = tpch()
-    bench.check(views.plan(TPCH_VIEWS[name]), views.sides(updates), must_answer=True)
+    bench.check(views.plan(TPCH_VIEWS[name]), views.sides(updates), must_answer=True, in_files=True)

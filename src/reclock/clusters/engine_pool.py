@@ -53,10 +53,15 @@ class EnginePool:
     def small(self) -> DuckDbEngine:
         """Runs what reads few bytes, in this process."""
         from reclock.compute.engines.duckdb import DuckDbEngine
+        from reclock.compute.engines.key_lookups import KeyLookups
 
         settings = self._settings()
         return DuckDbEngine(
-            [settings.lake_root], memory_limit=settings.query_memory, threads=settings.query_threads, spill=settings.spill_root
+            [settings.lake_root],
+            memory_limit=settings.query_memory,
+            threads=settings.query_threads,
+            spill=settings.spill_root,
+            lookups=KeyLookups(settings.refresh_lookups_bytes),
         )
 
     def large(self, pool: str = "default") -> Engine:

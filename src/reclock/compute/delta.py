@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
-from reclock.compute.operators import delta, get, has_delta, is_monotone, origin, snapshot
-from reclock.compute.operators.rules import EngineRelation, InputVersion, KeyFilter, Rendering, columns, consolidated
+from reclock.compute.operators import delta, get, has_delta, is_monotone, matched_columns, origin, snapshot
+from reclock.compute.operators.rules import EngineRelation, InputVersion, KeyFilter, Rendering, columns, consolidated, select_list
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
     Get,
@@ -19,6 +21,9 @@ from reclock.plan.relational import (
     Project,
     inputs,
 )
+
+_NAME = re.compile(r"\bn\d+\b")
+"""Of a relation that a step defines. A column of a user may look like one, which only makes a step longer."""
 
 RESULT = StorageCollectionId(GlobalId("result"))
 """The maintained result among the relations of a step."""
@@ -46,26 +51,43 @@ class DeltaInputs:
     as_of: Timestamp
 
 
-def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs) -> str:
+class KeyedReads(Protocol):
+    """Reads of collections by key, for an engine that can carry a step out part by part."""
+
+    def matching(self, node: Get, columns: tuple[int, ...], keys: str) -> EngineRelation | None:
+        """The collection's updates of rows whose ``columns`` have a value of the relation ``keys``, perhaps with others.
+
+        ``keys`` has been stored. None where a scan is better.
+        """
+        ...
+
+    def store(self, name: str, select: str) -> None:
+        """Compute ``select`` and keep its rows as the relation ``name`` until the step ends."""
+        ...
+
+
+def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: KeyedReads | None = None) -> str:
     """The changes of the plan's rows from ``before`` to ``as_of``: columns ``c0`` … and ``mz_diff``, which is never zero.
 
     ``RESULT`` among the relations of ``step_inputs`` is the previous result, a collection of ``desc`` with the plan's rows before;
-    without a desc there is none. The plan must be one that ``has_delta_rules``.
+    without a desc there is none. The plan must be one that ``has_delta_rules``. With ``reads`` parts of the step are carried out
+    while it is written, and the statement reads what these have stored.
     """
-    step = _Step(plan, desc, engine, step_inputs)
+    step = _Step(plan, desc, engine, step_inputs, reads)
     changes = step.changes(plan)
     names = columns(plan)
     if changes is None:
         changes = step.define(f"SELECT *, CAST(0 AS BIGINT) AS n FROM {step.rows(plan, InputVersion.NOW)} AS i WHERE FALSE")
     summed = consolidated(f"SELECT * FROM {changes}", names)
-    chain = ",\n".join(step.expressions)
-    return f"WITH {chain}\nSELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM ({summed}) AS changed"
+    return f"{step.with_clause(summed)}SELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM ({summed}) AS changed"
 
 
 class _Step:
     """Writes common table expressions on demand, each once."""
 
-    def __init__(self, plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs) -> None:
+    def __init__(
+        self, plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: KeyedReads | None
+    ) -> None:
         nodes: dict[int, Plan] = {}
         rendering.list_nodes(plan, nodes)
         wanted, self._shown = rendering.wanted_columns(plan, nodes), {} if desc is None else _shown(plan, desc)
@@ -75,12 +97,17 @@ class _Step:
         self.rendering = Rendering(engine, step_inputs.as_of, step_inputs.relations, wanted, rendering.pushed_predicates(nodes))
         self._before = replace(self.rendering, as_of=step_inputs.before)
         self._names: dict[object, str] = {}
-        self.expressions: list[str] = []
+        self._reads = reads
+        self._expressions: dict[str, str] = {}
+        """By name, in order: what is not stored. Each reads only what comes before it."""
+        self._few: set[str] = set()
+        """The relations that follow the change in size: changes, keys, and what is found by keys."""
+        self._count = 0
 
     def changes(self, node: Plan) -> str | None:
         if not self._is_changed(node):
             return None
-        return self._once(id(node), lambda: delta(node, self))
+        return self._once(id(node), lambda: delta(node, self), is_few=True)
 
     def net_changes(self, node: Plan) -> str | None:
         changes = self.changes(node)
@@ -88,10 +115,14 @@ class _Step:
             return changes
         read = self.rendering.wanted[id(node)]
         names = [f"c{i}" if i in read else literal(self.rendering.engine, None, type) for i, type in enumerate(node.desc.types)]
-        return self._once((id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names))
+        return self._once((id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names), is_few=True)
 
     def rows(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None = None) -> str:
-        return self._once((id(node), state, key_filter), lambda: self._select(node, state, key_filter))
+        key = (id(node), state, key_filter)
+        if key not in self._names:
+            select, is_few = self._select(node, state, key_filter)
+            self._once(key, lambda: select, is_few=is_few)
+        return self._names[key]
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
         shown = self._shown.get(id(node))
@@ -107,34 +138,84 @@ class _Step:
             return self._inputs.changed[str(node.collection)].is_monotonic
         return is_monotone(node) and all(self.only_adds(part) for part in inputs(node))
 
-    def define(self, select: str) -> str:
-        name = f"n{len(self.expressions)}"
-        self.expressions.append(f"{name} AS ({select})")
+    def define(self, select: str, *, is_few: bool = False) -> str:
+        name, self._count = f"n{self._count}", self._count + 1
+        self._expressions[name] = select
+        if is_few:
+            self._few.add(name)
         return name
 
-    def _select(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None) -> str:
+    def with_clause(self, select: str) -> str:
+        """The expressions that ``select`` needs and that are not stored, as it begins with them."""
+        needed = self._needed(select)
+        chain = ",\n".join(f"{name} AS ({self._expressions[name]})" for name in self._expressions if name in needed)
+        return f"WITH {chain}\n" if chain else ""
+
+    def _needed(self, select: str) -> set[str]:
+        needed: set[str] = set()
+        queue = [select]
+        while queue:
+            names = set(_NAME.findall(queue.pop())) & self._expressions.keys()
+            queue += [self._expressions[name] for name in names - needed]
+            needed |= names
+        return needed
+
+    def _select(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None) -> tuple[str, bool]:
+        """The node's rows, and whether these are few."""
         rendered = self.rendering if state is InputVersion.NOW else self._before
         if isinstance(node, Get):
-            return get.rows(node, rendered, key_filter)
+            if key_filter is not None and (found := self._matching(node, key_filter)) is not None:
+                rendered = replace(rendered, relations={**rendered.relations, str(node.collection): found})
+                return get.rows(node, rendered, key_filter), True
+            return get.rows(node, rendered, key_filter), False
         parts = inputs(node)
         origins = (None,) * len(parts) if key_filter is None else origin(node, key_filter.columns)
-        relations = [
-            self.rows(part, state, None if key_filter is None or columns is None else KeyFilter(columns, key_filter.keys))
-            for part, columns in zip(parts, origins, strict=True)
-        ]
-        select = snapshot(node, rendered, relations)
+        filters = [None if key_filter is None or columns is None else KeyFilter(columns, key_filter.keys) for columns in origins]
+        if self._reads is not None and len(parts) == 2:
+            filters = [filters[0] or self._matched(node, 0, filters, state), filters[1] or self._matched(node, 1, filters, state)]
+        relations = [self.rows(part, state, filter) for part, filter in zip(parts, filters, strict=True)]
+        select, are_few = snapshot(node, rendered, relations), all(name in self._few for name in relations)
         if key_filter is None or any(origin is not None for origin in origins):
-            return select
-        return f"SELECT * FROM ({select}) AS i WHERE {key_filter.condition([f'i.{name}' for name in columns(node)])}"
+            return select, are_few
+        return f"SELECT * FROM ({select}) AS i WHERE {key_filter.condition([f'i.{name}' for name in columns(node)])}", are_few
+
+    def _matched(self, node: Plan, side: int, filters: Sequence[KeyFilter | None], state: InputVersion) -> KeyFilter | None:
+        """Of the input ``side`` only the rows that match those of the other one, where its filter leaves few of these."""
+        other = 1 - side
+        if filters[other] is None or (matched := matched_columns(node, other)) is None:
+            return None
+        found = self.rows(inputs(node)[other], state, filters[other])
+        if found not in self._few:
+            return None
+        own, columns = matched
+        keys = f"SELECT DISTINCT {select_list([f'c{index}' for index in own])} FROM {found}"
+        return KeyFilter(columns, self._once((found, own), lambda: keys, is_few=True))
+
+    def _matching(self, node: Get, key_filter: KeyFilter) -> EngineRelation | None:
+        if self._reads is None or key_filter.keys not in self._few:
+            return None
+        self._store(key_filter.keys)
+        return self._reads.matching(node, key_filter.columns, key_filter.keys)
+
+    def _store(self, name: str) -> None:
+        """Store the relation ``name``, and what it is made of as far as that is little."""
+        assert self._reads is not None
+        if name not in self._expressions:
+            return
+        needed = self._needed(self._expressions[name]) | {name}
+        for part in [part for part in self._expressions if part in needed and part in self._few]:
+            select = self._expressions[part]
+            self._reads.store(part, f"{self.with_clause(select)}{select}")
+            del self._expressions[part]
 
     def _is_changed(self, node: Plan) -> bool:
         if isinstance(node, Get):
             return str(node.collection) in self._inputs.changed
         return any(self._is_changed(part) for part in inputs(node))
 
-    def _once(self, key: object, select: Callable[[], str]) -> str:
+    def _once(self, key: object, select: Callable[[], str], *, is_few: bool = False) -> str:
         if key not in self._names:
-            self._names[key] = self.define(select())
+            self._names[key] = self.define(select(), is_few=is_few)
         return self._names[key]
 
 

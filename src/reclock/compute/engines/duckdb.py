@@ -5,12 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
+from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
@@ -26,10 +28,11 @@ from reclock.compute.engines.database import (
 )
 from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, PreviousResult, by_rules, cast_to, result_schema
 from reclock.compute.engines.failures import failure
+from reclock.compute.engines.key_lookups import KeyLookups
 from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.sql_names import identifier, string, type_sql
-from reclock.plan.relational import Finishing, Plan
+from reclock.plan.relational import Finishing, Get, Plan
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -51,9 +54,17 @@ class DuckDbEngine:
     name = NAME
 
     def __init__(
-        self, roots: Sequence[str] = (), *, memory_limit: str = "50%", threads: int = 0, spill: str | Path | None = None
+        self,
+        roots: Sequence[str] = (),
+        *,
+        memory_limit: str = "50%",
+        threads: int = 0,
+        spill: str | Path | None = None,
+        lookups: KeyLookups | None = None,
     ) -> None:
+        """Refreshes read by key from ``lookups`` where that is better than a scan; without it they scan."""
         folder = Path(spill) if spill is not None else Path(tempfile.gettempdir(), "reclock-spill")
+        self._lookups = lookups
         self._databases = Databases(lambda: open_database(roots, memory_limit=memory_limit, threads=threads, spill=folder))
 
     def close(self) -> None:
@@ -86,14 +97,16 @@ class DuckDbEngine:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             changed = _changed(session, inputs, before, as_of)
+            keyed: dict[StorageCollectionId, Input] = dict(inputs)
             if previous_result.version is None:
                 session.register("result", previous_result.added)
                 relations[str(delta.RESULT)] = EngineRelation("result", is_counted=True)
             else:
-                result = CollectionInput(previous_result.version, previous_result.added)
+                result = keyed[delta.RESULT] = CollectionInput(previous_result.version, previous_result.added)
                 read = _updates(session, "result", result, previous_result.through)
                 relations[str(delta.RESULT)] = EngineRelation(read, is_counted=True)
-            return delta.render(plan, desc, NAME, delta.DeltaInputs(relations, changed, before, as_of))
+            reads = None if self._lookups is None else _KeyedReads(self._lookups, session, keyed, relations, as_of)
+            return delta.render(plan, desc, NAME, delta.DeltaInputs(relations, changed, before, as_of), reads)
 
         return self._answer(prepare, desc.columns, with_diff=True)
 
@@ -133,6 +146,34 @@ class DuckDbEngine:
         query = _Query(self._databases, prepare)
         query.begin()
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, query.batches(schema)), query.interrupt)
+
+
+@dataclass(slots=True)
+class _KeyedReads:
+    """The reads by key of one step, as relations of its session."""
+
+    lookups: KeyLookups
+    session: duckdb.DuckDBPyConnection
+    inputs: Mapping[StorageCollectionId, Input]
+    relations: Mapping[str, EngineRelation]
+    as_of: Timestamp
+    _count: int = 0
+
+    def matching(self, node: Get, columns: tuple[int, ...], keys: str) -> EngineRelation | None:
+        given = self.inputs.get(node.collection)
+        if not isinstance(given, CollectionInput):
+            return None
+        found = self.lookups.matching(self.session, given.version, given.files(self.as_of), columns, keys)
+        if found is None:
+            return None
+        if given.tail is not None:
+            found = pa.concat_tables([found, given.tail.select(found.column_names).cast(found.schema)])
+        name, self._count = f"keyed{self._count}", self._count + 1
+        self.session.register(name, found)
+        return replace(self.relations[str(node.collection)], name=name)
+
+    def store(self, name: str, select: str) -> None:
+        self.session.execute(f"CREATE TEMP TABLE {name} AS {select}")
 
 
 class _Query:

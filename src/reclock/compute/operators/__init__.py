@@ -20,6 +20,9 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
 
 ``origin(node, columns)``
     Where given columns come from: how a delta rule that needs some of an input's rows reads no others.
+
+``matched_columns(node, side)``
+    For a node of two inputs: by which columns rows of the one decide which rows of the other are needed.
 """
 
 from reclock.compute.operators import (  # noqa: F401  (they register)
@@ -36,6 +39,6 @@ from reclock.compute.operators import (  # noqa: F401  (they register)
     topk,
     window,
 )
-from reclock.compute.operators.rules import delta, demand, has_delta, is_monotone, origin, snapshot
+from reclock.compute.operators.rules import delta, demand, has_delta, is_monotone, matched_columns, origin, snapshot
 
-__all__ = ["delta", "demand", "has_delta", "is_monotone", "origin", "snapshot"]
+__all__ = ["delta", "demand", "has_delta", "is_monotone", "matched_columns", "origin", "snapshot"]

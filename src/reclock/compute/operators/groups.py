@@ -35,7 +35,7 @@ def regrouped(
         (changed, columns) for part, columns in zip(inputs(node), groups, strict=True) if (changed := step.net_changes(part))
     ]
     keys = " UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes)
-    touched = step.define(keys if groups[0] else f"SELECT {EMPTY_ROW}")
+    touched = step.define(keys if groups[0] else f"SELECT {EMPTY_ROW}", is_few=True)
 
     def computed(state: InputVersion, keys: str) -> str:
         parts = zip(inputs(node), groups, strict=True)
@@ -48,7 +48,7 @@ def regrouped(
     [part], [(changed, group_columns)] = inputs(node), changes
     if step.only_adds(part):
         return _difference(node, previous, [_merged(node, step, merge, previous, changed)])
-    lossy = step.define(f"SELECT DISTINCT {_named(group_columns)} FROM {changed} WHERE n < 0")
+    lossy = step.define(f"SELECT DISTINCT {_named(group_columns)} FROM {changed} WHERE n < 0", is_few=True)
 
     def is_lossy(relation: Plan, columns: tuple[int, ...]) -> str:
         return KeyFilter(columns, lossy).condition([f"i.c{index}" for index in range(len(relation.desc))])

@@ -17,6 +17,7 @@ from reclock.compute.operators.rules import (
     demand,
     has_delta,
     is_monotone,
+    matched_columns,
     origin,
     select_list,
     snapshot,
@@ -58,7 +59,7 @@ def _key_filter(other_keys: tuple[int, ...], changed_keys: tuple[int, ...], chan
     if not changed_keys:
         return None
     keys = select_list([f"c{index}" for index in changed_keys])
-    return KeyFilter(other_keys, step.define(f"SELECT DISTINCT {keys} FROM {changed}"))
+    return KeyFilter(other_keys, step.define(f"SELECT DISTINCT {keys} FROM {changed}", is_few=True))
 
 
 @has_delta.register
@@ -86,6 +87,17 @@ def _(node: Join, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...
     if all(index >= 0 for index in right) and node.kind in (JoinKind.INNER, JoinKind.RIGHT):
         return tuple(left_of[index] for index in right) if set(right) <= set(left_of) else None, right
     return None, None
+
+
+@matched_columns.register
+def _(node: Join, side: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """A right row without a partner shows only in RIGHT and FULL joins, a left one without a partner in all but INNER ones (SEMI
+    shows none either, but its right rows are what it asks for)."""
+    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI) if side == 0 else (JoinKind.INNER, JoinKind.RIGHT)
+    if not node.keys or node.kind not in kinds:
+        return None
+    left, right = (tuple(pair[of] for pair in node.keys) for of in (0, 1))
+    return (left, right) if side == 0 else (right, left)
 
 
 @demand.register

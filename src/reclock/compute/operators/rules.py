@@ -108,8 +108,8 @@ class DeltaStep(Protocol):
         """
         ...
 
-    def define(self, select: str) -> str:
-        """A name for the relation that ``select`` is."""
+    def define(self, select: str, *, is_few: bool = False) -> str:
+        """A name for the relation that ``select`` is. ``is_few``: its size follows that of the change."""
         ...
 
 
@@ -147,6 +147,13 @@ def origin(node: Plan, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None
     """Where the values of ``columns`` come from, for each input: rows of the node that have given ones are made of such rows of the
     input that have them there. None for an input of which every row counts; if that is so of all, nothing is known."""
     raise InternalError(f"no origin rule for {type(node).__name__}")
+
+
+@singledispatch
+def matched_columns(node: Plan, side: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Columns of the input ``side`` and as many of the other one, such that rows of the other one without an equal row there
+    change nothing. None if every row of the other counts."""
+    return None
 
 
 @singledispatch
