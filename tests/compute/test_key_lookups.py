@@ -1,0 +1,158 @@
+"""Lookups by key: they find every row that has a value of the keys, scan where that is better, and stay within their memory."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from fixtures.lakes import updates_table
+from fixtures.planning import World
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, TEXT, TIME_COLUMN, TIMESTAMPTZ, Column, RelationDesc, ScalarType, numeric
+from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.updates import Update
+from reclock.collections.lake import Lake
+from reclock.collections.version import Version
+from reclock.compute import maintenance
+from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.engines.engine import CollectionInput
+from reclock.compute.engines.key_lookups import KeyLookups
+from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.relational import Get
+from reclock.sql.queries.views import expand
+
+ROWS = 20_000
+NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+
+
+def stored(folder: Path, desc: RelationDesc, *parts: list[tuple[Any, ...]], id: str = "u1") -> Version:
+    """A collection with a file for each part, the first at time 1."""
+    collection = Lake(str(folder)).create(StorageCollectionId(GlobalId(id)), desc)
+    for time, rows in enumerate(parts, 1):
+        table = updates_table([Update(row, Timestamp(time), 1) for row in rows], desc)
+        collection.append(table, expected_upper=collection.upper(), new_upper=Timestamp(time + 1))
+    return collection.pin()
+
+
+def found(lookups: KeyLookups, version: Version, columns: tuple[int, ...], keys: list[tuple[Any, ...]]) -> pa.Table | None:
+    types = [version.desc.columns[index].type for index in columns]
+    with duckdb.connect() as session:
+        listed = ", ".join(f"c{place} {type_sql('duckdb', type)}" for place, type in enumerate(types))
+        session.execute(f"CREATE TABLE keys ({listed})")
+        if keys:
+            session.executemany(f"INSERT INTO keys VALUES ({', '.join('?' for _ in types)})", keys)
+        files = version.files(upper=version.upper)
+        return lookups.matching(session, version, files, columns, "keys")
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "other"),
+    [
+        (BIGINT, 7, 8),
+        (TEXT, "a", "b"),
+        (numeric(15, 2), Decimal("1.50"), Decimal("1.51")),
+        (TIMESTAMPTZ, NOON, NOON.replace(hour=13)),
+        (BIGINT, None, 0),
+    ],
+)
+def test_rows_are_found_in_every_file_by_values_of_every_type(tmp_path: Path, type: ScalarType, value: Any, other: Any) -> None:
+    desc = RelationDesc((Column("n", BIGINT), Column("key", type)))
+    version = stored(tmp_path, desc, [(1, value), (2, other)], [(3, other)], [(4, value), (5, value)])
+    lookups = KeyLookups(1 << 20, from_request=1)
+    key = value.replace(tzinfo=None) if isinstance(value, datetime) else value  # as plans see it
+    for _ in range(2):
+        updates = found(lookups, version, (1,), [(key,)])
+        assert updates is not None
+        assert sorted(zip(updates["n"].to_pylist(), updates[TIME_COLUMN].to_pylist(), strict=True)) == [(1, 1), (4, 3), (5, 3)]
+    nothing = found(lookups, version, (1,), [])
+    assert nothing is not None
+    assert nothing.num_rows == 0
+
+
+def test_several_columns_are_one_key(tmp_path: Path) -> None:
+    desc = RelationDesc((Column("a", BIGINT), Column("b", TEXT)))
+    version = stored(tmp_path, desc, [(1, "x"), (1, "y"), (2, "x"), (None, "x")])
+    updates = found(KeyLookups(1 << 20, from_request=1), version, (1, 0), [("x", 1), ("x", None)])
+    assert updates is not None
+    assert sorted(updates["a"].to_pylist(), key=str) == [1, None]
+
+
+def test_what_finds_much_scans(tmp_path: Path) -> None:
+    desc = RelationDesc((Column("n", BIGINT), Column("half", BIGINT)))
+    version = stored(tmp_path, desc, [(n, n % 2) for n in range(ROWS)])
+    lookups = KeyLookups(1 << 24, from_request=1)
+    assert found(lookups, version, (1,), [(1,)]) is None
+    assert found(lookups, version, (0,), [(n,) for n in range(ROWS // 2)]) is None
+    updates = found(lookups, version, (0,), [(n,) for n in range(500)])
+    assert updates is not None
+    assert updates.num_rows == 500
+
+
+def test_the_first_lookup_scans_and_so_does_what_does_not_fit(tmp_path: Path) -> None:
+    desc = RelationDesc((Column("n", BIGINT),))
+    version = stored(tmp_path, desc, [(n,) for n in range(100)])
+    lookups = KeyLookups(1 << 20)
+    assert found(lookups, version, (0,), [(1,)]) is None
+    assert found(lookups, version, (0,), [(1,)]) is not None
+    assert found(KeyLookups(100, from_request=1), version, (0,), [(1,)]) is None
+
+
+def test_files_that_nobody_used_lately_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desc = RelationDesc((Column("n", BIGINT),))
+    first, second = (stored(tmp_path, desc, [(n,) for n in range(5_000)], id=id) for id in ("u1", "u2"))
+    lookups = KeyLookups(200_000, from_request=1)
+    assert found(lookups, first, (0,), [(1,)]) is not None
+    assert found(lookups, second, (0,), [(1,)]) is None
+    monkeypatch.setattr("reclock.compute.engines.key_lookups._RECENT_S", -1.0)
+    assert found(lookups, second, (0,), [(1,)]) is not None
+
+
+class Counting(KeyLookups):
+    """With the number of updates that each lookup found; None for a scan."""
+
+    def matching(self, *given: Any) -> pa.Table | None:
+        updates = super().matching(*given)
+        self.counts.append(None if updates is None else updates.num_rows)
+        return updates
+
+    counts: list[int | None] = []  # noqa: RUF012  (one instance)
+
+
+def test_a_join_of_three_reads_only_what_matches_the_change(tmp_path: Path) -> None:
+    """Customers are reached from a line by its order, whatever the order of the join."""
+    world = World()
+    for definition in (
+        "CREATE TABLE customers (id bigint, name text)",
+        "CREATE TABLE orders (id bigint, customer bigint)",
+        "CREATE TABLE lines (order_id bigint, amount bigint)",
+    ):
+        world.execute(definition)
+    world.execute(
+        """CREATE VIEW v AS SELECT name, amount FROM customers JOIN orders ON customers.id = customer
+           JOIN lines ON orders.id = order_id"""
+    )
+    view = world.catalog.relation(world.item("v").id)
+    plan = expand(Get(view.collection, "v", view.desc), world.catalog)
+    relations = [world.catalog.relation(world.item(name).id) for name in ("customers", "orders", "lines")]
+    rows = [
+        [[(n, f"c{n}") for n in range(ROWS // 10)], []],
+        [[(n, n % (ROWS // 10)) for n in range(ROWS)], []],
+        [[(n, n) for n in range(ROWS)], [(77, -1), (78, -2)]],
+    ]
+    inputs = {
+        relation.collection: CollectionInput(stored(tmp_path, relation.desc, *(part for part in parts if part), id=f"u{number}"))
+        for number, (relation, parts) in enumerate(zip(relations, rows, strict=True), 1)
+    }
+    lookups = Counting(1 << 26, from_request=1)
+    engine = DuckDbEngine([str(tmp_path)], lookups=lookups)
+    maintainer = maintenance.maintainer(plan, plan.desc)
+    updates = maintenance.refresh_each(maintainer, engine, inputs, None, None, [Timestamp(1), Timestamp(2)]).updates
+    new = [row for row in updates.to_pylist() if row[TIME_COLUMN] == 2]
+    assert sorted((row["name"], row["amount"]) for row in new) == [("c77", -1), ("c78", -2)]
+    assert lookups.counts == [2, 2]
