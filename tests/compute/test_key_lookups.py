@@ -140,7 +140,7 @@ def test_a_join_of_three_reads_only_what_matches_the_change(tmp_path: Path) -> N
     view = world.catalog.relation(world.item("v").id)
     plan = expand(Get(view.collection, "v", view.desc), world.catalog)
     relations = [world.catalog.relation(world.item(name).id) for name in ("customers", "orders", "lines")]
-    rows = [
+    rows: list[list[list[tuple[Any, ...]]]] = [
         [[(n, f"c{n}") for n in range(ROWS // 10)], []],
         [[(n, n % (ROWS // 10)) for n in range(ROWS)], []],
         [[(n, n) for n in range(ROWS)], [(77, -1), (78, -2)]],
