@@ -1,4 +1,4 @@
-"""From a connection to what the client libraries of its kind are configured with."""
+"""Translates connections into the settings of their client libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from reclock.definitions.connections import Connection, SecretResolver
 
 
 def kafka_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, str]:
-    """What a client of librdkafka is configured with. Without a protocol it is the safest that the other options allow."""
+    """The settings of a librdkafka client. A connection that names no protocol gets the safest one
+    that its other options allow."""
     options = connection.resolved_options(resolve_secret)
     is_sasl = any(name.startswith("SASL") for name in options)
     is_tls = any(name.startswith("SSL") for name in options) or is_sasl
@@ -32,7 +33,7 @@ _LIBPQ = {"HOST": "host", "PORT": "port", "DATABASE": "dbname", "USER": "user", 
 
 
 def postgres_parameters(connection: Connection | str, resolve_secret: SecretResolver) -> dict[str, str]:
-    """What a client of PostgreSQL connects with, by libpq's names."""
+    """The parameters of a PostgreSQL connection, under libpq's names."""
     if isinstance(connection, str):
         from psycopg.conninfo import conninfo_to_dict
 
@@ -41,7 +42,8 @@ def postgres_parameters(connection: Connection | str, resolve_secret: SecretReso
 
 
 def aws_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, str]:
-    """What a client of a service of AWS is made with, by boto3's names. What is not said is found as AWS's tools find it."""
+    """The settings of an AWS service client, under boto3's names. The AWS provider chain supplies
+    the settings that the connection does not have."""
     return {_BOTO3[name]: value for name, value in connection.resolved_options(resolve_secret).items()}
 
 
@@ -55,7 +57,7 @@ _BOTO3 = {
 
 
 def registry_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, Any]:
-    """What a client of the schema registry is configured with."""
+    """The settings of a schema registry client."""
     options = connection.resolved_options(resolve_secret)
     settings: dict[str, Any] = {"url": options["URL"], "timeout": 10, "max.retries": 1}
     if "USERNAME" in options:

@@ -1,18 +1,20 @@
 """The protocol between ingestion and connectors: the page to start from when you add a source type.
 
-An upstream has partitions (objects, topic partitions, shards; or only one, named ``()``), and each partition has offsets that grow
-(bytes, message offsets, log positions). Ingestion keeps, durably, up to which offset each partition is bound, and calls:
+An upstream has partitions (objects, topic partitions, shards; or only one, named ``()``). Each
+partition has growing offsets (bytes, message offsets, log positions). Ingestion durably stores up
+to which offset each partition is bound, and calls:
 
-    probe         which offsets are new                        before each step; it changes nothing upstream
-    tasks, read   the rows of the bound offsets                on Spark's executors, once or again after a failure
-    reread        the claimed offsets as they are now          after a person asked for it (RETRY)
-    acknowledge   these offsets are published                  after each step, so that the upstream may forget them
+    probe         which offsets are new             before each step; it changes nothing upstream
+    tasks, read   the rows of the bound offsets     on Spark's executors, again after a failure
+    reread        the claimed offsets as of now     after a person asked for it (RETRY)
+    acknowledge   these offsets are published       after each step; the upstream may forget them
 
-A row's time follows from its offset alone. So a range of offsets must always give the same rows; where the upstream has others by
-now, or none, the connector raises ``UpstreamChanged``. The evidence that it keeps with each binding, such as a checksum, tells.
+A row's time follows from its offset alone. So a range of offsets must always give the same rows. If
+the upstream's rows changed or are gone, the connector raises ``UpstreamChanged``; it notices by the
+evidence, such as a checksum, that it stores with each binding.
 
-What only some upstreams can do is a protocol of its own below. A connector takes part by having its methods. Register the
-connector in ``factory.py``.
+An ability of only some upstreams is a protocol of its own below. A connector implements it by
+having its methods. Register the connector in ``factory.py``.
 """
 
 from __future__ import annotations
@@ -33,24 +35,29 @@ from reclock.reclocking.stamp import without
 
 
 class Connector(Protocol):
-    """The upstream of one source: a value that is pickled and sent to executors. Every call ends within a bounded time."""
+    """The upstream of one source: a value that is pickled and sent to executors. Every call returns
+    within a bounded time."""
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """The offsets beyond ``bound``, in order of partition. A transaction of the upstream is in one step as a whole.
+        """The offsets beyond ``bound``, in order of partition. One step has all of an upstream
+        transaction or nothing of it.
 
-        An increment without a new offset renews the partition's evidence. ``skips`` are decisions about errors of earlier probes.
-        Raises a ``SourceError``; of several, that of the first partition.
+        An increment without a new offset renews the partition's evidence. ``skips`` are decisions
+        about errors of earlier probes. Raises a ``SourceError``; of several, the first partition's.
         """
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
-        """The increments as pieces of work for executors, without the skipped offsets. It follows from the arguments alone."""
+        """The increments as tasks for executors, without the skipped offsets. The result depends on
+        the arguments alone."""
 
     def read(self, task: Any) -> Iterator[Read]:
-        """What one task reads, in order, each with the name of its output (``""`` if the source has only one):
+        """Read one task, in order. Each item has the name of its output (``""`` if the source has
+        only one), and one of:
 
-        - a table of rows: the output's columns, and ``mz_diff`` if rows may also be deleted. Of an output with a key, a table that
-          has the columns of ``PARTITION_COLUMN`` too replaces rows of the same key; one without them has only new keys;
-        - None: the output was truncated here. Only one task of a step may say so;
+        - a table of rows: the output's columns, and ``mz_diff`` if rows may also be deleted. If the
+          output has a key, a table with the columns of ``PARTITION_COLUMN`` too replaces rows of
+          the same key; a table without them has only new keys;
+        - None: the output was truncated here. Only one task of a step may yield it;
         - an ``OutputFailed``: the output cannot be followed from this step on;
         - a ``ChangeCount``, if the number of rows does not follow from the number of offsets.
 
@@ -58,21 +65,23 @@ class Connector(Protocol):
         """
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment | None:
-        """The partition's offsets beyond ``before``, as the upstream has them now, in place of ``claimed``, which is not published.
+        """The partition's offsets beyond ``before``, as the upstream has them now. They replace
+        ``claimed``, which is not published.
 
-        An upstream that never changes answers ``claimed``. In one that can be corrected, the upper may differ.
-        None if no offset remains. Raises a ``SourceError``.
+        An upstream that never changes returns ``claimed``. If the upstream can be corrected, the
+        upper may differ. None if no offset remains. Raises a ``SourceError``.
         """
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """Tell the upstream that the offsets below ``frontier`` are published. Ingestion does not depend on it. Raises a
-        ``SourceError``."""
+        """Tell the upstream that the offsets below ``frontier`` are published. Ingestion does not
+        depend on it. Raises a ``SourceError``."""
 
 
 # --- values ---
 
 Evidence = tuple[Any, ...]
-"""A row of a source's evidence without its partition: the offset that is bound, and what the connector keeps beside it."""
+"""A row of a source's evidence without its partition: the bound offset, then the connector's own
+evidence."""
 
 Bound = Mapping[Partition, Evidence]
 """The newest evidence of every partition that was ever bound."""
@@ -88,8 +97,9 @@ BlockedReason = str | SourceError
 class Increment:
     """The new offsets ``[lower, upper)`` of one partition, which are bound to one time.
 
-    ``covered`` is how many offsets the reading accounts for, which the audit compares. ``evidence`` is kept beside ``upper``;
-    ``detail`` is what the connector needs to read the range again. Both are plain JSON.
+    ``covered`` is how many offsets the reading accounts for; the audit compares it. ``evidence`` is
+    stored beside ``upper``. The connector needs ``detail`` to read the range again. Both are plain
+    JSON.
     """
 
     partition: Partition
@@ -110,38 +120,42 @@ class Increment:
 
 
 PARTITION_COLUMN, OFFSET_COLUMN, DELETED_COLUMN = "mz_partition", "mz_offset", "mz_is_deleted"
-"""The columns of rows that replace each other by key: their place upstream, and whether the row is deleted there."""
+"""The extra columns of rows that replace each other by key: the row's partition and offset
+upstream, and whether the upstream deleted it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeCount:
-    """How many changes of an output were read at the bound offsets. The audit compares them with the staged rows."""
+    """How many changes of an output were read at the bound offsets. The audit compares this with
+    the staged rows."""
 
     changes: int
 
 
 Read = tuple[str, pa.Table | OutputFailed | ChangeCount | None]
-"""What ``Connector.read`` yields."""
+"""An item that ``Connector.read`` yields."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One thing that a source needs of its upstream, whether it is there, and what was seen, without secrets."""
+    """One requirement of a source on its upstream, whether it is met, and what was seen, without
+    secrets."""
 
     name: str
     ok: bool
     detail: str
 
 
-# --- what only some connectors can do ---
+# --- abilities of some connectors ---
 
 
 @runtime_checkable
 class Checks(Connector, Protocol):
-    """A connector that can check what it needs of its upstream, beyond what a probe shows."""
+    """A connector that can check its requirements on the upstream, beyond what a probe shows."""
 
     def check(self) -> Iterator[CheckResult]:
-        """The results, one after another; each takes a bounded time. Raises a ``SourceError`` where the rest cannot be checked."""
+        """Yield the results; each takes a bounded time. Raises a ``SourceError`` as soon as the
+        rest cannot be checked."""
 
 
 @runtime_checkable
@@ -149,31 +163,34 @@ class FailsByOutput(Connector, Protocol):
     """A connector whose outputs may fail one by one."""
 
     def without(self, outputs: Set[str]) -> Connector:
-        """The same connector, which does not read these failed outputs."""
+        """The same connector without these failed outputs."""
 
 
 @runtime_checkable
 class AssumesCompleteOutputs(Connector, Protocol):
-    """A connector that yields a row as new where the upstream implies that the output has no row of its key."""
+    """A connector that yields a row as new if the upstream implies that the output has no row with
+    its key."""
 
     def with_gaps(self) -> Connector:
-        """The same connector for outputs that lack rows, because offsets were given up after they were bound."""
+        """The same connector for outputs that lack rows because bound offsets were skipped."""
 
 
 @runtime_checkable
 class SupportsGuests(Connector, Protocol):
-    """A connector whose outputs may come and go while the source exists: those of its guests.
+    """A connector whose guests add and remove outputs while the source exists.
 
-    A guest's output begins with a step that has an increment of the output's name, without offsets. That step reads all rows of
-    the output that belong to the offsets bound before, and no others. A probe is about the outputs that have begun.
+    A guest's output begins with a step that has an increment named after the output, without
+    offsets. That step reads all rows of the output that belong to the offsets bound before, and no
+    others. A probe covers only the outputs that have begun.
     """
 
     def with_outputs(self, outputs: Mapping[str, RelationDesc]) -> Connector:
         """The same connector for these outputs."""
 
     def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
-        """The increments of a step with which outputs begin, if any can, and by name why the others cannot yet. Raises a
-        ``SourceError`` if nothing can be said of any output."""
+        """The increments of the step with which outputs begin, empty if none can, and by name the
+        reason why each other output cannot begin yet. Raises a ``SourceError`` if it can decide
+        about no output."""
 
 
 RESTART_HINT = "ALTER SOURCE … RESTART '<name>' reads it again from its beginning"
@@ -184,13 +201,11 @@ class SupportsRestart(Connector, Protocol):
     """A connector that can read an abandoned partition again from its beginning."""
 
     def abandoned_partitions(self, bound: Bound) -> list[str]:
-        """The names of the partitions that are not read any more, in order."""
+        """The names of the partitions that are no longer read, in order."""
 
     def next_reading(self, bound: Bound, name: str, stalled: str | None) -> int:
-        """The number of the reading with which a restart begins; ``stalled`` is the partition that stalls the source, if any.
-
-        Raises ``InvalidOption`` if there is nothing to restart.
-        """
+        """The number of the reading that a restart begins. ``stalled`` is the partition that stalls
+        the source, if any. Raises ``InvalidOption`` if there is nothing to restart."""
 
     def restarting(self, restarts: Mapping[str, int]) -> Connector:
         """The same connector, which begins these readings, by name, unless they have begun."""
@@ -201,33 +216,37 @@ class HasHistory(Connector, Protocol):
     """A connector that knows what its upstream had at an earlier moment, by the upstream's own clock."""
 
     def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """``probe``, but only of what the upstream had before ``moment``."""
+        """``probe`` for what the upstream had before ``moment``."""
 
 
 @runtime_checkable
 class SupportsRebuild(Connector, Protocol):
-    """A connector that can read everything again that was ever bound, and verify that it is unchanged."""
+    """A connector that can read all bound offsets again, and verify that they are unchanged."""
 
     def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """The increment of each of ``ranges``: all that was ever bound, in order. ``bound`` is the newest evidence of each
-        partition. Raises a ``SourceError`` if the upstream does not have a range any more, or has changed it."""
+        """The increment of each of ``ranges``, which are all that was ever bound, in order.
+        ``bound`` is the newest evidence of each partition. Raises a ``SourceError`` if the upstream
+        has lost or changed a range."""
 
 
 @runtime_checkable
 class ReadsOnce(Connector, Protocol):
-    """A connector some of whose readings cannot be repeated: their rows are durable before their offsets are bound."""
+    """A connector with readings that cannot be repeated: their rows are durable before their
+    offsets are bound."""
 
     def must_read_once(self, bound: Bound) -> bool:
-        """Whether the next step is such a reading, in place of a probe."""
+        """Whether the next step calls ``read_once`` in place of ``probe``."""
 
     def read_once(
         self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
     ) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
-        """The step's increments, none if nothing is new, and its tasks, which can be read only inside the context. For RESNAPSHOT
-        the tasks read everything that the upstream has now; the increments continue from ``bound``.
+        """The step's increments, none if nothing is new, and its tasks, which can be read only
+        inside the context. For RESNAPSHOT the tasks read everything that the upstream has now; the
+        increments continue from ``bound``.
 
-        ``skips`` are decisions about errors of earlier attempts. The connector creates nothing upstream for a source that was
-        dropped: it calls ``is_wanted`` before. Raises a ``SourceError``.
+        ``skips`` are decisions about errors of earlier attempts. Before the connector creates
+        anything upstream, it calls ``is_wanted``: a dropped source gets nothing. Raises a
+        ``SourceError``.
         """
 
 
@@ -235,16 +254,16 @@ class ReadsOnce(Connector, Protocol):
 
 
 def format_partition(partition: Partition) -> str:
-    """The partition as decisions and errors name it; the empty string for the only partition of a source."""
+    """The partition's name in decisions and errors; the empty string for a source's only one."""
     return "" if partition == () else str(partition)
 
 
 def skipped_ranges(partition: Partition, skips: Sequence[Skip]) -> tuple[tuple[int, int], ...]:
-    """The offset ranges of ``partition`` that ``skips`` give up."""
+    """The offset ranges of ``partition`` that ``skips`` leave out."""
     return tuple((lower, upper) for name, lower, upper in skips if name == format_partition(partition))
 
 
 def remaining_ranges(partition: Partition, lower: int, upper: int, skips: Sequence[Skip]) -> list[tuple[int, int]]:
-    """The parts of the offsets ``[lower, upper)`` that ``skips`` do not give up."""
+    """The parts of the offsets ``[lower, upper)`` that ``skips`` do not leave out."""
     bound = BoundRange(partition, lower, upper, MINIMUM)
     return [(range.lower, range.upper) for range in without(bound, skipped_ranges(partition, skips))]

@@ -1,4 +1,4 @@
-"""From what a source says it reads to a connector that can: one line a source type."""
+"""Opens the connector of a source: one function per source type."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reclock.definitions.sources import (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionContext:
-    """What an environment has to reach upstreams with."""
+    """What an environment provides for connecting to upstreams."""
 
     buckets: ObjectStore
     clock: Clock = system_clock
@@ -43,7 +43,7 @@ class ConnectionContext:
 
 
 def open_connector(source: SourceSpec, context: ConnectionContext) -> Connector:
-    """The source's connector. Nothing is reached yet."""
+    """The source's connector. It does not connect yet."""
     return _open(source.connector, source, context)
 
 
@@ -76,7 +76,7 @@ def _(upstream: LoadGenerator, source: SourceSpec, context: ConnectionContext) -
 
 @_open.register
 def _(upstream: KafkaConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
-    from reclock.connectors.kafka import Kafka  # its client is a library that others need not load
+    from reclock.connectors.kafka import Kafka  # only Kafka sources load its library
 
     assert source.format is not None
     upstream = replace(upstream, key_format=_reachable(upstream.key_format, context))
@@ -94,7 +94,7 @@ def _(upstream: DebeziumConnector, source: SourceSpec, context: ConnectionContex
 
 
 def _reachable(format: Any, context: ConnectionContext) -> Any:
-    """The format with all that it takes to read it."""
+    """The format with the settings of its schema registry's client, if it has a registry."""
     if isinstance(format, SchemaFormat) and format.registry is not None:
         return replace(format, client=registry_client(format.registry, context.resolve_secret))
     return format

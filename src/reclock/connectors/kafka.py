@@ -1,8 +1,8 @@
-"""The connector of Kafka topics: a partition is a partition, its offsets are the offsets.
+"""The connector of Kafka topics: it uses the topic's own partitions and offsets.
 
-What can be bound ends at the last stable offset: a transaction that is not decided yet is not read, one that was aborted yields
-nothing. Offsets may be missing, by compaction or as marks of transactions; they are bound all the same. The id of the topic is kept
-as evidence, since one that is deleted and created again counts anew from 0.
+It binds up to the last stable offset: it does not read open transactions, and aborted transactions
+yield no rows. Compaction and transaction markers leave gaps between offsets; it binds these offsets
+too. The evidence is the topic's id, because the offsets of a recreated topic start at 0 again.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ TASK_OFFSETS = 250_000
 """About how many messages one task reads."""
 
 BATCH_MESSAGES = 25_000
-"""How many are decoded at once."""
+"""How many messages are decoded at once."""
 
 _REQUEST_S = 10
 _SILENCE_S = 60
-"""How long a broker may say nothing before a task gives up."""
+"""How long a task waits for a silent broker before it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicReadTask:
-    """The offsets ``[lower, upper)`` of one partition of the topic that had this id."""
+    """The offsets ``[lower, upper)`` of one partition of the topic with this id."""
 
     partition: int
     lower: int
@@ -67,7 +67,7 @@ class Kafka:
     format: Format
     desc: RelationDesc
     client: Mapping[str, str] = field(repr=False)
-    """How the broker is reached, as librdkafka is told."""
+    """librdkafka's settings for reaching the broker."""
 
     # --- in the driver ---
 
@@ -75,13 +75,13 @@ class Kafka:
         return self._probe(bound, skips, None)
 
     def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """Of each partition the messages before the first one of ``moment`` or later."""
+        """The messages of each partition before its first message at ``moment`` or later."""
         return self._probe(bound, skips, moment)
 
     def _probe(self, bound: Bound, skips: Sequence[Skip], until: Timestamp | None) -> list[Increment]:
         ends = self.upstream.end_offsets
         if ends and all(bound.get(partition, (0,))[0] >= end for partition, end in enumerate(ends)):
-            return []  # it is complete, and the topic may go
+            return []  # the source is complete, so its topic may be deleted
         admin = self._admin()
         topic_id, partitions = self._describe(admin, bound)
         if ends:
@@ -115,8 +115,8 @@ class Kafka:
         return increments
 
     def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """A topic that keeps its messages, from where the source begins on: which went before it was made, and which since then,
-        nobody can tell."""
+        """Only for a topic that still has all messages from the source's start on. Messages that
+        were lost before the source was created cannot be told from those lost since."""
         admin = self._admin()
         topic_id, _ = self._describe(admin, bound)
         partitions = sorted(int(str(partition)) for partition in bound)
@@ -142,7 +142,7 @@ class Kafka:
         return [replace(increment, detail={"begin": max(increment.lower, begin[int(increment.name)])}) for increment in increments]
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
-        """Messages never change; those that were lost meanwhile are missed by the reading."""
+        """Messages never change. The reading fails if some were lost meanwhile."""
         return claimed
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TopicReadTask]:
@@ -154,7 +154,7 @@ class Kafka:
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """Commit the offsets of the consumer group, for monitoring; nothing here reads them."""
+        """Commit the consumer group's offsets for monitoring tools; Reclock does not read them."""
         if self.upstream.group is None:
             return
         consumer = Consumer({**self._settings(), "group.id": self.upstream.group, "enable.auto.commit": False})
@@ -185,7 +185,8 @@ class Kafka:
             yield "", self._decode(messages, str(task.partition))
 
     def messages(self, task: TopicReadTask) -> Iterator[list[Message]]:
-        """What is in the piece, in order; who stops early does not know that the topic is still the same. Raises as ``read``."""
+        """The task's messages, in order. Only a caller that reads to the end knows that the topic
+        was not recreated meanwhile. Raises like ``read``."""
         settings = {
             "group.id": "reclock",  # a name is required; without commits and subscriptions it stays unused
             "enable.auto.commit": False,
@@ -204,18 +205,18 @@ class Kafka:
         finally:
             consumer.close()
         topic_id, _ = self._describe(self._admin(), {task.partition: (task.lower,)})
-        if topic_id != task.topic_id:  # and so it is not known of which topic these messages were
+        if topic_id != task.topic_id:  # the messages may be of either topic
             raise self._lost(task.partition, task.lower, "was deleted and created again", f"its id was {task.topic_id}")
 
     def _messages(self, consumer: Consumer, task: TopicReadTask) -> Iterator[list[Message]]:
-        """The messages of the piece in batches, until one beyond it or the end of the partition shows that there are no more."""
-        heard = time.monotonic()
+        """The task's messages in batches, until one is beyond it or the partition ends."""
+        last_answer_at = time.monotonic()
         messages: list[Message] = []
         while True:
             batch = consumer.consume(BATCH_MESSAGES, 0.1)
             if batch:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > _SILENCE_S:
+                last_answer_at = time.monotonic()
+            elif time.monotonic() - last_answer_at > _SILENCE_S:
                 raise UpstreamUnavailable(
                     f'partition {task.partition} of topic "{self.upstream.topic}" is silent', detail=f"for {_SILENCE_S} seconds"
                 )
@@ -289,18 +290,19 @@ class Kafka:
         return str(description.topic_id), sorted(partition.id for partition in description.partitions)
 
     def partitions(self) -> list[int]:
-        """All that there are. Raises ``UpstreamUnavailable``."""
+        """All partitions of the topic. Raises ``UpstreamUnavailable``."""
         return self._describe(self._admin(), {})[1]
 
     def offsets_at(self, moment: Timestamp) -> list[int]:
-        """Of every partition the offset of its first message of ``moment`` or later, else its end. Raises ``SourceError``."""
+        """Each partition's offset of its first message at ``moment`` or later, else its end. Raises
+        ``SourceError``."""
         admin = self._admin()
         _, partitions = self._describe(admin, {})
         offsets = self._before(admin, moment, self._list(admin, partitions, OffsetSpec.latest()))
         return [offsets[partition] for partition in partitions]
 
     def _before(self, admin: AdminClient, moment: Timestamp, end: Mapping[int, int]) -> Mapping[int, int]:
-        """Where the messages from before the first one of ``moment`` or later end."""
+        """Each partition's offset of its first message at ``moment`` or later, else its end."""
         offsets = self._list(admin, list(end), OffsetSpec.for_timestamp(moment))
         return {p: min(offsets[p], end[p]) if offsets[p] >= 0 else end[p] for p in end}
 
@@ -316,7 +318,7 @@ class Kafka:
                 )
 
     def _begin(self, admin: AdminClient, partitions: Sequence[int], timed: Sequence[int], end: Mapping[int, int]) -> dict[int, int]:
-        """Where the source begins in each partition; by START TIMESTAMP only in those that are ``timed``."""
+        """Where the source begins in each partition. START TIMESTAMP is for the ``timed`` ones."""
         begin = {p: self.upstream.start_offsets[p] if p < len(self.upstream.start_offsets) else 0 for p in partitions}
         if self.upstream.start_timestamp is not None and timed:
             offsets = self._list(admin, timed, OffsetSpec.for_timestamp(self.upstream.start_timestamp))
@@ -332,7 +334,7 @@ class Kafka:
         return str(config["cleanup.policy"].value)
 
     def _list(self, admin: AdminClient, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
-        """An offset of each partition; the latest is the last stable one."""
+        """An offset of each partition; the latest one is the last stable offset."""
         request = {TopicPartition(self.upstream.topic, partition): at for partition in partitions}
         if not request:
             return {}
@@ -363,12 +365,12 @@ def _timestamps(messages: Sequence[Message]) -> pa.Array:
 
 
 def _headers(messages: Sequence[Message]) -> pa.Array:
-    """JSON: a list of names and values, these in PostgreSQL's hexadecimal form."""
-    shown = [
+    """JSON: a list of names and values. The values are in PostgreSQL's hexadecimal form."""
+    headers = [
         json.dumps([[name, None if value is None else f"\\x{value.hex()}"] for name, value in message.headers() or ()])
         for message in messages
     ]
-    return pa.array(shown, pa.string())
+    return pa.array(headers, pa.string())
 
 
 _METADATA = {

@@ -1,11 +1,13 @@
-"""The connector of Kinesis streams: a partition is a shard, called by its number; an offset is a sequence number.
+"""The connector of Kinesis streams: a partition is a shard number, an offset a sequence number.
 
-The API does not tell where a shard ends but by reading on to it. So a probe walks from what is bound towards the newest record, for
-a few pages, and binds what it has passed; executors read the same range again. A shard that was split or merged has an end, and is
-bound to it; those that came of it are looked at only then, so that no record has an earlier time than one of its parent's.
+The API shows the newest record of a shard only to a reader that reads up to it. So a probe walks a
+few pages from the bound offset towards the newest record, and binds the records that it passed;
+executors read the same range again. A shard that was split or merged ends, and is bound up to its
+end. Its children are read only after that, so no record gets an earlier time than a parent's.
 
-Records expire, and the API is silent about those that did. So two things are kept beside the offset: when the stream was made, and
-a moment at which nothing had arrived yet beyond the offset. While that lies within the retention period, nothing can be lost.
+The API does not report expired records. So the evidence beside the offset is the stream's creation
+time, and a moment at which no record beyond the offset had arrived yet. While that moment lies
+within the retention period, no record can be lost.
 """
 
 from __future__ import annotations
@@ -29,16 +31,17 @@ from reclock.formats.messages import decode_messages
 from reclock.reclocking.frontiers import SourceFrontier
 
 PROBE_PAGES = 4
-"""How many pages of a shard a probe reads at most."""
+"""The most pages of a shard that a probe reads."""
 
 _PAGE_RECORDS = 10_000
 _WALKERS = 8
-"""How many shards are walked at a time."""
+"""How many shards a probe walks at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A shard of the stream. ``ending`` is the greatest sequence number it may have, once it takes no more records."""
+    """A shard of the stream. ``ending`` is the greatest sequence number that a closed shard may
+    have; None while it is open."""
 
     number: int
     parents: frozenset[int]
@@ -51,7 +54,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class StreamDescription:
-    """What is known of the stream at a probe: when it was made, how long it keeps records, its shards by number."""
+    """The stream at a probe: its creation time, its retention period, and its shards by number."""
 
     created_at: int
     retention_ms: int
@@ -70,7 +73,8 @@ class ShardReadTask:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some records in order. After the newest one there is a page that ``is_tip``, or ``is_end`` if the shard takes no more."""
+    """Some records in order. A page ``is_tip`` if it reached the newest record, and ``is_end`` if
+    its closed shard has no more."""
 
     records: Sequence[Mapping[str, Any]]
     is_tip: bool
@@ -79,8 +83,8 @@ class Page:
 
 @lru_cache
 def connected(region: str, endpoint: str, **credentials: str) -> Any:
-    """A client of the service, with these credentials, or those that tools of AWS would find here. Calls that are throttled are
-    repeated."""
+    """A client of the service, with these credentials or else those of the AWS provider chain. It
+    retries throttled calls."""
     from boto3.session import Session
     from botocore.config import Config
 
@@ -98,7 +102,7 @@ class Kinesis:
     now: Timestamp
     connect: Callable[..., Any] = connected
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By boto3's names."""
+    """Under boto3's names."""
 
     # --- in the driver ---
 
@@ -125,7 +129,8 @@ class Kinesis:
                 raise self._lost(int(str(number)), offset, what, f"it was made at {created_at}, now {stream.created_at}")
 
     def _gone(self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
-        """Shards that have expired before they were bound to their end, where that is given up."""
+        """The end of shards that expired before they were bound to their end. Raises
+        ``UpstreamChanged`` unless ``skips`` cover the loss."""
         increments = []
         for number, (offset, _, complete_at, is_ended) in sorted(bound.items()):
             if number not in stream.shards and not is_ended:
@@ -136,9 +141,9 @@ class Kinesis:
         return increments
 
     def _walk(self, client: Any, stream: StreamDescription, shard: Shard, bound: Bound, skips: Sequence[Skip]) -> Increment | None:
-        """What is new of one shard, as far as a few pages reach; None if nothing is."""
-        kept = bound.get(shard.number)
-        lower = kept[0] if kept is not None else 0
+        """The new records of one shard within a few pages; None if there are none."""
+        bound_evidence = bound.get(shard.number)
+        lower = bound_evidence[0] if bound_evidence is not None else 0
         begin = last = arrived_at = None
         is_complete = is_end = False
         for page in islice(self._pages(client, shard.number, self._position(shard, lower)), PROBE_PAGES):
@@ -156,9 +161,9 @@ class Kinesis:
         if is_ended and shard.ending is not None:
             upper = max(upper, shard.ending + 1)
         complete_at = int(self.now) if is_complete else arrived_at
-        if complete_at is None:  # empty pages, and more behind them: nothing is known yet
+        if complete_at is None:  # only empty pages so far, and more behind them
             return None
-        is_fresh = kept is not None and complete_at - kept[2] < stream.retention_ms // 4
+        is_fresh = bound_evidence is not None and complete_at - bound_evidence[2] < stream.retention_ms // 4
         if upper == lower and is_fresh and not is_ended:
             return None
         evidence = (stream.created_at, complete_at, is_ended)
@@ -167,12 +172,13 @@ class Kinesis:
     def _check_retention(
         self, client: Any, stream: StreamDescription, shard: int, bound: Bound, begin: int | None, skips: Sequence[Skip]
     ) -> None:
-        """Raises ``UpstreamChanged`` unless everything beyond what is bound is still there, or given up."""
+        """Raises ``UpstreamChanged`` unless all records beyond the bound offset still exist, or are
+        skipped."""
         complete_at = _complete_at(stream, bound, shard)
         if complete_at is None or self.now - complete_at <= stream.retention_ms:
             return
         lower = bound[shard][0] if shard in bound else 0
-        if lower:  # records expire in order: while the last one that is bound is there, so is what follows
+        if lower:  # records expire in order: while the last bound record exists, so do later ones
             position = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(lower - 1)}
             pages = islice(self._pages(client, shard, position), PROBE_PAGES)
             oldest = next((page.records[0] for page in pages if page.records), None)
@@ -184,7 +190,7 @@ class Kinesis:
             raise self._changed(shard, lower, what, f"to go on with what there is, SKIP from {lower} to {upper}")
 
     def _position(self, shard: Shard, lower: int) -> dict[str, Any]:
-        """Where to read on: after what is bound, or where the source begins."""
+        """The position to read from: after the bound offset, or where the source begins."""
         if lower:
             return {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": str(lower - 1)}
         number = dict(self.upstream.start_numbers).get(shard.number)
@@ -195,7 +201,7 @@ class Kinesis:
         return {"ShardIteratorType": "TRIM_HORIZON"}
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
-        """Records never change; those that expired meanwhile are missed by the reading."""
+        """Records never change. The reading fails if some expired meanwhile."""
         return claimed
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[ShardReadTask]:
@@ -207,7 +213,7 @@ class Kinesis:
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """A stream does not know its readers."""
+        """Streams do not track readers."""
 
     def check(self) -> Iterator[CheckResult]:
         stream = self._describe(self._client(), {})
@@ -285,7 +291,8 @@ class Kinesis:
         )
 
     def _pages(self, client: Any, shard: int, position: Mapping[str, Any]) -> Iterator[Page]:
-        """The pages of a shard from a position on, one that is or was the tip included; without an end while the shard is open."""
+        """The pages of a shard from a position on, past the page that is the tip: they never end
+        while the shard is open."""
         at = int(position.get("StartingSequenceNumber", 0))
         with self._answering((shard, (at,))):
             iterator = client.get_shard_iterator(**self._name, ShardId=_shard_id(shard), **position)["ShardIterator"]
@@ -299,7 +306,8 @@ class Kinesis:
 
     @contextmanager
     def _answering(self, bound: tuple[Any, Evidence] | None) -> Iterator[None]:
-        """What the service refuses is the source's error: a definite one, if it is about something that was there before."""
+        """Turns the service's errors into the source's: into ``UpstreamLost`` if it refuses what
+        was bound before, else into ``UpstreamUnavailable``."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -337,12 +345,13 @@ def _shard(description: Mapping[str, Any]) -> Shard:
 
 
 def _complete_at(stream: StreamDescription, bound: Bound, shard: int) -> int | None:
-    """A moment when nothing had arrived yet beyond what is bound of the shard, or of its parents if it is not; None if unknown."""
+    """A moment at which no record beyond the shard's bound offset had arrived yet (its parents', if
+    the shard is not bound); None if unknown."""
     if shard in bound:
         return int(bound[shard][2])
     parents = stream.shards[shard].parents if shard in stream.shards else ()
-    known = [at for parent in parents if (at := _complete_at(stream, bound, parent)) is not None]
-    return min(known, default=None)
+    moments = [at for parent in parents if (at := _complete_at(stream, bound, parent)) is not None]
+    return min(moments, default=None)
 
 
 def _number(shard_id: str) -> int:

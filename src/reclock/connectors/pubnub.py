@@ -1,11 +1,12 @@
 """The connector of PubNub channels: a partition is a region, an offset is a timetoken in nanoseconds.
 
-A channel forgets: its service keeps the newest 100 messages, for some minutes, and says nothing about those it has dropped. So what
-is heard is staged before it is bound (see ``ReadsOnce``), and each step asks again from before the newest message that is bound.
-If that comes back, nothing lies between. If it does not, messages may have been lost when the answer is full, or when nobody asked
-for as long as messages are kept; that is an error, never silence.
+The service keeps a channel's newest 100 messages for some minutes, and does not report the messages
+that it dropped. So messages are staged before they are bound (see ``ReadsOnce``), and each step
+asks again from before the newest bound message. If that message comes back, none was lost in
+between. If it does not, messages may have been lost if the response is full, or if no step asked
+for longer than the service keeps messages. Then the connector raises an error, and is never silent.
 
-A source begins with what is published after its first step.
+A source begins with the messages that are published after its first step.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 
 TIMETOKEN_NS = 100
-"""What a timetoken counts."""
+"""The unit of a timetoken, in nanoseconds."""
 
 CACHE_MESSAGES = 100
-"""How many messages of a channel the service keeps, and so the most that an answer has."""
+"""How many messages of a channel the service keeps, and so the most in one response."""
 
 CACHE_TIMETOKENS = 15 * 60 * 10**7
-"""For how long it is sure to keep them."""
+"""How long the service is sure to keep them, in timetokens."""
 
 STEP_ANSWERS = 20
-"""How often a step asks at most."""
+"""The most requests of one step."""
 
 _SILENCE_S = 3
-"""How long an answer may take: without a message the service waits for one."""
+"""How long to wait for a response: without a message the service waits for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,9 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is bound, taken together: the frontier of each region; where the newest bound message lies, or where the source began if
-    there is none; and up to when nothing was missed."""
+    """The bound state of all regions: each region's frontier; the region and timetoken (``cursor``)
+    of the newest bound message, or of the source's beginning if there is none; and the timetoken
+    ``heard_at`` up to which no message was missed."""
 
     frontier: Mapping[int, int]
     region: int
@@ -91,7 +93,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class PubNub:
-    """One channel, as a ``reclock.connectors.connector.ReadsOnce`` all of whose steps are."""
+    """One channel, as a ``reclock.connectors.connector.ReadsOnce`` that never probes."""
 
     upstream: PubNubConnector
     desc: RelationDesc
@@ -119,7 +121,7 @@ class PubNub:
         for message in messages:
             reached[message.region] = message.offset + TIMETOKEN_NS
         if not messages and now.timetoken - known.heard_at > CACHE_TIMETOKENS // 4:
-            reached[known.region] = known.frontier[known.region]  # nothing is new, and that is kept
+            reached[known.region] = known.frontier[known.region]  # renews the evidence
         increments = []
         for region, upper in sorted(reached.items()):
             lower = known.frontier.get(region, 0)
@@ -132,33 +134,35 @@ class PubNub:
         yield increments, [Texts(tuple(texts))] if texts else []
 
     def _hear(self, known: Known, now: SubscribeResponse, skips: Sequence[Skip]) -> list[Heard]:
-        """Every message that is not bound, in the order of each region. Raises ``UpstreamChanged`` if one may be missing."""
+        """All unbound messages, in order within each region. Raises ``UpstreamChanged`` if one may
+        be missing."""
         frontier = dict(known.frontier)
         cursor, region, heard_at = known.cursor, known.region, known.heard_at
-        heard: list[Heard] = []
+        unbound: list[Heard] = []
         for _ in range(STEP_ANSWERS):
             answer = self._ask(cursor - 1, region)
             if answer is None or not answer.messages:
                 if now.timetoken - heard_at > CACHE_TIMETOKENS:
                     self._check(known, now.timetoken, skips)
                 break
-            new = [message for message in answer.messages if message.offset >= frontier.get(message.region, 0)]
-            is_joined = len(new) < len(answer.messages)
+            new_messages = [message for message in answer.messages if message.offset >= frontier.get(message.region, 0)]
+            is_joined = len(new_messages) < len(answer.messages)
             is_full, is_late = len(answer.messages) >= CACHE_MESSAGES, now.timetoken - heard_at > CACHE_TIMETOKENS
             if not is_joined and (is_full or is_late):
-                if heard:  # the next step knows from where
+                if unbound:  # the next step continues from these
                     break
                 self._check(known, answer.messages[0].timetoken, skips)
-            if not new:
+            if not new_messages:
                 break
-            for message in new:
+            for message in new_messages:
                 frontier[message.region] = message.offset + TIMETOKEN_NS
-            heard += new
-            cursor, region, heard_at = max(message.timetoken for message in new), answer.region, now.timetoken
-        return heard
+            unbound += new_messages
+            cursor, region, heard_at = max(message.timetoken for message in new_messages), answer.region, now.timetoken
+        return unbound
 
     def _check(self, known: Known, first: int, skips: Sequence[Skip]) -> None:
-        """Raises ``UpstreamChanged`` unless what may be missing before the timetoken ``first`` is given up."""
+        """Raises ``UpstreamChanged`` unless ``skips`` cover the messages that may be missing before
+        the timetoken ``first``."""
         region, lower = known.region, known.frontier[known.region]
         upper = max(lower + 1, first * TIMETOKEN_NS)
         if remaining_ranges(region, lower, upper, skips):
@@ -170,7 +174,7 @@ class PubNub:
             )
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """Never asked: what a probe found would be gone when it is read."""
+        """Never called: the messages that a probe found might be gone when they are read."""
         return []
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
@@ -180,7 +184,7 @@ class PubNub:
         return []
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """A channel does not know its readers."""
+        """Channels do not track readers."""
 
     def check(self) -> Iterator[CheckResult]:
         now = self._ask(0, None)
@@ -196,7 +200,8 @@ class PubNub:
     # --- the service ---
 
     def _ask(self, timetoken: int, region: int | None) -> SubscribeResponse | None:
-        """What was published after a cursor; at once if that is 0, which asks for the newest. None if nobody published in time."""
+        """The messages after a cursor; None if none was published in time. The cursor 0 asks for
+        the newest timetoken, and returns at once."""
         from pubnub.endpoints.pubsub.subscribe import Subscribe
         from pubnub.enums import PNStatusCategory
         from pubnub.exceptions import PubNubException
@@ -224,7 +229,7 @@ class PubNub:
 
 @lru_cache
 def connected(subscribe_key: str, origin: str) -> Any:
-    """A client of the service, or of what answers at ``origin`` in its place."""
+    """A client of PubNub, or of the server at ``origin`` if it is given."""
     from pubnub.pnconfiguration import PNConfiguration
     from pubnub.pubnub import PubNub as Client
 
@@ -238,12 +243,12 @@ def connected(subscribe_key: str, origin: str) -> Any:
 
 
 def decoded(answer: Any) -> SubscribeResponse:
-    """The service's answer. Raises ``ValueError`` if it is none."""
+    """The service's response, decoded. Raises ``ValueError`` if it is not of the protocol."""
     try:
         messages = [
             Heard(_natural(message["p"]["r"]), _natural(message["p"]["t"]), _text(message["d"]))
             for message in answer["m"]
-            if message.get("e", 0) in (0, None)  # others are signals, and news of objects and files
+            if message.get("e", 0) in (0, None)  # other types are signals, object events and files
         ]
         return SubscribeResponse(messages, _natural(answer["t"]["t"]), _natural(answer["t"]["r"]))
     except (AttributeError, KeyError, OverflowError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Whether a connection leads anywhere: the other end is asked for something that costs it nothing."""
+"""Checks that a connection works, by one cheap request to the other end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _PATIENCE_S = 10
 
 
 def validate(connection: Connection, resolve_secret: SecretResolver) -> None:
-    """Raises ``UpstreamUnavailable`` with what the other end, or the way to it, has against it; ``SecretUnavailable``."""
+    """Raises ``UpstreamUnavailable`` with the reason if the other end cannot be reached or refuses
+    the connection, and ``SecretUnavailable``."""
     _VALIDATORS[connection.kind](connection, resolve_secret)
 
 
@@ -31,7 +32,7 @@ def _kafka(connection: Connection, resolve_secret: SecretResolver) -> None:
             admin.list_topics(timeout=1)
             return
         except KafkaException as error:
-            admin.poll(0)  # it is then that the reasons are said
+            admin.poll(0)  # delivers the reasons to error_cb
             is_refused = any(reason.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) for reason in errors)
             if is_refused or time.monotonic() > until:
                 reasons = [reason.str() for reason in errors if reason.code() != KafkaError._ALL_BROKERS_DOWN]

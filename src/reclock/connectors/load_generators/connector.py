@@ -1,6 +1,6 @@
-"""Load generators: sources without an upstream, so that anyone can try things. An offset is a tick of their own clock.
+"""Load generators: sources without an upstream, for trying things out. An offset is a tick.
 
-What an offset holds is a pure function of the offset, so it can be read again at any time, in any pieces.
+The rows of an offset are a pure function of the offset, so any range can be read again at any time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.remap import BoundRange
 
 TASK_OFFSETS = 250_000
-"""How many ticks one task makes."""
+"""How many ticks one task generates."""
 
 ORGANIZATIONS, USERS_EACH, BIDS_EACH = 4, 4, 10
 _USERS = ORGANIZATIONS * USERS_EACH
@@ -32,7 +32,8 @@ _AUCTION_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A load generator, as a ``reclock.connectors.connector.Connector``: it ticks from ``start`` to ``now``, in one partition."""
+    """A load generator, as a ``reclock.connectors.connector.Connector``. It ticks from ``start`` to
+    ``now``, in one partition."""
 
     upstream: LoadGenerator
     outputs: Mapping[str, RelationDesc]
@@ -73,19 +74,20 @@ class Generator:
             yield output, pa.table(arrays, [field.name for field in fields])
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """There is nobody to tell."""
+        """There is no upstream to notify."""
 
     def _moments(self, ticks: Numbers, after_ms: int | Numbers = 0) -> pa.Array:
         return pa.array((self.start + ticks * self.upstream.tick_interval_ms + after_ms) * 1000).cast(pa.timestamp("us", "UTC"))
 
 
 def _counter(generator: Generator, ticks: Numbers) -> Sequence[object]:
-    """Tick ``t`` counts to ``t + 1``; with a cardinality ``n`` the number from ``n`` ticks ago goes."""
-    counted, most = ticks + 1, generator.upstream.max_cardinality
-    if most is None:
-        return [counted]
-    gone = counted[counted > most] - most
-    return [np.concatenate([counted, gone]), np.repeat([1, -1], [len(counted), len(gone)])]
+    """Tick ``t`` inserts ``t + 1``; with a cardinality ``n`` it deletes the number from ``n`` ticks
+    ago."""
+    inserted, limit = ticks + 1, generator.upstream.max_cardinality
+    if limit is None:
+        return [inserted]
+    deleted = inserted[inserted > limit] - limit
+    return [np.concatenate([inserted, deleted]), np.repeat([1, -1], [len(inserted), len(deleted)])]
 
 
 def _organizations(generator: Generator, ticks: Numbers) -> Sequence[object]:

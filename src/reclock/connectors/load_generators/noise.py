@@ -1,4 +1,4 @@
-"""Numbers that look random and are always the same: what load generators make follows from them."""
+"""The repeatable pseudorandom numbers from which load generators derive their rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ Numbers = npt.NDArray[np.int64]
 
 
 def noise(ids: Numbers, salt: int) -> Numbers:
-    """A number from 0 on for each id (splitmix64); ``salt`` tells apart what is made of one id."""
+    """A nonnegative number for each id (splitmix64). Each attribute derived from an id has its own
+    ``salt``."""
     x = (ids.astype(np.uint64) + np.uint64(salt << 40)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

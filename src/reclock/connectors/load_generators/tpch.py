@@ -1,7 +1,8 @@
 """The load generator TPCH: the eight tables of TPC-H (revision 3, clause 4.2), with their keys, domains and derived columns.
 
-The first tick has all tables. Each later one replaces one order and its line items, in turn through all orders; so what a tick
-holds follows from its number alone. The words of comments and the draws are not those of the official generator.
+The first tick inserts all tables. Each later tick replaces one order and its line items, cycling
+through all orders; so the rows of a tick follow from its number alone. The random draws and the
+words of comments differ from the official generator's.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from reclock.collections.schema import arrow_schema
 from reclock.connectors.load_generators.noise import Numbers, noise
 
 ORDERS_AT_ONCE = 25_000
-"""How many orders are in memory at once."""
+"""How many orders are generated at once."""
 
 _STRIDE = 1_000_003
-"""A prime: so every order has its turn."""
+"""A prime, so that the cycle visits every order."""
 
 _FIRST_DAY, _DAYS, _CURRENT_DAY = 8035, 2406, 9298
-"""1992-01-01 as a day since 1970; order dates begin there and end with 1998-08-02; the current date is 1995-06-17."""
+"""In days since 1970. Order dates range from 1992-01-01 to 1998-08-02; the current date of the
+benchmark is 1995-06-17."""
 
 _REGIONS = ("AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST")
 _NATIONS = (
@@ -92,7 +94,7 @@ class Tpch:
         return max(int(1_500_000 * self.scale_factor), 1)
 
     def read(self, lower: int, upper: int, outputs: Mapping[str, RelationDesc]) -> Iterator[tuple[str, pa.Table]]:
-        """What the ticks ``[lower, upper)`` hold, for each of ``outputs``, with ``mz_diff``."""
+        """The updates of the ticks ``[lower, upper)`` of each of ``outputs``, with ``mz_diff``."""
         if lower == 0:
             for output, columns in self._fixed().items():
                 if output in outputs:
@@ -144,21 +146,21 @@ class Tpch:
         }  # fmt: skip
 
     def _orders(self, keys: Numbers, versions: Numbers) -> tuple[Sequence[object], Sequence[object]]:
-        """The columns of these versions of orders, and of their line items."""
+        """The columns of these versions of the orders, and of their line items."""
         order = keys * _STRIDE + versions
         days, count = _FIRST_DAY + noise(order, 50) % _DAYS, noise(order, 51) % 7 + 1
-        of = np.repeat(np.arange(len(keys)), count)
-        number = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
-        line = order[of] * 8 + number
+        parent = np.repeat(np.arange(len(keys)), count)
+        number = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
+        line = order[parent] * 8 + number
         part, quantity = noise(line, 52) % self.parts + 1, noise(line, 53) % 50 + 1
         price = quantity * _retail_cents(part)
         discount, tax = noise(line, 54) % 11, noise(line, 55) % 9
-        shipped = days[of] + noise(line, 56) % 121 + 1
-        committed, received = days[of] + noise(line, 57) % 61 + 30, shipped + noise(line, 58) % 30 + 1
+        shipped = days[parent] + noise(line, 56) % 121 + 1
+        committed, received = days[parent] + noise(line, 57) % 61 + 30, shipped + noise(line, 58) % 30 + 1
         is_open = shipped > _CURRENT_DAY
         returned = np.where(received > _CURRENT_DAY, 1, noise(line, 59) % 2 * 2)
         charged = (price * (100 - discount) * (100 + tax) + 5_000) // 10_000
-        total, opened = (np.bincount(of, weights, len(keys)).astype(np.int64) for weights in (charged, is_open))
+        total, opened = (np.bincount(parent, weights, len(keys)).astype(np.int64) for weights in (charged, is_open))
         orders = [
             keys + 1, noise(order, 60) % self.customers + 1, _picked("FPO", (opened > 0) * 1 + (opened == count) * 1),
             _cents(total), _dates(days), _one_of(_PRIORITIES, order, 61),
@@ -166,7 +168,7 @@ class Tpch:
             _comment(order, 63),
         ]  # fmt: skip
         items = [
-            keys[of] + 1, part, self._supplier(part, noise(line, 64) % 4), number + 1, _cents(quantity * 100), _cents(price),
+            keys[parent] + 1, part, self._supplier(part, noise(line, 64) % 4), number + 1, _cents(quantity * 100), _cents(price),
             _cents(discount), _cents(tax), _picked("ANR", returned), _picked("FO", is_open.astype(np.int64)), _dates(shipped),
             _dates(committed), _dates(received), _one_of(_INSTRUCTIONS, line, 65), _one_of(_MODES, line, 66), _comment(line, 67),
         ]  # fmt: skip
@@ -190,7 +192,7 @@ def _retail_cents(part: Numbers) -> Numbers:
 
 
 def _cents(amounts: Numbers) -> pa.Array:
-    """Hundredths as exact decimals: of a 128-bit number the upper half is the sign."""
+    """Hundredths as exact decimals: the upper half of the 128-bit number is the sign extension."""
     halves = np.stack([amounts, amounts >> 63], axis=1).astype(np.int64)
     return pa.Array.from_buffers(pa.decimal128(15, 2), len(amounts), [None, pa.py_buffer(np.ascontiguousarray(halves))])
 
@@ -221,7 +223,7 @@ def _address(ids: Numbers, salt: int) -> pa.Array:
 
 
 def _phone(ids: Numbers, nation_salt: int) -> pa.Array:
-    """The country is the nation's, plus 10."""
+    """Phone numbers whose country code is the nation's key plus 10."""
     country, digits = noise(ids, nation_salt) % 25 + 10, noise(ids, nation_salt + 2000)
     return _joined(country, "-", digits % 900 + 100, "-", digits // 1000 % 900 + 100, "-", digits // 1_000_000 % 9000 + 1000)
 
