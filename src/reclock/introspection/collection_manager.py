@@ -1,9 +1,9 @@
-"""The CollectionManager: writes the collections that storage manages, on behalf of replicas and processes that report about
-themselves.
+"""The CollectionManager writes the collections that storage manages.
 
-It takes appends, and deletions by a filter, and applies them to each collection strictly in the order in which they were issued.
-Everything that waits, of all collections, is one commit. A deletion reads the collection when its turn comes, so no append that
-was issued before it can be applied after it.
+It does so for the replicas and processes that report about themselves. It takes appends, and
+deletions by a filter, and applies them to each collection strictly in the order in which they were
+issued. Everything that is queued, for all collections, is one commit. A deletion reads the
+collection when its turn comes, so no append that was issued before it can be applied after it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from reclock.protocol.introspection import Change, IntrospectionType, Reporter, 
 _logger = structlog.get_logger(__name__)
 
 _ATTEMPTS = 20
-"""How often a commit is tried because another process wrote to a collection where rows are to be deleted."""
+"""How often a commit is tried if other processes write to a collection that it deletes from."""
 
 _LONGEST_QUEUE = 100_000
-"""The most changes that wait in one process. Beyond it every reporter begins again, as after a failure."""
+"""How many changes one process queues at most. Beyond that every reporter starts again."""
 
 Matches = Callable[[Row], bool]
 
@@ -68,10 +68,10 @@ class ManagedCollections(Protocol):
         unchanged: Set[IntrospectionType],
         since: Timestamp | None,
     ) -> None:
-        """All at one time, or nothing.
+        """Commit all changes at one time, or none.
 
-        Raises ``ReportersGone`` for tokens that expired, and ``WriteConflict`` if one of ``unchanged`` was written after
-        ``since``.
+        Raises ``ReportersGone`` for tokens that expired, and ``WriteConflict`` if one of ``unchanged``
+        was written after ``since``.
         """
         ...
 
@@ -88,7 +88,7 @@ class ReporterNames(Protocol):
 
 
 def net_changes(requests: Sequence[Request], contents: Mapping[Row, int]) -> dict[Row, int]:
-    """The net changes of a collection with ``contents`` when the requests are applied to it in order."""
+    """The net changes that the requests, applied in order, make to a collection with ``contents``."""
     changes: Counter[Row] = Counter()
     for request in requests:
         match request:
@@ -113,8 +113,8 @@ class _Reporter:
     is_closed: bool = False
 
     def append(self, collection: IntrospectionType, changes: Iterable[Change]) -> None:
-        if listed := tuple(changes):
-            self.manager.issue(self, collection, Append(listed))
+        if new_changes := tuple(changes):
+            self.manager.issue(self, collection, Append(new_changes))
 
     def delete(self, collection: IntrospectionType, matches: Matches) -> None:
         self.manager.issue(self, collection, Delete(matches))
@@ -126,7 +126,10 @@ class _Reporter:
 
 @dataclass(slots=True)
 class CollectionManager:
-    """See the module. One a process; safe for threads. ``histories`` are the collections whose rows outlive their reporter."""
+    """See the module. There is one per process; it is safe for threads.
+
+    ``histories`` are the collections whose rows outlive their reporter.
+    """
 
     collections: ManagedCollections
     names: ReporterNames
@@ -149,7 +152,7 @@ class CollectionManager:
         return reporter
 
     def issue(self, reporter: _Reporter, collection: IntrospectionType, request: Request) -> None:
-        """Returns at once. A request of a reporter that is closed or lost is dropped."""
+        """Queue the request and return at once. A request of a closed or lost reporter is dropped."""
         with self._guard:
             if reporter.is_closed or reporter.token not in self._reporters:
                 return
@@ -157,17 +160,17 @@ class CollectionManager:
             self._waiting += len(request.changes) if isinstance(request, Append) else 1
 
     def erase(self, reporter: _Reporter) -> None:
-        """Delete all rows under the name of the reporter."""
+        """Delete all rows under the reporter's name, except those of histories."""
         name = reporter.name
         for collection in IntrospectionType:
             if collection not in self.histories:
                 self.issue(reporter, collection, Delete(lambda row: str(row[0]) == name))
 
     def flush(self) -> bool:
-        """Apply everything that was issued before the call, in one commit; whether there was anything to commit.
+        """Commit everything that was issued before the call; whether that changed anything.
 
-        If it fails, it is unknown what was committed, so all reporters are lost: their rows are deleted when they begin again, or
-        when their leases expire. Raises the error.
+        If it fails, what was committed is unknown, so all reporters are lost: their rows are deleted
+        when they start again, or when their leases expire. Raises the error.
         """
         with self._flushing:
             try:
@@ -175,46 +178,47 @@ class CollectionManager:
                 if self._waiting > _LONGEST_QUEUE:
                     raise InternalError(f"{self._waiting} changes of introspection wait to be written")
                 has_written = self._apply()
-                self._leave()
+                self._release_names()
             except BaseException:
                 self._lose(list(self._reporters))
                 raise
             return has_written
 
     def loop(self, stopping: threading.Event, *, interval_ms: int, gather: Callable[[], None]) -> None:
-        """Call ``gather``, which issues new changes, and flush, at once and at each interval; flush once more when ``stopping`` is
-        set.
+        """Call ``gather``, which issues new changes, and flush: at once, then at each interval.
+
+        When ``stopping`` is set, flush once more and return.
         """
-        failure, is_last = "", False
+        last_message, is_last = "", False
         while True:
             message = ""
-            for work in (self.flush,) if is_last else (gather, self.flush):
+            for step in (self.flush,) if is_last else (gather, self.flush):
                 try:
-                    work()
+                    step()
                 except Fenced:
                     return
                 except Exception as error:  # the edge of the loop: the next interval tries again
                     message = str(error)
-                    if message != failure:
+                    if message != last_message:
                         detail = error.detail if isinstance(error, ReclockError) else None
                         _logger.warning("introspection is not written", error=message, detail=detail)
-            failure = message
+            last_message = message
             if is_last:
                 return
             is_last = stopping.wait(interval_ms / 1000)
 
     def _apply(self) -> bool:
         for _ in range(_ATTEMPTS):
-            taken = self._take()
-            if not taken:
+            pending = self._take()
+            if not pending:
                 return False
-            deletes = {name for name, requests in taken.items() if any(isinstance(request, Delete) for _, request in requests)}
+            deletes = {name for name, requests in pending.items() if any(isinstance(request, Delete) for _, request in requests)}
             contents = self.collections.read(deletes) if deletes else None
             changes = {
                 name: net_changes([request for _, request in requests], contents.rows.get(name, {}) if contents else {})
-                for name, requests in taken.items()
+                for name, requests in pending.items()
             }
-            tokens = {reporter.token for requests in taken.values() for reporter, _ in requests}
+            tokens = {reporter.token for requests in pending.values() for reporter, _ in requests}
             try:
                 self.collections.commit(
                     {name: rows for name, rows in changes.items() if rows},
@@ -227,7 +231,7 @@ class CollectionManager:
             except ReportersGone as gone:
                 self._lose([Token(token) for token in gone.tokens])
                 continue
-            self._drop(taken)
+            self._drop(pending)
             return any(changes.values())
         raise InternalError(
             f"introspection could not be written in {_ATTEMPTS} attempts", detail="other processes write all the time"
@@ -237,9 +241,9 @@ class CollectionManager:
         with self._guard:
             return {collection: list(queue) for collection, queue in self._queues.items() if queue}
 
-    def _drop(self, taken: Mapping[IntrospectionType, Sequence[tuple[_Reporter, Request]]]) -> None:
+    def _drop(self, written: Mapping[IntrospectionType, Sequence[tuple[_Reporter, Request]]]) -> None:
         with self._guard:
-            for collection, requests in taken.items():
+            for collection, requests in written.items():
                 for _ in requests:
                     _, request = self._queues[collection].popleft()
                     self._waiting -= len(request.changes) if isinstance(request, Append) else 1
@@ -276,13 +280,13 @@ class CollectionManager:
                 abandoned.append(collection, [(row, 1)])
             abandoned.close()
 
-    def _leave(self) -> None:
-        """Give back the names of closed reporters whose changes are all written."""
+    def _release_names(self) -> None:
+        """Release the names of closed reporters whose changes are all written."""
         with self._guard:
             busy = {reporter.token for queue in self._queues.values() for reporter, _ in queue}
-            done = [token for token, reporter in self._reporters.items() if reporter.is_closed and token not in busy]
-        if done:
-            self.names.leave(done)
+            finished = [token for token, reporter in self._reporters.items() if reporter.is_closed and token not in busy]
+        if finished:
+            self.names.leave(finished)
             with self._guard:
-                for token in done:
+                for token in finished:
                     del self._reporters[token]

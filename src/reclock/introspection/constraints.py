@@ -1,4 +1,7 @@
-"""The constraints that tables declare, as PostgreSQL's clients ask about them: none is enforced but NOT NULL."""
+"""The constraints that tables declare, in the catalogs that PostgreSQL's clients read.
+
+Only NOT NULL is enforced.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,17 @@ _ACTIONS = {"NO ACTION": "a", "RESTRICT": "r", "CASCADE": "c", "SET NULL": "n", 
 _MATCHES = {"FULL": "f", "SIMPLE": "s"}
 
 
-def _all(state: SystemState) -> Iterator[tuple[GlobalId, ConstraintFacts]]:
+def _all_constraints(state: SystemState) -> Iterator[tuple[GlobalId, ConstraintFacts]]:
     return ((table, facts) for table, constraints in state.constraints().items() for facts in constraints)
 
 
 def _constraints(state: SystemState) -> Rows:
-    for table, facts in _all(state):
-        to = facts.reference
-        index = facts.oid if facts.has_index else to.index_oid if to is not None else 0
-        words = (" ", " ", " ") if to is None else (_ACTIONS[to.on_update], _ACTIONS[to.on_delete], _MATCHES[to.match])
+    for table, facts in _all_constraints(state):
+        target = facts.reference
+        index = facts.oid if facts.has_index else target.index_oid if target is not None else 0
+        codes = (" ", " ", " ")
+        if target is not None:
+            codes = (_ACTIONS[target.on_update], _ACTIONS[target.on_delete], _MATCHES[target.match])
         yield (
             facts.oid,
             facts.name,
@@ -32,39 +37,42 @@ def _constraints(state: SystemState) -> Rows:
             facts.is_deferrable,
             facts.is_deferred,
             index,
-            to.table_oid if to is not None else 0,
-            to.positions if to is not None else None,
-            *words,
+            target.table_oid if target is not None else 0,
+            target.positions if target is not None else None,
+            *codes,
             f"({facts.condition})" if facts.condition is not None else None,
             *_definition(facts),
         )
 
 
 def _definition(facts: ConstraintFacts) -> tuple[str, str]:
-    """As SQL, before and after the name of the table that it refers to.
+    """The constraint as SQL: the text before the name of the table that it refers to, and after it.
 
-    A constraint that is not enforced is NOT VALID: all that clients of this version of PostgreSQL read.
+    A constraint that is not enforced reads NOT VALID: clients of this version of PostgreSQL look for
+    nothing else.
     """
-    deferrable = f"{' DEFERRABLE' if facts.is_deferrable else ''}{' INITIALLY DEFERRED' if facts.is_deferred else ''}"
-    to = facts.reference
-    if to is not None:
-        match = " MATCH FULL" if to.match == "FULL" else ""
-        on_update = f" ON UPDATE {to.on_update}" if to.on_update != "NO ACTION" else ""
-        on_delete = f" ON DELETE {to.on_delete}" if to.on_delete != "NO ACTION" else ""
-        rest = f"({to.key}){match}{on_update}{on_delete}{deferrable} NOT VALID"
-        return f"FOREIGN KEY ({facts.key}) REFERENCES ", rest
+    deferrable = " DEFERRABLE" if facts.is_deferrable else ""
+    deferrable += " INITIALLY DEFERRED" if facts.is_deferred else ""
+    target = facts.reference
+    if target is not None:
+        match = " MATCH FULL" if target.match == "FULL" else ""
+        on_update = f" ON UPDATE {target.on_update}" if target.on_update != "NO ACTION" else ""
+        on_delete = f" ON DELETE {target.on_delete}" if target.on_delete != "NO ACTION" else ""
+        definition_after_target = f"({target.key}){match}{on_update}{on_delete}{deferrable} NOT VALID"
+        return f"FOREIGN KEY ({facts.key}) REFERENCES ", definition_after_target
     if facts.condition is not None:
         return f"CHECK (({facts.condition})) NOT VALID", ""
     kind = "PRIMARY KEY" if facts.type == "p" else "UNIQUE"
-    return f"{kind}{' NULLS NOT DISTINCT' if facts.are_nulls_equal else ''} ({facts.key}){deferrable}", ""
+    nulls = " NULLS NOT DISTINCT" if facts.are_nulls_equal else ""
+    return f"{kind}{nulls} ({facts.key}){deferrable}", ""
 
 
 def _constraint_columns(state: SystemState) -> Rows:
-    for _, facts in _all(state):
-        to = facts.reference
-        for place, position in enumerate(facts.positions):
-            target = (to.positions[place], to.key_positions[place]) if to is not None else (None, None)
-            yield facts.oid, place + 1, position, *target
+    for _, facts in _all_constraints(state):
+        target = facts.reference
+        for i, position in enumerate(facts.positions):
+            target_positions = (None, None) if target is None else (target.positions[i], target.key_positions[i])
+            yield facts.oid, i + 1, position, *target_positions
 
 
 CONSTRAINTS: tuple[Builtin, ...] = (

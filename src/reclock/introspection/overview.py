@@ -1,4 +1,4 @@
-"""What a person wants to see of an environment at a glance, gathered from what is known anyway: nothing of it scans data."""
+"""The state of an environment at a glance, from metadata alone: an overview never scans data."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from reclock.quality.docs_index import Entry
 from reclock.reclocking.remap import Remap
 
 STAIRS = 200
-"""Steps of a source's staircase that are shown, the newest."""
+"""How many steps of a source's staircase are shown: the newest."""
 
 PARTITIONS = 50
-"""Partitions of a source that are listed, those bound last."""
+"""How many partitions of a source are listed: those bound last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stair:
-    """From ``at`` on, ``total`` offsets were bound, over all partitions."""
+    """From ``at`` on, ``total`` offsets are bound, over all partitions."""
 
     at: Timestamp
     total: int
@@ -34,7 +34,7 @@ class Stair:
 
 @dataclass(frozen=True, slots=True)
 class PartitionOverview:
-    """``frontier`` is exclusive; the binding that set it was made at ``bound_at``."""
+    """A partition. ``frontier`` is exclusive; the binding that set it was made at ``bound_at``."""
 
     partition: str
     frontier: int
@@ -43,7 +43,10 @@ class PartitionOverview:
 
 @dataclass(frozen=True, slots=True)
 class ObjectHealth:
-    """How far an object is, and how it does. ``lag_ms`` is how far its upper is behind the present; a claim is work under way."""
+    """An object's progress and status.
+
+    ``lag_ms`` is how far its upper is behind the present. The claim is work in progress, if any.
+    """
 
     id: GlobalId
     name: str
@@ -60,7 +63,8 @@ class ObjectHealth:
 
 @dataclass(frozen=True, slots=True)
 class SourceOverview:
-    """A source. ``partitions`` are the last bound, ``partition_count`` counts all; ``audit`` is the last one in the data docs."""
+    """A source. ``partitions`` lists those bound last, ``partition_count`` counts all of them;
+    ``audit`` is the latest in the data docs."""
 
     standing: ObjectHealth
     partition_count: int
@@ -71,12 +75,12 @@ class SourceOverview:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaOverview:
-    """A replica that reports, and what it uses: 100 percent of CPU is one core. None until it has measured that."""
+    """A replica that reports, and its usage, which is None until measured. 100 % of CPU is one core."""
 
     cluster: str
     id: int
     name: str | None
-    """None is that of a virtual cluster in some process."""
+    """None for the replica of a virtual cluster, which runs in some process."""
     status: str
     updated_at: datetime
     cpu_percent: float | None
@@ -103,28 +107,32 @@ def overview(
     now: Timestamp,
     reported: Mapping[IntrospectionType, Iterable[Row]] | None = None,
 ) -> Overview:
-    """Sources and indexes in order of name. ``audits`` are the last by source; what has no frontier is left out."""
-    standings = {
-        id_: _standing(item, _full_name(catalog, item), frontiers[id_], statuses.get(id_), now)
+    """Sources and indexes, ordered by name; objects without a frontier are left out.
+
+    ``audits`` maps the name of a source to its latest audit.
+    """
+    health_by_id = {
+        id_: _health(item, _full_name(catalog, item), frontiers[id_], statuses.get(id_), now)
         for id_, item in catalog.items.items()
         if id_ in frontiers
     }
-    named = sorted(standings.values(), key=lambda standing: standing.name)
+    objects = sorted(health_by_id.values(), key=lambda health: health.name)
     types = {id_: item.type for id_, item in catalog.items.items()}
+    sources = (health for health in objects if types[health.id] is ItemType.SOURCE)
     return Overview(
         now,
-        tuple(_source(standing, remap_of(standing.id), audits) for standing in named if types[standing.id] is ItemType.SOURCE),
-        tuple(standing for standing in named if types[standing.id] is ItemType.INDEX),
+        tuple(_source(health, remap_of(health.id), audits) for health in sources),
+        tuple(health for health in objects if types[health.id] is ItemType.INDEX),
         tuple(cluster.name for _, cluster in sorted(catalog.clusters.items())),
         _replicas(catalog, reported or {}),
     )
 
 
 def staircase(remap: Remap) -> tuple[Stair, ...]:
-    """The growth of the whole source, one stair a time at which anything was bound; the newest ``STAIRS`` of them."""
+    """The growth of the whole source: a stair for each time with a binding, the newest ``STAIRS``."""
     growth: dict[Timestamp, int] = {}
-    for step in remap.bindings:
-        growth[step.time] = growth.get(step.time, 0) + step.increment
+    for binding in remap.bindings:
+        growth[binding.time] = growth.get(binding.time, 0) + binding.increment
     total, stairs = 0, []
     for at in sorted(growth):
         total += growth[at]
@@ -133,30 +141,30 @@ def staircase(remap: Remap) -> tuple[Stair, ...]:
 
 
 def _source(standing: ObjectHealth, remap: Remap, audits: Mapping[str, Entry]) -> SourceOverview:
-    bound = [
-        PartitionOverview(str(partition), stairs.offsets[-1], stairs.times[-1])
-        for partition, stairs in remap.partitions.items()
-        if stairs.times
+    partitions = [
+        PartitionOverview(str(partition), bindings.offsets[-1], bindings.times[-1])
+        for partition, bindings in remap.partitions.items()
+        if bindings.times
     ]
-    bound.sort(key=lambda partition: (-partition.bound_at, partition.partition))
-    return SourceOverview(standing, len(bound), tuple(bound[:PARTITIONS]), staircase(remap), audits.get(standing.name))
+    partitions.sort(key=lambda partition: (-partition.bound_at, partition.partition))
+    return SourceOverview(standing, len(partitions), tuple(partitions[:PARTITIONS]), staircase(remap), audits.get(standing.name))
 
 
 def _replicas(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Iterable[Row]]) -> tuple[ReplicaOverview, ...]:
-    used: dict[Any, Any] = {id: rest for id, *rest in reported.get(IntrospectionType.REPLICA_METRICS, ())}
-    found = []
+    metrics: dict[Any, Any] = {id: rest for id, *rest in reported.get(IntrospectionType.REPLICA_METRICS, ())}
+    replicas = []
     rows: Any = reported.get(IntrospectionType.REPLICA_STATUSES, ())
     for id, cluster_id, _, status, _, updated_at in rows:
         cluster = catalog.clusters.get(cluster_id)
         if cluster is not None:
-            _, cpu_percent, memory_bytes, _ = used.get(id, (None,) * 4)
-            known = catalog.cluster_replicas.get(id)
-            name = known.name if known is not None else None
-            found.append(ReplicaOverview(cluster.name, id, name, status, updated_at, cpu_percent, memory_bytes))
-    return tuple(sorted(found, key=lambda replica: (replica.cluster, replica.id)))
+            _, cpu_percent, memory_bytes, _ = metrics.get(id, (None,) * 4)
+            replica = catalog.cluster_replicas.get(id)
+            name = replica.name if replica is not None else None
+            replicas.append(ReplicaOverview(cluster.name, id, name, status, updated_at, cpu_percent, memory_bytes))
+    return tuple(sorted(replicas, key=lambda replica: (replica.cluster, replica.id)))
 
 
-def _standing(item: Item, name: str, frontier: GroupFrontier, status: Status | None, now: Timestamp) -> ObjectHealth:
+def _health(item: Item, name: str, frontier: GroupFrontier, status: Status | None, now: Timestamp) -> ObjectHealth:
     claim = frontier.claim
     return ObjectHealth(
         item.id,

@@ -1,4 +1,4 @@
-"""The overview as a page that is complete in itself: no script, nothing fetched from the network."""
+"""The overview as a self-contained page: no scripts, no requests to the network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLOT_WIDTH, PLOT_HEIGHT = 640, 150
 
 
 def render(overview: Overview, *, docs_url: str) -> str:
-    """The page. ``docs_url`` is where the data docs are served, ending in a slash."""
+    """The overview as HTML. ``docs_url`` is where the data docs are served, ending in a slash."""
     return (
         _templates()
         .get_template("overview.html")
@@ -24,17 +24,18 @@ def render(overview: Overview, *, docs_url: str) -> str:
 
 
 def stairs_path(stairs: Sequence[Stair], now: Timestamp, *, width: int = PLOT_WIDTH, height: int = PLOT_HEIGHT) -> str:
-    """The stairs as the ``d`` of an SVG path: time runs to the right from the first stair to ``now``, the total upward from 0.
+    """The stairs as the ``d`` attribute of an SVG path; empty without stairs.
 
-    Between two stairs the line is level, as nothing is bound between two times. Empty without stairs.
+    Time runs to the right, from the first stair to ``now``, and the total upward from 0. Between two
+    stairs the line is level, because nothing is bound between their times.
     """
     if not stairs:
         return ""
-    begin, highest = stairs[0].at, stairs[-1].total
-    span = max(1, now - begin)
+    first_at, highest = stairs[0].at, stairs[-1].total
+    span = max(1, now - first_at)
 
     def x(at: Timestamp) -> float:
-        return round(width * min(1.0, (at - begin) / span), 2)
+        return round(width * min(1.0, (at - first_at) / span), 2)
 
     def y(total: int) -> float:
         return round(height * (1 - total / max(1, highest)), 2)
@@ -43,12 +44,12 @@ def stairs_path(stairs: Sequence[Stair], now: Timestamp, *, width: int = PLOT_WI
 
 
 def moment(at: Timestamp) -> str:
-    """A time as people read it, in UTC."""
+    """``at`` in UTC, as ``2024-01-31 12:00:00``."""
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def duration(milliseconds: int) -> str:
-    """A span in its largest unit: ``850 ms``, ``12 s``, ``5 min``, ``3 h``, ``2 d``."""
+    """A span in its largest unit, rounded down: ``850 ms``, ``12 s``, ``5 min``, ``3 h``, ``2 d``."""
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
         if milliseconds >= size:
             return f"{milliseconds // size} {unit}"

@@ -1,4 +1,4 @@
-"""What a system relation is, and what those that are computed are made of."""
+"""The definition of a system relation, and the state from which computed ones take their rows."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ SUBSOURCE = "subsource"
 
 @dataclass(frozen=True, slots=True)
 class IndexFacts:
-    """What the catalog's text says about an index."""
+    """An index, as its SQL in the catalog defines it."""
 
     on_id: GlobalId
     cluster_id: int
     key: tuple[KeyPart, ...]
     is_view_default: bool
-    """Whether it is the default index by which a materialized view is kept. PostgreSQL's views have none, so clients that
-    compare indexes with what they asked for do not see it."""
+    """Whether it is the default index that maintains a materialized view.
+
+    Views of PostgreSQL have none. It is therefore hidden from clients that compare a relation's
+    indexes with those that they created."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintFacts:
-    """A constraint as ``pg_constraint`` has it. Positions count the columns of a table from 1."""
+    """A constraint as ``pg_constraint`` describes it. Positions of columns count from 1."""
 
     oid: int
     name: str
@@ -51,26 +53,29 @@ class ConstraintFacts:
     is_deferred: bool
     are_nulls_equal: bool
     condition: str | None
-    """Of a CHECK, as SQL."""
+    """The condition of a CHECK, as SQL."""
     reference: Reference | None
-    """Of a foreign key."""
+    """The target of a foreign key."""
 
     @property
     def has_index(self) -> bool:
-        """Whether PostgreSQL would keep an index for it."""
+        """Whether PostgreSQL would create an index for it."""
         return self.type in ("p", "u")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a foreign key refers to. ``index_oid`` is 0 and ``key_positions`` are None where the table declares no such key."""
+    """The target of a foreign key.
+
+    If the target table declares no such key, ``index_oid`` is 0 and ``key_positions`` are None.
+    """
 
     table_oid: int
     positions: tuple[int, ...]
     key: str
     index_oid: int
     key_positions: tuple[int | None, ...]
-    """The place of each column in the key, from 1."""
+    """The position of each column in the target's key, from 1."""
     match: str
     on_update: str
     on_delete: str
@@ -78,7 +83,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SinkFacts:
-    """The same about a sink; a table has no envelope."""
+    """A sink, as its SQL in the catalog defines it. A sink into a table has no envelope."""
 
     on_id: GlobalId
     cluster_id: int
@@ -88,7 +93,7 @@ class SinkFacts:
 
 @dataclass(frozen=True, slots=True)
 class BrokenObject:
-    """``what`` is broken of the object: its ``definition`` or its ``collection``."""
+    """An object that cannot be used. ``what`` is the broken part: ``definition`` or ``collection``."""
 
     id: GlobalId
     name: str
@@ -100,43 +105,46 @@ class BrokenObject:
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """Everything the system relations are made of, read once for a statement. The calls are made only if a relation needs them."""
+    """Everything from which system relations compute their rows, read once per statement.
+
+    Callables are called only if the statement reads a relation that needs them.
+    """
 
     catalog: CatalogSnapshot
     descs: Mapping[GlobalId, RelationDesc]
     indexes: Mapping[GlobalId, IndexFacts]
     connection_types: Mapping[GlobalId, str]
     source_types: Mapping[GlobalId, str]
-    """What sources are from; ``SUBSOURCE``, if from another."""
+    """What each source reads from; ``SUBSOURCE`` if it is part of another source."""
     sinks: Mapping[GlobalId, SinkFacts]
     broken: Callable[[], Sequence[BrokenObject]]
-    """Those whose definition cannot be planned, and those whose collection could not be made."""
+    """Objects whose definition cannot be planned, or whose collection could not be created."""
     frontiers: Callable[[], Mapping[GlobalId, GroupFrontier]]
-    """How far the collection of each object is."""
+    """The frontier of each object's collection."""
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]
     pending_cleanups: Callable[[], Sequence[PendingCleanup]]
     audit_events: Callable[[], Sequence[AuditEvent]]
     storage_usages: Callable[[], Sequence[StorageUsage]]
     queries: Callable[[], Mapping[GlobalId, str]]
-    """What views are made of, as SQL."""
+    """The query of each view, as SQL."""
     defaults: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
-    """The defaults of tables' columns, as SQL."""
+    """The defaults of each table's columns, as SQL."""
     constraints: Callable[[], Mapping[GlobalId, Sequence[ConstraintFacts]]]
-    """What tables declare."""
+    """The constraints that each table declares."""
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
     maintenance: Callable[[], Mapping[GlobalId, str]]
-    """How each index follows what it stands on."""
+    """How each index is maintained."""
     dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
-    """What each object directly stands on."""
+    """The direct dependencies of each object."""
     statistics: Callable[[], Sequence[Total]]
     backends: Callable[[], Sequence[Backend]]
     """The sessions of this process."""
     reader: IntrospectionReader
     now: Callable[[], Timestamp]
     log: Callable[[LogName], Iterable[Row]]
-    """A log of the replica that the session targets."""
+    """The rows of a log of the replica that the session targets."""
 
 
 Rows = Iterable[tuple[Any, ...]]
@@ -144,8 +152,8 @@ Rows = Iterable[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A relation that the program defines: by a function from the state to rows, or, a view, by a ``query`` over others; or as a
-    collection that storage manages."""
+    """A relation that the program defines. One of three says how: ``rows`` computes them from the state,
+    ``query`` makes it a view of other relations, ``managed`` names a collection that storage writes."""
 
     schema: str
     name: str
@@ -161,10 +169,10 @@ class Builtin:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the definition, so that opening notices."""
+        """A hash of the definition: opening the catalog compares it to notice a change."""
         return hashlib.sha256(f"{self.schema}.{self.name} {self.desc}{self.query or ''}".encode()).hexdigest()[:16]
 
 
 def desc(*key: str, **columns: ScalarType) -> RelationDesc:
-    """Columns of these types; ``key`` names those that no two rows agree in."""
+    """A relation of these columns. ``key`` names a unique key: no two rows agree in all of it."""
     return RelationDesc(tuple(Column(name, kind) for name, kind in columns.items()), key or None)

@@ -1,4 +1,4 @@
-"""The reports of a process: its sessions, the statements that were executed, and the lag of objects."""
+"""What a process reports: its sessions, the statements that it executed, and the lag of objects."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reclock.introspection.types import HISTORIES
 from reclock.protocol.introspection import IntrospectionType, Recorder, Reporter, Row
 
 STATEMENTS_AT_ONCE = 20
-"""The most statements of one interval that are recorded, and the most that failed."""
+"""How many successful statements are recorded in one interval at most, and how many failed ones."""
 
 SQL_LENGTH = 1_000
-"""Longer statements are truncated to so many characters."""
+"""The recorded text of a statement is truncated to this many characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,10 @@ class SessionReport:
 
 @dataclass(frozen=True, slots=True)
 class StatementReport:
-    """One execution. ``sql`` shows no secret; ``error`` is None if it succeeded, ``rows`` if it answers none."""
+    """One execution of a statement.
+
+    ``sql`` contains no secret. ``error`` is None on success, ``rows`` if the statement returns none.
+    """
 
     session_id: str
     user: str
@@ -45,7 +48,10 @@ class StatementReport:
 
 @dataclass(slots=True)
 class Reports:
-    """Safe for threads. ``lags_ms`` are those of all objects, or None where another process reports them."""
+    """Reports of one process. Safe for threads.
+
+    ``lags_ms`` returns the lag of every object, or None where another process reports them.
+    """
 
     recorder: Recorder
     process: str
@@ -54,7 +60,7 @@ class Reports:
     retention_ms: int
     lags_ms: Callable[[], Mapping[str, int] | None]
     _sessions: dict[str, Row] = field(default_factory=dict)
-    _room: dict[bool, int] = field(default_factory=dict)
+    _remaining: dict[bool, int] = field(default_factory=dict)
     _sampled_at: Timestamp = MINIMUM
     _guard: threading.RLock = field(default_factory=threading.RLock)
     _is_lost: threading.Event = field(default_factory=threading.Event)
@@ -83,13 +89,13 @@ class Reports:
                 self._reporter.append(IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)])
 
     def statement_ended(self, statement: StatementReport) -> None:
-        """Record it, unless ``STATEMENTS_AT_ONCE`` were recorded in this interval."""
+        """Record it, unless this interval has ``STATEMENTS_AT_ONCE`` with the same outcome already."""
         with self._guard:
             has_failed = statement.error is not None
-            room = self._room.get(has_failed, STATEMENTS_AT_ONCE)
-            if room == 0 or self._reporter is None:
+            remaining = self._remaining.get(has_failed, STATEMENTS_AT_ONCE)
+            if remaining == 0 or self._reporter is None:
                 return
-            self._room[has_failed] = room - 1
+            self._remaining[has_failed] = remaining - 1
             row = (
                 self.process,
                 uuid.uuid4().hex,
@@ -106,14 +112,14 @@ class Reports:
             self._reporter.append(IntrospectionType.STATEMENTS, [(row, 1)])
 
     def step(self) -> None:
-        """Begin, or begin again after a loss; and, when due, report lags and trim histories."""
+        """Start reporting, again after a loss. When a sample is due, report lags and trim histories."""
         with self._guard:
-            self._room.clear()
+            self._remaining.clear()
             if self._reporter is None or self._is_lost.is_set():
                 self._is_lost.clear()
                 self._reporter = self.recorder.report(self.process, self._is_lost.set)
                 self._reporter.append(IntrospectionType.SESSIONS, [(row, 1) for row in self._sessions.values()])
-            reporter = self._reporter  # if it is closed meanwhile, it drops what is appended
+            reporter = self._reporter  # once closed, it drops appends
         now = self.clock()
         if now - self._sampled_at < self.sample_ms:
             return
@@ -122,7 +128,7 @@ class Reports:
         if lags is not None:
             rows: list[Row] = [(self.process, id, lag_ms // 1000, _moment(now)) for id, lag_ms in lags.items()]
             reporter.append(IntrospectionType.WALLCLOCK_LAG_HISTORY, [(row, 1) for row in rows])
-            self._forget(reporter, _moment(now) - timedelta(milliseconds=self.retention_ms))
+            self._trim_histories(reporter, _moment(now) - timedelta(milliseconds=self.retention_ms))
 
     def close(self) -> None:
         with self._guard:
@@ -133,7 +139,7 @@ class Reports:
                 self._reporter = None
 
     @staticmethod
-    def _forget(reporter: Reporter, before: datetime) -> None:
+    def _trim_histories(reporter: Reporter, before: datetime) -> None:
         def is_old(row: Row) -> bool:
             at = row[-1]
             assert isinstance(at, datetime)

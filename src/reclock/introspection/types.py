@@ -1,7 +1,8 @@
-"""The collections that storage manages: what their rows are. Each is the second of the three parts of a unified relation.
+"""The types of the collections that storage manages: the second of three parts of a unified relation.
 
-The first, what a replica measures, is in `clusters.measurements` and subscribed to in `controllers.subscribes`; the third, the
-relation that queries read, is the entry of that name in `introspection.builtins`.
+The first is the log that a replica measures in `clusters.measurements`, to which
+`controllers.subscribes` subscribes. The third is the relation that queries read: the entry of the
+same name in `introspection.builtins`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ LOGS: dict[LogName, RelationDesc] = {
         LogName.PROCESS_USAGE: _columns(process=TEXT, cpu_percent=DOUBLE, memory_bytes=BIGINT, memory_percent=DOUBLE),
     }.items()
 }
-"""What a replica's logs hold. Durations are upper bounds of buckets, powers of two of nanoseconds."""
+"""The columns of a replica's logs. Durations are upper bounds of buckets, powers of two of nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedType:
-    """``is_history``: rows stay when the reporter goes, until they are older than the retention of histories, by their last
-    column. Columns ``private`` are for who may see what ``authenticated_user`` executes.
+    """A managed collection's columns, retention and privacy.
+
+    The rows of a history outlive their reporter, until their last column is older than the retention
+    of histories. ``private`` columns are shown only to roles that may see what ``authenticated_user``
+    executes.
     """
 
     desc: RelationDesc

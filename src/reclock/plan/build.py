@@ -1,4 +1,4 @@
-"""Plans built from parts. Each function leaves out nodes that would change nothing."""
+"""Functions that build plans. None of them adds a node that would change nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.plan.totality import could_error
 
 ONE_ROW = Constant(rows=((),), desc=RelationDesc(()))
-"""What a SELECT without FROM reads."""
+"""The input of a SELECT without FROM."""
 
 
 def filter_rows(plan: Plan, predicates: Iterable[Any]) -> Plan:
-    restricting = tuple(predicate for predicate in predicates if predicate != Literal(True, predicate.type))
-    return Filter(plan, restricting) if restricting else plan
+    kept_predicates = tuple(predicate for predicate in predicates if predicate != Literal(True, predicate.type))
+    return Filter(plan, kept_predicates) if kept_predicates else plan
 
 
 def map_columns(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
@@ -27,13 +27,18 @@ def map_columns(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None 
     if not scalars:
         return plan
     columns = plan.desc.columns
-    named = names or [f"column{len(columns) + i + 1}" for i in range(len(scalars))]
-    added = tuple(Column(name, s.type, is_nullable(s, columns)) for name, s in zip(named, scalars, strict=True))
+    column_names = names or [f"column{len(columns) + i + 1}" for i in range(len(scalars))]
+    added = tuple(
+        Column(name, scalar.type, is_nullable(scalar, columns)) for name, scalar in zip(column_names, scalars, strict=True)
+    )
     return Map(plan, tuple(scalars), RelationDesc(columns + added, plan.desc.key))
 
 
 def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = None) -> Plan:
-    """The columns at ``indexes``, renamed to ``names`` if there are any. No node if nothing changes; two projections become one."""
+    """The columns of ``plan`` at ``indexes``, renamed to ``names`` if given.
+
+    It adds no node if nothing changes, and merges two projections into one.
+    """
     columns = tuple(plan.desc.columns[i] for i in indexes)
     if names is not None:
         columns = tuple(replace(column, name=name) for name, column in zip(names, columns, strict=True))
@@ -48,20 +53,20 @@ def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = No
 
 
 def compute(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
-    """A plan whose columns are exactly ``scalars`` over ``plan``'s rows."""
+    """A plan whose columns are exactly ``scalars``, computed from the rows of ``plan``."""
     width = len(plan.desc)
-    new: list[Any] = []
+    computed: list[Any] = []
     indexes = []
     for scalar in scalars:
         if isinstance(scalar, ColumnRef):
             indexes.append(scalar.index)
             continue
-        if scalar not in new:
-            new.append(scalar)
-        indexes.append(width + new.index(scalar))
+        if scalar not in computed:
+            computed.append(scalar)
+        indexes.append(width + computed.index(scalar))
     names = names if names is not None else [_name(plan, scalar, i) for i, scalar in enumerate(scalars)]
-    mapped_names = [names[indexes.index(width + i)] for i in range(len(new))]
-    return project(map_columns(plan, new, mapped_names), indexes, names)
+    mapped_names = [names[indexes.index(width + i)] for i in range(len(computed))]
+    return project(map_columns(plan, computed, mapped_names), indexes, names)
 
 
 def _name(plan: Plan, scalar: Any, position: int) -> str:
@@ -70,22 +75,22 @@ def _name(plan: Plan, scalar: Any, position: int) -> str:
 
 def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Reduce:
     keys = tuple(plan.desc.columns[i] for i in group_by)
-    named = names or [aggregate.function for aggregate in aggregates]
-    results = tuple(Column(name, a.type, a.function != "count") for name, a in zip(named, aggregates, strict=True))
+    column_names = names or [aggregate.function for aggregate in aggregates]
+    results = tuple(Column(name, a.type, a.function != "count") for name, a in zip(column_names, aggregates, strict=True))
     key_names = tuple(column.name for column in keys)
     is_key = len(set(key_names) | {column.name for column in results}) == len(keys) + len(results)
     return Reduce(plan, tuple(group_by), tuple(aggregates), RelationDesc(keys + results, key_names if is_key else None))
 
 
 def union(plans: Sequence[Plan]) -> Plan:
-    """All rows of plans of the same types. Columns have the names of the first plan's."""
+    """All rows of ``plans``, whose types agree. The columns are named as in the first plan."""
     if len(plans) == 1:
         return plans[0]
     columns = []
     for i, column in enumerate(plans[0].desc.columns):
-        merged = [plan.desc.columns[i] for plan in plans]
-        limit = column.limit if all(other.limit == column.limit for other in merged) else None
-        columns.append(Column(column.name, column.type, any(other.is_nullable for other in merged), limit))
+        merged_columns = [plan.desc.columns[i] for plan in plans]
+        limit = column.limit if all(other.limit == column.limit for other in merged_columns) else None
+        columns.append(Column(column.name, column.type, any(other.is_nullable for other in merged_columns), limit))
     inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
     return Union(inputs, RelationDesc(tuple(columns)))
 
@@ -98,10 +103,11 @@ def distinct(plan: Plan) -> Plan:
 
 
 def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> Plan:
-    """The join on ``conditions`` over the left columns followed by the right ones.
+    """The join on ``conditions``, which address the left columns followed by the right ones.
 
-    Equalities between the sides become keys, cast to one type, in columns that are projected away again. A condition on one side
-    alone goes to that side where the kind of join allows it and it cannot fail; the rest is residual.
+    An equality between the two sides becomes a join key. Expressions that are keys become columns,
+    which are projected away again. A condition on one side alone filters that side, if the kind of
+    join allows it and the condition cannot fail. All other conditions are residual.
     """
     width, right_width = len(left.desc), len(right.desc)
     keys: list[tuple[Any, Any]] = []
@@ -109,37 +115,46 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
     to_left: list[Any] = []
     to_right: list[Any] = []
     for condition in conditions:
-        used = columns_of(condition)
-        pair = _key(condition, width)
-        if pair is not None:
-            keys.append(pair)
-        elif used and max(used) < width and kind in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI) and not could_error(condition):
+        columns = columns_of(condition)
+        key = _key(condition, width)
+        if key is not None:
+            keys.append(key)
+        elif (
+            columns
+            and max(columns) < width
+            and kind in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI)
+            and not could_error(condition)
+        ):
             to_left.append(condition)
-        elif used and min(used) >= width and kind not in (JoinKind.RIGHT, JoinKind.FULL) and not could_error(condition):
+        elif columns and min(columns) >= width and kind not in (JoinKind.RIGHT, JoinKind.FULL) and not could_error(condition):
             to_right.append(move_columns(condition, lambda i: i - width))
         else:
             residual.append(condition)
     left, right = filter_rows(left, to_left), filter_rows(right, to_right)
     wide_left, left_keys = _with_keys(left, [key for key, _ in keys])
     wide_right, right_keys = _with_keys(right, [key for _, key in keys])
-    added = len(wide_left.desc) - width
-    moved = tuple(move_columns(condition, lambda i: i if i < width else i + added) for condition in residual)
+    added_count = len(wide_left.desc) - width
+    shifted = tuple(move_columns(condition, lambda i: i if i < width else i + added_count) for condition in residual)
     joined = Join(
         left=wide_left,
         right=wide_right,
         kind=kind,
         keys=tuple(dict.fromkeys(zip(left_keys, right_keys, strict=True))),
-        residual=moved,
+        residual=shifted,
         desc=_join_desc(wide_left, wide_right, kind),
     )
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return project(joined, range(width))
-    wide = len(wide_left.desc)
-    return project(joined, [*range(width), *range(wide, wide + right_width)])
+    wide_width = len(wide_left.desc)
+    return project(joined, [*range(width), *range(wide_width, wide_width + right_width)])
 
 
 def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
-    """The left and the right expression of an equality between both sides that cannot fail; both of one type."""
+    """The left and the right expression, if ``condition`` can be a join key; the right one addresses
+    the right columns alone.
+
+    A join key is an equality between the two sides that cannot fail, of two expressions of one type.
+    """
     if not isinstance(condition, Call) or condition.function != "=" or could_error(condition):
         return None
     a, b = condition.arguments
@@ -154,10 +169,10 @@ def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
 
 
 def _with_keys(plan: Plan, keys: Sequence[Any]) -> tuple[Plan, list[int]]:
-    new = list(dict.fromkeys(key for key in keys if not isinstance(key, ColumnRef)))
+    computed = list(dict.fromkeys(key for key in keys if not isinstance(key, ColumnRef)))
     width = len(plan.desc)
-    places = [key.index if isinstance(key, ColumnRef) else width + new.index(key) for key in keys]
-    return map_columns(plan, new), places
+    indexes = [key.index if isinstance(key, ColumnRef) else width + computed.index(key) for key in keys]
+    return map_columns(plan, computed), indexes
 
 
 def _join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:

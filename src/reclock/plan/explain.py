@@ -1,4 +1,4 @@
-"""A plan as text: one line a node, inputs indented below, columns by name."""
+"""A plan as text: one line per node, inputs indented below it, columns by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _POSTFIX = {"is_null": "is null", "is_true": "is true", "is_false": "is false"}
 
 
 def explain(plan: Plan, finishing: Finishing | None = None) -> str:
-    """The tree. A name that several columns of a row share is written with its position: ``day#3``."""
+    """The plan as an indented tree.
+
+    A name that several columns of a row share is written with its position: ``day#3``.
+    """
     lines = list(_tree(plan, 0))
     if finishing is not None and finishing != Finishing():
         lines = [f"Finish {_finishing(finishing, plan.desc.names)}", *(f"  {line}" for line in lines)]
@@ -57,8 +60,8 @@ def _line(plan: Plan) -> str:
             part = f", {collection.collection}" if collection.collection is not CollectionType.RECLOCKED else ""
             return f"Get {name} ({collection.source_id}{part})"
         case Constant(rows=rows):
-            shown = ", ".join(f"({', '.join(_value(value) for value in row)})" for row in rows[:5])
-            return f"Constant {shown or '(no rows)'}" + (f", … {len(rows)} rows" if len(rows) > 5 else "")
+            shown_rows = ", ".join(f"({', '.join(_value(value) for value in row)})" for row in rows[:5])
+            return f"Constant {shown_rows or '(no rows)'}" + (f", … {len(rows)} rows" if len(rows) > 5 else "")
         case Map(input=input, scalars=scalars, desc=desc):
             names, width = _columns(input.desc.names), len(input.desc)
             added = zip(scalars, desc.names[width:], strict=True)
@@ -87,9 +90,9 @@ def _line(plan: Plan) -> str:
         case Window(input=input, group_by=group_by, order=order, function=function, frame=frame):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            called = _aggregate(function, names) if isinstance(function, Aggregate) else _window_function(function, names)
-            framed = "" if frame == Frame() else _frame(frame)
-            return " ".join(part for part in ("Window", called, keys, _order(order, names), framed) if part)
+            call_sql = _aggregate(function, names) if isinstance(function, Aggregate) else _window_function(function, names)
+            frame_sql = "" if frame == Frame() else _frame(frame)
+            return " ".join(part for part in ("Window", call_sql, keys, _order(order, names), frame_sql) if part)
         case Union():
             return "Union"
         case Except():
@@ -121,10 +124,10 @@ def _all(predicates: Sequence[Scalar], names: Sequence[str]) -> str:
 
 
 def _window_function(function: WindowFunction, names: Sequence[str]) -> str:
-    of = [] if function.value is None else [names[function.value]]
+    arguments = [] if function.value is None else [names[function.value]]
     if function.name in ("lag", "lead", "ntile"):
-        of += [str(function.offset), *([] if function.default is None else [names[function.default]])]
-    return f"{function.name}({', '.join(of)})"
+        arguments += [str(function.offset), *([] if function.default is None else [names[function.default]])]
+    return f"{function.name}({', '.join(arguments)})"
 
 
 def _frame(frame: Frame) -> str:
@@ -185,9 +188,9 @@ def _value(value: Any) -> str:
 
 
 def _finishing(finishing: Finishing, names: Sequence[str]) -> str:
-    shown = f"output {', '.join(names[: finishing.visible])}" if finishing.visible is not None else ""
+    output = f"output {', '.join(names[: finishing.visible])}" if finishing.visible is not None else ""
     return " ".join(
-        part for part in (_order(finishing.order, _columns(names)), _limit(finishing.limit, finishing.offset), shown) if part
+        part for part in (_order(finishing.order, _columns(names)), _limit(finishing.limit, finishing.offset), output) if part
     )
 
 

@@ -1,7 +1,8 @@
-"""The relational plan: SQL is planned into it, engines render it, EXPLAIN prints it.
+"""The relational plan: the planner produces it from SQL, engines render it, EXPLAIN prints it.
 
-Every node is a value that knows its output's ``RelationDesc``; relations are multisets. Names live in the descs only:
-expressions address columns by position. The rules by which a node is computed and maintained are in ``compute/operators/``.
+Every node is a value that knows its output's ``RelationDesc``. Relations are multisets. Names exist
+only in the descs; expressions address columns by position. ``compute/operators/`` holds the rules by
+which a node is computed and maintained.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from reclock.plan.scalars import Aggregate, Scalar
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """A collection at the plan's time. ``name`` is for display."""
+    """The rows of a collection at the plan's time. ``name`` is for display only."""
 
     collection: StorageCollectionId
     name: str
@@ -27,7 +28,7 @@ class Get:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Constant rows of the statement; one empty row for a SELECT without FROM."""
+    """Rows that the statement states. A SELECT without FROM reads one row without columns."""
 
     rows: tuple[tuple[Any, ...], ...]
     desc: RelationDesc
@@ -35,7 +36,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """The input's columns followed by ``scalars``."""
+    """The input's rows, each followed by the values of ``scalars``."""
 
     input: Plan
     scalars: tuple[Scalar, ...]
@@ -74,10 +75,11 @@ class JoinKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Pairs of rows with equal ``keys`` (left index, right index; NULL equals nothing) for which ``residual`` holds.
+    """Pairs of rows with equal ``keys`` for which ``residual`` holds.
 
-    Output: the left columns followed by the right ones; for SEMI and ANTI the left columns alone. ``residual`` is over the left
-    columns followed by the right ones. No keys and no residual is a cross join.
+    A key is a left index and a right index; NULL equals nothing. The output is the left columns
+    followed by the right ones; for SEMI and ANTI it is the left columns alone. ``residual`` addresses
+    the left columns followed by the right ones. A join without keys and residual is a cross join.
     """
 
     left: Plan
@@ -90,7 +92,10 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """One row a group: the columns at ``group_by``, then the aggregates. Without ``group_by`` exactly one row, as in SQL."""
+    """One row per group: the columns at ``group_by``, then the aggregates.
+
+    Without ``group_by`` it is exactly one row, as in SQL.
+    """
 
     input: Plan
     group_by: tuple[int, ...]
@@ -100,7 +105,7 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """Each row once."""
+    """Each distinct row of the input once."""
 
     input: Plan
 
@@ -111,7 +116,8 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """Sort by column ``index``; PostgreSQL's default for NULLs (last ascending, first descending) is made explicit."""
+    """Sort by column ``index``. The planner makes PostgreSQL's default for NULLs explicit: last when
+    ascending, first when descending."""
 
     index: int
     is_descending: bool = False
@@ -120,9 +126,10 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class TopK:
-    """Of each group (all rows, without ``group_by``) the rows from ``offset`` on, at most ``limit``, in ``order``.
+    """The rows of each group, in ``order``, from ``offset`` on, at most ``limit`` of them.
 
-    Ties are broken by all remaining columns, ascending, so that the result is definite.
+    Without ``group_by`` all rows are one group. All remaining columns, ascending, break ties, so that
+    the result is deterministic.
     """
 
     input: Plan
@@ -138,7 +145,8 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class FlatMap:
-    """Each row of the input as often as the longest of ``arrays`` has elements, followed by these; NULL beyond an end."""
+    """Each input row once per element of the longest of ``arrays``, followed by an element of each array,
+    or NULL beyond its end."""
 
     input: Plan
     arrays: tuple[Scalar, ...]
@@ -147,10 +155,11 @@ class FlatMap:
 
 @dataclass(frozen=True, slots=True)
 class WindowFunction:
-    """A function of a row's place in its group, by its name in SQL; ``ntile`` has ``offset`` buckets.
+    """A function of a row's position in its group, by its SQL name. ``ntile`` has ``offset`` buckets.
 
-    ``lag``, ``lead``, ``first_value`` and ``last_value`` return column ``value`` of another row: ``offset`` rows before or after
-    it (``default``, a column or NULL, if there is none), or the first or last row of the frame.
+    ``lag``, ``lead``, ``first_value`` and ``last_value`` return column ``value`` of another row: the
+    row ``offset`` rows before or after it, or the first or last row of the frame. If ``lag`` or
+    ``lead`` finds no such row, it returns column ``default``, or NULL.
     """
 
     name: str
@@ -161,8 +170,10 @@ class WindowFunction:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows of the group that the function of a row reads: from ``start`` to ``end``, as offsets from it; None is the first, or
-    the last. With ``is_range`` the only offset is zero, and means all peers of the row.
+    """The rows of the group that a window function reads for a row, from ``start`` to ``end``.
+
+    Both are offsets from the row; None is the first row of the group, or the last. With ``is_range``
+    the only offset is zero, which means all peers of the row.
     """
 
     start: int | None = None
@@ -172,9 +183,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The input's columns followed by ``function`` of the row in its group (all rows, without ``group_by``).
+    """The input's rows, each followed by the value of ``function`` for the row in its group.
 
-    Groups are sorted by ``order``; ties as in ``TopK``. Aggregates, and ``first_value`` and ``last_value``, are of the ``frame``.
+    Without ``group_by`` all rows are one group. Groups are sorted by ``order``, ties as in ``TopK``.
+    Aggregates, ``first_value`` and ``last_value`` read the rows of the ``frame``.
     """
 
     input: Plan
@@ -187,7 +199,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """All rows of all inputs; multiplicities add. Types agree; names are the first input's."""
+    """All rows of all inputs; multiplicities add up. Types agree; names are those of the first input."""
 
     inputs: tuple[Plan, ...]
     desc: RelationDesc
@@ -195,7 +207,10 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Except:
-    """Left multiplicities less right ones, never below zero (EXCEPT ALL): the union with the negated right, then the threshold."""
+    """EXCEPT ALL: the left multiplicity minus the right one, never below zero.
+
+    It is computed as the union with the negated right side, then the threshold.
+    """
 
     left: Plan
     right: Plan
@@ -207,7 +222,7 @@ class Except:
 
 @dataclass(frozen=True, slots=True)
 class Intersect:
-    """The smaller of both multiplicities (INTERSECT ALL)."""
+    """INTERSECT ALL: the smaller of both multiplicities."""
 
     left: Plan
     right: Plan
@@ -222,17 +237,20 @@ Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK
 
 @dataclass(frozen=True, slots=True)
 class Finishing:
-    """How a SELECT's rows are sorted, limited and projected when they are returned. Maintained plans have none."""
+    """How the rows of a SELECT are sorted, limited and projected when they are returned.
+
+    A maintained plan has none.
+    """
 
     order: tuple[Ordering, ...] = ()
     limit: int | None = None
     offset: int = 0
     visible: int | None = None
-    """How many leading columns are returned; the rest serve ORDER BY alone. All, if None."""
+    """How many leading columns are returned, None for all. The rest only serve ORDER BY."""
 
 
 def inputs(plan: Plan) -> tuple[Plan, ...]:
-    """The plans ``plan`` reads, left to right."""
+    """The plans that ``plan`` reads, left to right."""
     match plan:
         case Get() | Constant():
             return ()
@@ -245,7 +263,7 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
 
 
 def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
-    """The same node over other plans, in the order of ``inputs``."""
+    """The same node over ``parts``, in the order of ``inputs``."""
     match plan:
         case Get() | Constant():
             return plan
@@ -258,7 +276,7 @@ def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
 
 
 def row_limit(plan: Plan, finishing: Finishing) -> int | None:
-    """A bound on the number of rows, if the plan itself has one."""
+    """The most rows that the result has, if ``finishing`` or the plan bounds them; otherwise None."""
     if finishing.limit is not None:
         return finishing.limit
     while isinstance(plan, Map | Filter | Project | Distinct | Window):
