@@ -1,4 +1,4 @@
-"""The command ``reclock``. Commands are thin: each opens an environment, calls one function, and prints what it answers."""
+"""The command ``reclock``. Each subcommand opens an environment, calls one function, prints the result."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ app.add_typer(catalog_app, name="catalog")
 app.add_typer(source_app, name="source")
 
 
-def _tell_version(is_asked: bool) -> None:
-    if is_asked:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"reclock {version('reclock')}")
         raise typer.Exit
 
 
 @app.callback()
 def log_to_stderr(
-    _: Annotated[bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="say which version this is")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="print the version and exit")
+    ] = False,
 ) -> None:
     """Puts a lakehouse on one clock."""
     import logging
@@ -46,7 +48,7 @@ def log_to_stderr(
             structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback, colors=sys.stderr.isatty()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # whatever it is by then
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # the current one, which a caller may have replaced
     )
 
 
@@ -54,10 +56,10 @@ def log_to_stderr(
 def init(
     home: Home = None,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="go on with stores of which one was lost or put back in time")
+        bool, typer.Option("--accept-loss", help="open the stores although one was lost or put back to an earlier time")
     ] = False,
 ) -> None:
-    """Make an environment: settings, consensus, catalog. Harmless when it is there already."""
+    """Create an environment: settings, consensus, catalog. Changes nothing if it already exists."""
     from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.initialise(home, accept_loss=accept_loss) as environment:
@@ -80,15 +82,15 @@ def jars() -> None:
 @app.command()
 def tick(
     home: Home = None,
-    every: Annotated[str, typer.Option(help="pause between ticks, such as 1s, 500ms or 5m; one tick if absent")] = "",
-    count: Annotated[int | None, typer.Option(min=1, help="stop after so many ticks")] = None,
+    every: Annotated[str, typer.Option(help="time from tick to tick, such as 1s, 500ms or 5m; one tick if absent")] = "",
+    count: Annotated[int | None, typer.Option(min=1, help="stop after this many ticks")] = None,
     source: Annotated[list[str] | None, typer.Option(help="only these sources; repeat for several")] = None,
     at: Annotated[
         int | None, typer.Option(help="write timestamp of one tick, in milliseconds, instead of the oracle's next")
     ] = None,
     is_json: Json = False,
 ) -> None:
-    """Do the steps of the DAG here, in one warm process."""
+    """Publish what is new in the sources, refresh indexes and emit sinks, once or repeatedly."""
     from reclock.cli.loop import run_ticks
 
     with errors_on_stderr():
@@ -98,17 +100,21 @@ def tick(
 
 @app.command()
 def backfill(
-    source: Annotated[str, typer.Argument(help="name of a source; of one that was made WITH (START …), unless it is rebuilt")],
+    source: Annotated[str, typer.Argument(help="name of a source; it must have been created WITH (START …), unless --rebuild")],
     home: Home = None,
-    begin: Annotated[str, typer.Option("--from", help="where the first interval begins; where the source stands, if absent")] = "",
-    end: Annotated[str, typer.Option("--to", help="where the last interval ends at the latest; now, if absent")] = "",
+    begin: Annotated[
+        str, typer.Option("--from", help="start of the first interval; if absent, where the source's history ends")
+    ] = "",
+    end: Annotated[str, typer.Option("--to", help="latest end of the last interval; if absent, now")] = "",
     every: Annotated[str, typer.Option(help="length of an interval, such as 1d, 6h or 15m")] = "1d",
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="read again all that is bound, to the same rows at the same times")
+        bool, typer.Option("--rebuild", help="read everything bound again: the same rows at the same times")
     ] = False,
     is_json: Json = False,
 ) -> None:
-    """Give a source its history interval by interval, oldest first; what was given before stays as it is."""
+    """Ingest the history of a source interval by interval, oldest first.
+
+    Intervals that it already has do not change."""
     from reclock.cli.backfill import run_backfill, run_rebuild
 
     with errors_on_stderr():
@@ -120,9 +126,9 @@ def backfill(
 
 @app.command()
 def maintain(home: Home = None, is_json: Json = False) -> None:
-    """Advance since by retention, compact, checkpoint, vacuum, record storage usage, compact the catalog; once.
+    """Run maintenance once: retention, compaction, checkpoints, vacuum, storage usage, catalog history.
 
-    Harmless beside everything else."""
+    Safe to run beside everything else."""
     from reclock.cli.maintain import run_maintenance
 
     with errors_on_stderr():
@@ -133,17 +139,19 @@ def maintain(home: Home = None, is_json: Json = False) -> None:
 @app.command()
 def sql(
     home: Home = None,
-    command: Annotated[list[str] | None, typer.Option("-c", "--command", help="run these statements and leave")] = None,
+    command: Annotated[list[str] | None, typer.Option("-c", "--command", help="run these statements and exit")] = None,
     file: Annotated[
         list[Path] | None,
-        typer.Option("-f", "--file", exists=True, dir_okay=False, readable=True, help="run the statements of this file and leave"),
+        typer.Option("-f", "--file", exists=True, dir_okay=False, readable=True, help="run the statements of this file and exit"),
     ] = None,
     output: Annotated[str, typer.Option("--format", help="table, csv or json")] = "table",
-    timing: Annotated[bool, typer.Option(help="say how long each statement took")] = False,
-    user: Annotated[str, typer.Option(help="the role to begin with")] = "reclock",
-    url: Annotated[str | None, typer.Option(help="postgresql://… of a server to use instead of the environment itself")] = None,
+    timing: Annotated[bool, typer.Option(help="print how long each statement took")] = False,
+    user: Annotated[str, typer.Option(help="role of the session")] = "reclock",
+    url: Annotated[
+        str | None, typer.Option(help="postgresql://… of a server that executes the statements instead of this process")
+    ] = None,
 ) -> None:
-    """SQL over the environment: a shell, or statements from the command line or a file."""
+    """Open a SQL shell, or run statements from the command line or a file."""
     from reclock.cli.shell import run_shell
 
     with errors_on_stderr():
@@ -154,10 +162,12 @@ def sql(
 @app.command()
 def serve(
     home: Home = None,
-    host: Annotated[str, typer.Option(help="address to listen on; others than loopback need passwords and TLS")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and says which")] = 6875,
+    host: Annotated[str, typer.Option(help="address to listen on; all but loopback need passwords and TLS")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and prints it")] = 6875,
 ) -> None:
-    """Serve SQL over the PostgreSQL wire until SIGTERM or SIGINT; joins again when a newer epoch has fenced it."""
+    """Serve SQL over the PostgreSQL protocol until SIGTERM or SIGINT.
+
+    If a newer epoch fences the server, it joins that epoch."""
     from reclock.server import serve_loop
 
     def ready(address: str, number: int) -> None:
@@ -174,7 +184,9 @@ def replica(
     home: Home = None,
     incarnation: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Be one replica of a cluster until SIGTERM or SIGINT; without replica_autostart, what keeps it. One that is there ends."""
+    """Run one replica of a cluster until SIGTERM or SIGINT.
+
+    For service managers, where replica_autostart is off. A running process of the same replica ends."""
     import os
     import signal
     import threading
@@ -186,11 +198,11 @@ def replica(
     stopping = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
-    begun = Incarnation(incarnation) if incarnation is not None else None
+    own_incarnation = Incarnation(incarnation) if incarnation is not None else None
     with errors_on_stderr(), Environment.open(home) as environment:
-        ended = run(environment, find(environment, cluster, replica), incarnation=begun, stopping=stopping)
-        print(f"replica {cluster}.{replica} ends: {ended}", file=sys.stderr, flush=True)
-        os._exit(0)  # a refresh that is at work may be left anywhere, and is not waited for
+        reason = run(environment, find(environment, cluster, replica), incarnation=own_incarnation, stopping=stopping)
+        print(f"replica {cluster}.{replica} ends: {reason}", file=sys.stderr, flush=True)
+        os._exit(0)  # do not wait for a running refresh: it may be interrupted anywhere
 
 
 @app.command()
@@ -198,7 +210,7 @@ def backup(
     folder: Annotated[Path, typer.Argument(help="new folder for the backup")],
     home: Home = None,
 ) -> None:
-    """Copy both stores, consensus and the lake, as they are at one time. Nobody has to stop."""
+    """Copy both stores, consensus and the lake, as they are at one time, beside running writers."""
     from reclock.cli.backup import run_backup
 
     with errors_on_stderr():
@@ -209,9 +221,9 @@ def backup(
 def restore(
     folder: Annotated[Path, typer.Argument(help="folder of a backup")],
     home: Home = None,
-    replace: Annotated[bool, typer.Option("--replace", help="in the place of the environment that is there")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="replace the existing environment")] = False,
 ) -> None:
-    """Put a backup in place, of both stores. Fences every process of the environment."""
+    """Restore both stores from a backup. Fences every process of the environment."""
     from reclock.cli.backup import run_restore
 
     with errors_on_stderr():
@@ -222,20 +234,20 @@ def restore(
 def password(
     role: Annotated[str, typer.Argument(help="role whose password is set")],
     home: Home = None,
-    remove: Annotated[bool, typer.Option(help="take the password away: the role can then only come from this machine")] = False,
+    remove: Annotated[bool, typer.Option(help="remove the password: the role can then log in only from this machine")] = False,
 ) -> None:
-    """Set the password of a role, asked for twice, or read from standard input if that is no terminal."""
+    """Set the password of a role: prompt for it twice, or read it from a standard input that is no terminal."""
     from reclock.adapter.session.session import Session
     from reclock.consensus.credentials.verifiers import stored_password
     from reclock.runtime.environment import Environment
     from reclock.sql.names import quote
 
     with errors_on_stderr(), Environment.open(home) as environment:
-        verifier = "NULL" if remove else f"'{stored_password(_asked_password())}'"
+        verifier = "NULL" if remove else f"'{stored_password(_read_password())}'"
         list(Session(environment).execute(f"ALTER ROLE {quote(role)} PASSWORD {verifier}"))
 
 
-def _asked_password() -> str:
+def _read_password() -> str:
     if sys.stdin.isatty():
         return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
     return sys.stdin.readline().rstrip("\n")

@@ -1,4 +1,4 @@
-"""``python -m reclock.cli``: the command, where it is not known whether it is on the path."""
+"""``python -m reclock.cli``: the command, for callers that cannot rely on the PATH."""
 
 from reclock.cli import app
 

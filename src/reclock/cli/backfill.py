@@ -24,7 +24,7 @@ def run_rebuild(home: Path | None, source: str, *, is_json: bool = False) -> Non
         print_json(rebuilt)
         return
     before = "as many as before" if rebuilt.rows == rebuilt.rows_before else f"in place of {rebuilt.rows_before}"
-    print(f"{name} below {_spelled(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}", flush=True)
+    print(f"{name} below {_format_time(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}", flush=True)
 
 
 def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every: str, is_json: bool = False) -> None:
@@ -44,11 +44,11 @@ def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every:
             if is_json:
                 print_json(report)
                 continue
-            over = "; ticks go on from here" if report.is_over else ""
-            print(f"{name} at {_spelled(interval.upper)}: {report.outcome}, {report.rows} rows{over}", flush=True)
+            suffix = "; ticks go on from here" if report.is_over else ""
+            print(f"{name} at {_format_time(interval.upper)}: {report.outcome}, {report.rows} rows{suffix}", flush=True)
         if not count and not is_json:
-            print(f"{name}: no whole interval between {_spelled(lower)} and {_spelled(upper)}")
+            print(f"{name}: no whole interval between {_format_time(lower)} and {_format_time(upper)}")
 
 
-def _spelled(time: Timestamp) -> str:
+def _format_time(time: Timestamp) -> str:
     return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds" if time % 1000 else "seconds")

@@ -8,7 +8,7 @@ from reclock.runtime.environment import Environment
 
 
 def run_backup(home: Path | None, to: Path) -> None:
-    """Back up beside everyone who writes, and print what was copied."""
+    """Back up beside running writers, and print what was copied."""
     from reclock.pipeline.backup import back_up
 
     with Environment.open(home) as environment:
@@ -17,7 +17,7 @@ def run_backup(home: Path | None, to: Path) -> None:
 
 
 def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
-    """Put the backup in place, and print the time and epoch it is at."""
+    """Restore the backup, and print its time and the new epoch."""
     from reclock.pipeline.restore import restore
 
     report = restore(backup, home, may_replace=may_replace)

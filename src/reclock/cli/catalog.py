@@ -1,4 +1,4 @@
-"""``reclock catalog``: look into the durable catalog, mend it by hand, check an upgrade, move it to another implementation."""
+"""``reclock catalog``: dump the durable catalog, repair it by hand, check an upgrade, convert it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from reclock.runtime.environment import Environment
     from reclock.sql.catalog.entries import QuarantinedEntry
 
-app = typer.Typer(no_args_is_help=True, help="Look into the durable catalog, mend it by hand, check an upgrade, convert it.")
+app = typer.Typer(no_args_is_help=True, help="Dump the durable catalog, repair it by hand, check an upgrade, convert it.")
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="kind of the object, as the dump names it")]
 Key = Annotated[str, typer.Argument(metavar="KEY", help='the "key" of the object, JSON as in the dump')]
-User = Annotated[str, typer.Option(help="who does it, for the audit log", show_default="the user of the system")]
+User = Annotated[str, typer.Option(help="user to record in the audit log", show_default="the user of the system")]
 
 
 class Implementation(StrEnum):
@@ -34,7 +34,7 @@ class Implementation(StrEnum):
 def dump(
     home: Home = None, target: Annotated[Path | None, typer.Option(help="write to this file instead of standard output")] = None
 ) -> None:
-    """Print everything the catalog holds as JSON, of whatever version and however broken, beside a live environment."""
+    """Print the whole catalog as JSON, of any version, even if it is broken, beside a live environment."""
     from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
@@ -49,18 +49,22 @@ def dump(
 def edit(
     kind: Kind,
     key: Key,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help='its new "value", JSON as in the dump')],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help='the new "value" of the object, JSON as in the dump')],
     home: Home = None,
     user: User = "",
 ) -> None:
-    """Store one object by hand. Raises the epoch, which fences a live environment; recorded in the audit log."""
-    _mend(home, kind, key, value, user)
+    """Store one object by hand.
+
+    Raises the epoch, which fences a live environment, and records the change in the audit log."""
+    _repair(home, kind, key, value, user)
 
 
 @app.command()
 def delete(kind: Kind, key: Key, home: Home = None, user: User = "") -> None:
-    """Delete one object by hand. Raises the epoch, which fences a live environment; recorded in the audit log."""
-    _mend(home, kind, key, None, user)
+    """Delete one object by hand.
+
+    Raises the epoch, which fences a live environment, and records the change in the audit log."""
+    _repair(home, kind, key, None, user)
 
 
 @app.command("upgrade-check")
@@ -68,7 +72,9 @@ def upgrade_check(
     home: Home = None,
     cluster_replica_sizes: Annotated[Path | None, typer.Option(help="JSON file that must define every size in use")] = None,
 ) -> None:
-    """Check that this program could open the catalog, beside a live environment. Changes nothing; exit code 1 if it could not."""
+    """Check that this version of Reclock could open the catalog; exit code 1 if it could not.
+
+    Changes nothing, and works beside a live environment."""
     from reclock.catalog.debug import check_upgrade
     from reclock.cli.output import print_notice
     from reclock.clusters.sizes import load_sizes
@@ -90,9 +96,11 @@ def upgrade_check(
 
 @app.command()
 def convert(
-    to: Annotated[Implementation, typer.Option(help="where the catalog is to be kept")], home: Home = None, user: User = ""
+    to: Annotated[Implementation, typer.Option(help="implementation that the catalog moves to")], home: Home = None, user: User = ""
 ) -> None:
-    """Move the catalog to the other implementation. Fences a live environment; if it dies, run it again."""
+    """Move the catalog to another implementation.
+
+    Fences a live environment. If it is interrupted, run it again."""
     from reclock.catalog.convert import convert_catalog
     from reclock.runtime.environment import Environment
 
@@ -111,19 +119,19 @@ def convert(
             print(f"the catalog is kept in {to} now, at epoch {converted.epoch}")
 
 
-def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) -> None:
+def _repair(home: Path | None, kind: str, key: str, value: str | None, user: str) -> None:
     from reclock.catalog import debug
     from reclock.cli.output import print_notice
     from reclock.runtime.environment import Environment
     from reclock.runtime.system_relations import SYSTEM_OBJECTS
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
-        mended = debug.edit(
+        repaired = debug.edit(
             environment.stores.catalog, kind, key, value, user=user or getpass.getuser(), occurred_at=environment.stores.clock()
         )
-        print(f"{kind} {key} is {'deleted' if value is None else 'stored'}, at epoch {mended.epoch}")
-        if mended.problem is not None:
-            print_notice(f"the catalog cannot be opened yet: {mended.problem.message}: {mended.problem.detail}")
+        print(f"{kind} {key} is {'deleted' if value is None else 'stored'}, at epoch {repaired.epoch}")
+        if repaired.problem is not None:
+            print_notice(f"the catalog cannot be opened yet: {repaired.problem.message}: {repaired.problem.detail}")
             return
         for entry in _quarantined(environment, environment.stores.catalog.check_open(SYSTEM_OBJECTS)):
             print_notice(f"{entry.refusal.message}: {entry.reason}")

@@ -21,7 +21,8 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
-    """Print a ``ReclockError`` like PostgreSQL on standard error, with exit code 1. Other errors are bugs and propagate."""
+    """Print a ``ReclockError`` like PostgreSQL on standard error, and exit with code 1. Other errors are
+    bugs and propagate."""
     from reclock.cli.output import error_lines
 
     try:

@@ -1,4 +1,4 @@
-"""``reclock tick``: the DAG's steps, one after the other, in one warm process."""
+"""``reclock tick``: the steps of the DAG ``reclock_tick``, in one process."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def seconds(text: str) -> float:
 def run_ticks(
     home: Path | None, *, every: str, count: int | None, only: Sequence[str] | None, at: int | None, is_json: bool = False
 ) -> bool:
-    """True if the last tick left a source or cluster behind. Ends after ``count`` ticks (one, without ``every``), or at SIGINT or
-    SIGTERM after the tick that runs."""
+    """True if a source or cluster failed in the last tick. Ends after ``count`` ticks (one, without
+    ``every``), or when the tick ends during which SIGINT or SIGTERM arrives."""
     pause = seconds(every) if every else None
     remaining = count if count is not None else (None if every else 1)
     if at is not None and remaining != 1:
@@ -58,17 +58,17 @@ def run_ticks(
             report = tick.run(environment, only=only, at=at, owner=owner, patience_s=patience_s, is_last=is_last)
             failed = not report.succeeded
             if is_json:
-                print_json(_facts(report))
+                print_json(_summary(report))
             else:
                 print(report.summary(), flush=True)
             remaining = None if remaining is None else remaining - 1
             if remaining == 0 or pause is None or stopping.wait(max(0.0, pause - (time.monotonic() - started))):
                 break
-        tick.settle(environment, only=only, owner=owner)  # nothing, unless a signal ended the loop
+        tick.settle(environment, only=only, owner=owner)  # does nothing, unless a signal ended the loop
     return failed
 
 
-def _facts(report: TickReport) -> dict[str, object]:
+def _summary(report: TickReport) -> dict[str, object]:
     published = report.published
     return {
         "at": report.at,

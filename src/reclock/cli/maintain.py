@@ -1,4 +1,4 @@
-"""``reclock maintain``: one run of maintenance, and what it did to each collection."""
+"""``reclock maintain``: one run of maintenance, with a report on each collection."""
 
 from __future__ import annotations
 

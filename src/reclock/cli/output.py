@@ -35,7 +35,7 @@ class Format(StrEnum):
 
 
 def print_json(value: object) -> None:
-    """One line for programs; dataclasses are objects of their fields."""
+    """Print one line of JSON. A dataclass becomes an object of its fields."""
     print(json.dumps(value, default=_plain, ensure_ascii=False), flush=True)
 
 
@@ -44,7 +44,7 @@ def _plain(value: Any) -> object:
 
 
 def error_lines(error: ReclockError) -> Iterator[str]:
-    """PostgreSQL's shape: the message with its SQLSTATE, then detail and hint."""
+    """The error as psql prints it: the message with its SQLSTATE, then detail and hint."""
     yield f"ERROR:  {error.sqlstate}: {error.message}"
     if error.detail:
         yield f"DETAIL:  {error.detail}"

@@ -43,7 +43,7 @@ class RemoteSession:
         self._connection.add_notice_handler(lambda diagnosis: notice(diagnosis.message_primary or ""))
 
     def execute(self, text: str) -> Iterator[Result]:
-        """The result of each statement of ``text``, which the server takes as one query."""
+        """The result of each statement of ``text``, which is sent to the server as one query."""
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute(text.encode())
@@ -55,7 +55,7 @@ class RemoteSession:
 
     def cancel(self) -> None:
         """End the running statement with ``QueryCanceled``. From any thread."""
-        with suppress(psycopg.Error):  # the statement or the connection has ended meanwhile
+        with suppress(psycopg.Error):  # the statement or the connection may have ended
             self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
     def relation_names(self) -> list[str]:

@@ -32,8 +32,8 @@ class Shell:
         self.timing = timing
 
     def run(self, text: str) -> bool:
-        """True if every statement of ``text`` succeeded; the first error is printed and ends the run. Control-C cancels the
-        running statement, which is such an error, and keeps the session.
+        """True if every statement of ``text`` succeeded. The first error is printed and ends the run.
+        Control-C cancels the running statement with such an error and keeps the session.
         """
         return until_done(lambda: self._run(text), self.session.cancel, sys.stderr)
 

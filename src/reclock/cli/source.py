@@ -8,22 +8,24 @@ import typer
 
 from reclock.cli.edge import Home, Json, errors_on_stderr
 
-app = typer.Typer(no_args_is_help=True, help="Look after sources.")
+app = typer.Typer(no_args_is_help=True, help="Inspect sources.")
 
 
 @app.callback()
 def main() -> None:
-    """Look after sources."""
+    """Inspect sources."""
 
 
 @app.command()
 def check(
-    name: Annotated[str, typer.Argument(help="the source, qualified or not")],
+    name: Annotated[str, typer.Argument(help="name of the source, qualified or not")],
     home: Home = None,
-    timeout: Annotated[str, typer.Option(help="how long its upstream may take to answer")] = "60s",
+    timeout: Annotated[str, typer.Option(help="how long the upstream may take to answer")] = "60s",
     is_json: Json = False,
 ) -> None:
-    """Say what of the source's upstream can be reached, with what credentials, and what is missing. Exit code 1 if anything is."""
+    """Check that the upstream of a source can be reached with its credentials, and name what is missing.
+
+    Exit code 1 if anything is missing."""
     from reclock.adapter.statements.sources.check import check_source
     from reclock.cli.loop import seconds
     from reclock.cli.output import print_json

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 _LOOK_S = 0.1
 _FIRST_SIGN_S, _NEXT_SIGN_S = 3.0, 10.0
-"""After how long the first line about long work is shown, and each later one."""
+"""Time until the first line about long work, and between later ones."""
 
 
 def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) -> T:
