@@ -1,8 +1,6 @@
-"""Data files in memory, in order of a column: a row is found by its value there without a scan.
-
-A file never changes, so its arrangement is right for as long as some version has the file. A version is arranged file by file,
-as it was appended; nothing is merged here that a query's time would tell apart.
-"""
+"""Arrangements: data files in memory, sorted by a column, so that a lookup by value needs no scan.
+A file never changes, so its arrangement is valid as long as a version has the file. Each file of a
+version is arranged by itself: no updates are merged, so a lookup works at any query time."""
 
 from __future__ import annotations
 
@@ -24,82 +22,79 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 
 _GROWTH = 4
-"""How much larger a file is in memory, at a guess that only admits or refuses it."""
+"""The estimated ratio of a file's size in memory to that on disk; it only decides on admission."""
 
 _HOT_S = 60.0
-"""What was used so lately is not thrown out for something else."""
+"""An arrangement used within this time is not evicted for another one."""
 
 _Key: TypeAlias = tuple[str, str]
-"""A file's address and a column."""
+"""A file's URI and a column."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Arranged:
-    """The updates of one file that have a value in the column, ascending. Text and bytes stand in order of their bytes."""
+class _ArrangedFile:
+    """One file's updates with a value in the column, in its order. Text is ordered by its bytes."""
 
     updates: pa.Table
     values: pa.Array
 
     def having(self, value: Any) -> pa.Table:
-        places = range(len(self.values))
-        start = bisect_left(places, value, key=self._value)
-        return self.updates.slice(start, bisect_right(places, value, lo=start, key=self._value) - start)
+        indexes = range(len(self.values))
+        start = bisect_left(indexes, value, key=self._value)
+        return self.updates.slice(start, bisect_right(indexes, value, lo=start, key=self._value) - start)
 
-    def _value(self, place: int) -> Any:
-        return self.values[place].as_py()
+    def _value(self, index: int) -> Any:
+        return self.values[index].as_py()
 
 
 @dataclass(slots=True)
 class Arrangements:
-    """Of what is looked up again and again, in ``limit_bytes`` in all. Safe for threads.
-
-    What is asked for once is better scanned, so a column is arranged when it is asked for the second time.
-    """
+    """The arrangements of columns with repeated lookups, within ``limit_bytes``. Safe for threads.
+    For a single lookup a scan is cheaper, so a column is arranged at its second lookup."""
 
     limit_bytes: int
-    _kept: OrderedDict[_Key, tuple[_Arranged, float]] = field(default_factory=OrderedDict)
-    """With the time of the last use, which they are in order of."""
+    _arranged: OrderedDict[_Key, tuple[_ArrangedFile, float]] = field(default_factory=OrderedDict)
+    """With the time of the last use; least recently used first."""
     _bytes: int = 0
-    _asked: Counter[tuple[StorageCollectionId, str]] = field(default_factory=Counter)
+    _lookups: Counter[tuple[StorageCollectionId, str]] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _building: threading.Lock = field(default_factory=threading.Lock)
 
     def having(self, version: Version, files: Sequence[DataFile], column: str, values: frozenset[Any]) -> pa.Table | None:
-        """The updates in ``files`` whose ``column`` has one of the values (no NULL), with times and diffs, perhaps later ones too.
-
-        The column is of a type whose values are ordered as Python orders them. None where a scan is the better way.
-        """
+        """The updates in ``files`` whose ``column`` has one of ``values`` (no NULL).
+        They have times and diffs; later ones may be among them. The column's type orders values as
+        Python does. None if the caller should scan instead."""
         schema = arrow_schema(version.desc, with_updates=True)
-        found = [schema.empty_table()]
+        matches = [schema.empty_table()]
         if files and not self._is_wanted(version, files, column):
             return None
         for file in files:
             arranged = self._find(file, column) or self._arrange(version, file, column)
             if arranged is None:
                 return None
-            found += [arranged.having(value) for value in values]
-        return pa.concat_tables(found)
+            matches += [arranged.having(value) for value in values]
+        return pa.concat_tables(matches)
 
     def _is_wanted(self, version: Version, files: Sequence[DataFile], column: str) -> bool:
         if sum(file.size_bytes for file in files) * _GROWTH > self.limit_bytes:
             return False
         with self._lock:
-            self._asked[version.id, column] += 1
-            return self._asked[version.id, column] > 1
+            self._lookups[version.id, column] += 1
+            return self._lookups[version.id, column] > 1
 
-    def _find(self, file: DataFile, column: str) -> _Arranged | None:
+    def _find(self, file: DataFile, column: str) -> _ArrangedFile | None:
         key = (file.uri, column)
         with self._lock:
-            if key not in self._kept:
+            if key not in self._arranged:
                 return None
-            arranged, _ = self._kept[key]
-            self._kept[key] = (arranged, time.monotonic())
-            self._kept.move_to_end(key)
+            arranged, _ = self._arranged[key]
+            self._arranged[key] = (arranged, time.monotonic())
+            self._arranged.move_to_end(key)
             return arranged
 
-    def _arrange(self, version: Version, file: DataFile, column: str) -> _Arranged | None:
-        """None if there is no place for it beside what is in use."""
-        with self._building:  # one at a time: those who wait for the same find it
+    def _arrange(self, version: Version, file: DataFile, column: str) -> _ArrangedFile | None:
+        """None if the arrangements in use leave no room for it."""
+        with self._building:  # one at a time: a thread that waits for the same file finds it built
             if (arranged := self._find(file, column)) is not None:
                 return arranged
             if not self._make_room(file.size_bytes * _GROWTH):
@@ -107,18 +102,18 @@ class Arrangements:
             with pq.ParquetFile(file.path, filesystem=version.folder.filesystem) as parquet:
                 updates = parquet.read().select(arrow_schema(version.desc, with_updates=True).names)
             updates = updates.filter(pc.is_valid(updates[column])).sort_by(column).combine_chunks()
-            arranged = _Arranged(updates, updates[column].combine_chunks())
+            arranged = _ArrangedFile(updates, updates[column].combine_chunks())
         with self._lock:
-            self._kept[file.uri, column] = (arranged, time.monotonic())
+            self._arranged[file.uri, column] = (arranged, time.monotonic())
             self._bytes += updates.nbytes
         return arranged
 
-    def _make_room(self, wanted_bytes: int) -> bool:
+    def _make_room(self, needed_bytes: int) -> bool:
         with self._lock:
-            while self._bytes + wanted_bytes > self.limit_bytes and self._kept:
-                arranged, used = next(iter(self._kept.values()))
+            while self._bytes + needed_bytes > self.limit_bytes and self._arranged:
+                arranged, used = next(iter(self._arranged.values()))
                 if time.monotonic() - used < _HOT_S:
                     return False
-                self._kept.popitem(last=False)
+                self._arranged.popitem(last=False)
                 self._bytes -= arranged.updates.nbytes
-            return self._bytes + wanted_bytes <= self.limit_bytes
+            return self._bytes + needed_bytes <= self.limit_bytes

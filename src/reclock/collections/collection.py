@@ -29,7 +29,7 @@ MONOTONIC_PROPERTY = "reclock.is_monotonic"
 INCARNATION_PROPERTY = "reclock.incarnation"
 
 _ATTEMPTS = 100
-"""How many commits that leave the upper alone may get in the way of one commit."""
+"""How many conflicting commits that leave the upper alone one commit retries after."""
 
 
 def _failure_path(at: Timestamp) -> str:
@@ -37,7 +37,8 @@ def _failure_path(at: Timestamp) -> str:
 
 
 class Collection:
-    """An append-only changelog, complete below its physical upper. Safe for several threads and several processes."""
+    """An append-only changelog, complete below its physical upper.
+    Safe for threads and processes."""
 
     def __init__(self, id: StorageCollectionId, folder: Folder, log: DeltaLog) -> None:
         properties = log.properties
@@ -53,7 +54,7 @@ class Collection:
         self._lock = threading.Lock()
         self._pinned: Version | None = None
         self._complete_below = MINIMUM
-        """Below which time nothing is missing in the version last pinned."""
+        """The pinned version has every update below this time."""
 
     @property
     def uri(self) -> str:
@@ -62,7 +63,8 @@ class Collection:
     # --- reading ---
 
     def upper(self) -> Timestamp:
-        """The physical upper now: what the last append moved it to, 0 if there was none. It is durable, whoever appended."""
+        """The physical upper now, as the last append moved it; 0 before the first.
+        It is durable."""
         with self._lock:
             self._refresh()
             self._log.make_durable()
@@ -74,10 +76,9 @@ class Collection:
             return self._pin()
 
     def pin_at(self, at: Timestamp, upper: Timestamp) -> Version:
-        """A version that is exact at ``at``: below ``upper``, which was published before the call. Looks only for what it must.
-
-        Raises ``NotReadable`` if times beyond ``at`` have been merged, and what ``Version.check`` raises.
-        """
+        """A version that is exact at ``at``, below ``upper``, which was published before the call.
+        It reads the log only if the pinned version may not reach ``at``. Raises ``NotReadable`` if
+        times beyond ``at`` have been merged, and what ``Version.check`` raises."""
         with self._lock:
             version = self._pinned
             if version is None or at >= self._complete_below:
@@ -118,13 +119,15 @@ class Collection:
         new_upper: Timestamp,
         errors: ErrorIntervals | None = None,
     ) -> None:
-        """Append ``updates``, whose times lie in ``[expected_upper, new_upper)``, and move the upper, in one durable commit.
+        """Append ``updates`` and move the upper, in one durable commit.
 
-        Of all appends at one ``expected_upper`` at most one succeeds; the others raise ``UpperMismatch``. One whose outcome is
-        unknown is repeated safely: if it landed, the upper found is ``new_upper``. ``updates`` has the desc's columns,
-        ``mz_timestamp`` and ``mz_diff``, in any order; diffs of zero are left out.
+        Their times lie in ``[expected_upper, new_upper)``.
+        Of all appends at one ``expected_upper`` at most one succeeds; the others raise
+        ``UpperMismatch``. An append whose outcome is unknown can safely be repeated: if it was
+        committed, the error reports ``new_upper`` as the upper found. ``updates`` has the desc's
+        columns, ``mz_timestamp`` and ``mz_diff``, in any order; zero diffs are left out.
 
-        With ``errors``, the times with an error are these from now on.
+        ``errors``, if given, replaces the list of times with an error.
         """
         checked = self._check(updates)
         if not checked.num_rows:
@@ -150,9 +153,9 @@ class Collection:
         errors: ErrorIntervals | None = None,
         is_revived: bool = False,
     ) -> None:
-        """Append the updates in ``files``, which ``staged`` told of. Guarantees what ``append`` does. One that has come late to its
-        group is readable from ``begins`` on, once that is said. One that ``is_revived`` is not failed any more: see ``revive``.
-        """
+        """Append the updates in ``files``, from ``staged``. Guarantees what ``append`` does.
+        A collection that joined its group late becomes readable from ``begins`` on. ``is_revived``
+        ends the collection's failure: see ``revive``."""
         if not MINIMUM <= expected_upper < new_upper:
             raise InternalError(f'upper of "{self.id}" cannot move from {expected_upper} to {new_upper}')
         self._check_files(files)
@@ -163,12 +166,12 @@ class Collection:
                     detail=f"found [{file.min_time}, {file.max_time}], allowed [{expected_upper}, {new_upper})",
                 )
         actions = [add(file) for file in files]
-        transactions = {str(self.id): new_upper} | ({self._beginner: begins} if begins is not None else {})
+        transactions = {str(self.id): new_upper} | ({self._begins_key: begins} if begins is not None else {})
         if is_revived:
-            transactions[self._revived] = new_upper
+            transactions[self._revived_key] = new_upper
         if errors is not None:
             self._write_errors(errors, new_upper)
-            transactions[self._erred] = new_upper
+            transactions[self._errors_key] = new_upper
         with self._lock:
             self._refresh()
             for _ in range(_ATTEMPTS):
@@ -178,11 +181,12 @@ class Collection:
         raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
 
     def seal(self, *, expected_upper: Timestamp, new_upper: Timestamp, errors: ErrorIntervals | None = None) -> None:
-        """An append of no updates: there is none at times in ``[expected_upper, new_upper)``."""
+        """Append no updates: there are none at times in ``[expected_upper, new_upper)``."""
         self.append_files([], expected_upper=expected_upper, new_upper=new_upper, errors=errors)
 
     def fail(self, failure: OutputFailure, *, expected_upper: Timestamp) -> None:
-        """Nothing is known from the failure's time on, which the upper moves past. Guarantees what ``append`` does."""
+        """Record that nothing is known from ``failure.at`` on, and move the upper past that time.
+        Guarantees what ``append`` does."""
         path = _failure_path(failure.at)
         self.folder.make_parent(path)
         with self.folder.filesystem.open_output_stream(path) as file:
@@ -193,13 +197,14 @@ class Collection:
             self._refresh()
             for _ in range(_ATTEMPTS):
                 self._expect(expected_upper)
-                if self._log.commit([], {str(self.id): new_upper, self._failed: failure.at}):
+                if self._log.commit([], {str(self.id): new_upper, self._failed_key: failure.at}):
                     return
         raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
 
     def revive(self, files: Sequence[StagedFile], *, expected_upper: Timestamp, at: Timestamp) -> None:
-        """The collection, which has failed, has rows again from ``at`` on: those before its failure, and the updates in ``files``.
-        Reads at the times from its failure to ``at`` raise the error of the failure. Guarantees what ``append`` does."""
+        """End the failure: from ``at`` on it has its rows from before and the updates in ``files``.
+        Reads at times from the failure until ``at`` still raise its error. Guarantees what
+        ``append`` does."""
         version = self.pin()
         if version.failure is None:
             raise InternalError(f'"{self.id}" has not failed')
@@ -209,24 +214,28 @@ class Collection:
     # --- staging ---
 
     def staging_uri(self, name: str) -> str:
-        """Where a job writes the Parquet files called ``name``; nobody reads them there before they are appended."""
+        """Where a job writes the Parquet files called ``name``.
+        Nothing reads them before they are appended."""
         return self.folder.absolute(staging_path(name))
 
     def staged(self, name: str) -> list[StagedFile]:
-        """The files called ``name`` that hold rows, durable from now on, described by their footers, in order of path.
+        """The staged files called ``name`` that hold rows, described by footer, in order of path.
 
-        Whatever else a job leaves is ignored.
-        Raises ``InternalError`` if one has other columns than the collection, or a deletion and the collection is monotonic.
+        They are durable when this returns. Other files that a job left are ignored. Raises
+        ``InternalError`` if a file does not have the collection's columns, or has a deletion
+        although the collection is monotonic.
         """
         folder = staging_path(name)
-        found = [
+        infos = [
             info
             for info in self.folder.walk(folder)
             if info.path.removeprefix(f"{folder}/") == info.base_name
             and info.base_name.endswith(".parquet")
             and not info.base_name.startswith(("_", "."))
         ]
-        described = [read_footer(self.folder, info.path, info.size, self._schema) for info in sorted(found, key=lambda i: i.path)]
+        described = [
+            read_footer(self.folder, info.path, info.size, self._schema) for info in sorted(infos, key=lambda info: info.path)
+        ]
         files = [file for file in described if file is not None]
         self._check_files(files)
         self.folder.sync([file.path for file in files])
@@ -252,14 +261,12 @@ class Collection:
         since: Timestamp = MINIMUM,
         at: Timestamp,
     ) -> bool:
-        """Put ``added`` in the place of ``removed``, files of ``version``, at the wall-clock time ``at``; the upper stays.
-
-        Times below ``since`` were merged. Appends since ``version`` do not matter. False if another rewrite came first: decide
-        again on a new version.
-        """
+        """Replace ``removed``, files of ``version``, by ``added`` at the wall-clock time ``at``.
+        The upper stays. Times below ``since`` were merged. Appends since ``version`` do not
+        conflict. Returns False if another rewrite came first: decide again on a new version."""
         actions: list[AddAction | RemoveAction] = [remove(file, at) for file in removed]
         actions += [add(file, is_new_data=False) for file in added]
-        transactions = {self._rewriter: version.rewrites + 1, self._compactor: max(since, version.since)}
+        transactions = {self._rewrites_key: version.rewrites + 1, self._since_key: max(since, version.since)}
         with self._lock:
             self._refresh()
             for _ in range(_ATTEMPTS):
@@ -270,17 +277,17 @@ class Collection:
         return False
 
     def dropped_since(self, moment: Timestamp) -> frozenset[str]:
-        """The files that rewrites dropped at the wall-clock time ``moment`` or later."""
+        """The paths of files that rewrites dropped at the wall-clock time ``moment`` or later."""
         with self._lock:
             self._refresh()
             return self._log.dropped_since(moment)
 
     def stored_bytes(self) -> int:
-        """What all files of the table's folder take, the log and what waits for vacuum included."""
+        """Bytes of all files of the table's folder, with the log and files that wait for vacuum."""
         return sum(info.size for info in self.folder.walk(""))
 
     def checkpoint(self) -> None:
-        """The log's newest state is in one file, so that opening stays fast."""
+        """Write the log's newest state to one file, so that opening stays fast."""
         with self._lock:
             self._refresh()
             self._log.checkpoint()
@@ -288,51 +295,51 @@ class Collection:
     # --- inside ---
 
     @property
-    def _rewriter(self) -> str:
+    def _rewrites_key(self) -> str:
         return f"{self.id}#rewrites"
 
     def _rewrites(self) -> int:
-        return self._log.transaction(self._rewriter) or 0
+        return self._log.transaction(self._rewrites_key) or 0
 
     @property
-    def _compactor(self) -> str:
+    def _since_key(self) -> str:
         return f"{self.id}#since"
 
     def _since(self) -> Timestamp:
-        return Timestamp(self._log.transaction(self._compactor) or 0)
+        return Timestamp(self._log.transaction(self._since_key) or 0)
 
     @property
-    def _beginner(self) -> str:
+    def _begins_key(self) -> str:
         return f"{self.id}#begins"
 
     def _begins(self) -> Timestamp:
         if self.id.guest is None:
             return MINIMUM
-        at = self._log.transaction(self._beginner)
+        at = self._log.transaction(self._begins_key)
         return MAXIMUM if at is None else Timestamp(at)
 
     @property
-    def _failed(self) -> str:
+    def _failed_key(self) -> str:
         return f"{self.id}#failed"
 
     def _failure(self) -> OutputFailure | None:
-        at = self._log.transaction(self._failed)
-        if at is None or at < (self._log.transaction(self._revived) or 0):
+        at = self._log.transaction(self._failed_key)
+        if at is None or at < (self._log.transaction(self._revived_key) or 0):
             return None
         with self.folder.filesystem.open_input_stream(_failure_path(Timestamp(at))) as file:
             return OutputFailure(Timestamp(at), **json.loads(file.read()))
 
     @property
-    def _revived(self) -> str:
+    def _revived_key(self) -> str:
         return f"{self.id}#revived"
 
     @property
-    def _erred(self) -> str:
+    def _errors_key(self) -> str:
         return f"{self.id}#errors"
 
     def _errors_path(self) -> str | None:
-        """The list that the last append with errors has written, which named it by its upper."""
-        upper = self._log.transaction(self._erred)
+        """The file that the last append with errors wrote, named by that append's upper."""
+        upper = self._log.transaction(self._errors_key)
         return None if upper is None else errors_path(upper)
 
     def _errors(self) -> ErrorIntervals:
@@ -343,7 +350,8 @@ class Collection:
             return decode(file.read())
 
     def _write_errors(self, errors: ErrorIntervals, new_upper: Timestamp) -> None:
-        """Durable when this returns, before the commit that names it. Another writer at the same upper would write the same."""
+        """Durable when this returns, so before the commit that names the file.
+        Another writer at the same upper would write the same content."""
         self.folder.replace(errors_path(new_upper), encode(without_past(errors, self._since())))
 
     def _upper(self) -> Timestamp:
@@ -358,25 +366,26 @@ class Collection:
             raise CollectionDamaged(str(self.id), detail=str(failure).partition("\n")[0]) from failure
 
     def _expect(self, expected_upper: Timestamp) -> None:
-        found = self._upper()
-        if found != expected_upper:
-            raise UpperMismatch(str(self.id), expected=expected_upper, found=found)
+        upper = self._upper()
+        if upper != expected_upper:
+            raise UpperMismatch(str(self.id), expected=expected_upper, found=upper)
 
     def _check(self, updates: pa.Table) -> pa.Table:
-        """The updates in the collection's schema, without zero diffs. Raises ``InternalError`` if they do not fit it."""
+        """The updates, cast to the collection's schema, without zero diffs.
+        Raises ``InternalError``."""
         try:
-            fitted = updates.select(self._schema.names).cast(self._schema)
-        except (KeyError, ValueError, NotImplementedError) as wrong:
-            raise InternalError(f'updates do not fit "{self.id}"', detail=str(wrong)) from wrong
+            rows = updates.select(self._schema.names).cast(self._schema)
+        except (KeyError, ValueError, NotImplementedError) as error:
+            raise InternalError(f'updates do not fit "{self.id}"', detail=str(error)) from error
         if updates.num_columns != len(self._schema):
             raise InternalError(f'updates do not fit "{self.id}"', detail=f"they have the columns {updates.column_names}")
         for field in self._schema:
-            if not field.nullable and fitted[field.name].null_count:
+            if not field.nullable and rows[field.name].null_count:
                 raise InternalError(f'updates do not fit "{self.id}"', detail=f'column "{field.name}" has NULLs')
-        return fitted.filter(pc.field(DIFF_COLUMN) != 0)
+        return rows.filter(pc.field(DIFF_COLUMN) != 0)
 
     def _check_files(self, files: Sequence[StagedFile]) -> None:
-        """Raise ``InternalError`` unless every file is in the table's folder, whole, and obeys what the desc promises."""
+        """Raise ``InternalError`` unless every file is whole, in the folder, and fits the desc."""
         sizes = self.folder.sizes([check_data_path(file.path) for file in files])
         required = [column.name for column in self.desc.columns if not column.is_nullable] + [TIME_COLUMN, DIFF_COLUMN]
         for file in files:

@@ -1,7 +1,7 @@
-"""Consolidation: equal rows sum their diffs, zero is gone. The one law of updates, over Arrow data of any size.
+"""Consolidation: sums the diffs of equal rows and drops zero sums, over Arrow data of any size.
 
-Rows are equal as SQL groups them: NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0, which is the one that comes out.
-Text and bytes are compared by their bytes. A sum that 64 bits cannot hold is an error, never a wrong diff.
+Rows are equal as SQL groups them: NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0, which is
+returned as 0.0. Text and bytes are compared by their bytes. A sum beyond 64 bits raises an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Updates: TypeAlias = "pa.Table | pa.RecordBatchReader | Dataset"
 
 
 def consolidate_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> pa.Table:
-    """The multiset at ``as_of``: ``columns`` and the diff, rows distinct, no zero."""
+    """The multiset at ``as_of``: ``columns`` and the diff. Rows are distinct, no diff is zero."""
     sql = f"""
         SELECT {_select_list(columns)} SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
         FROM updates WHERE updates.{TIME_COLUMN} <= {as_of:d}
@@ -36,7 +36,8 @@ def consolidate_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> 
 
 
 def consolidate_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
-    """The updates at times in ``[lower, upper)``: of ``schema``, in order of time, no (row, time) twice, no zero."""
+    """The updates at times in ``[lower, upper)``, of ``schema``, in order of time.
+    No (row, time) occurs twice, no diff is zero."""
     return stream_changes(updates, schema, lower, upper).read_all()
 
 
@@ -47,25 +48,24 @@ def stream_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper:
 
 
 def advance_updates(updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM) -> pa.RecordBatchReader:
-    """All updates below ``upper``, times below ``since`` moved up to it, consolidated; in order of time, streamed."""
-    moved = f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)"
-    return stream_query(updates, _changes_sql(schema, moved, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
+    """Streams all updates below ``upper``, consolidated, in order of time.
+    Times below ``since`` are moved up to it."""
+    advanced = f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)"
+    return stream_query(updates, _changes_sql(schema, advanced, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
 
 
 def settle_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
-    """As ``advance_updates``, but a row's sum of what is not above ``since`` has the last of its own times.
-
-    So a reader can tell when the row last changed, whether its updates were compacted or not.
-    """
+    """As ``advance_updates``, but a row's sum up to ``since`` keeps the row's last update time.
+    So a reader can tell when the row last changed, whether or not its updates were compacted."""
     time = f"updates.{TIME_COLUMN}"
-    apart = f"CASE WHEN {time} > {since:d} THEN {time} END"
-    return stream_query(updates, _changes_sql(schema, f"MAX({time})", "TRUE", apart), schema)
+    uncompacted = f"CASE WHEN {time} > {since:d} THEN {time} END"
+    return stream_query(updates, _changes_sql(schema, f"MAX({time})", "TRUE", uncompacted), schema)
 
 
-def _changes_sql(schema: pa.Schema, time: str, condition: str, apart: str | None = None) -> str:
-    """Sums of equal rows with an equal ``time``; or, where that is an aggregate, with an equal ``apart``."""
+def _changes_sql(schema: pa.Schema, time: str, condition: str, group_time: str | None = None) -> str:
+    """Sums equal rows by ``time``, or, if that is an aggregate, by ``group_time``."""
     columns = pa.schema([field for field in schema if field.name not in (TIME_COLUMN, DIFF_COLUMN)])
-    groups = ", ".join([*(str(index + 1) for index in range(len(columns))), apart or str(len(columns) + 1)])
+    groups = ", ".join([*(str(index + 1) for index in range(len(columns))), group_time or str(len(columns) + 1)])
     return f"""
         SELECT {_select_list(columns)} {time} AS {TIME_COLUMN}, SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
         FROM updates WHERE {condition}
@@ -85,7 +85,8 @@ def _canonical(field: pa.Field) -> str:
 
 
 def stream_query(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatchReader:
-    """What a query over ``updates`` answers, of ``schema``, batch by batch; what it sorts or groups may go to temporary files."""
+    """The result of a query over ``updates``, of ``schema``, batch by batch.
+    It may use temporary files."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         with _database(os.getpid()).cursor() as connection:
@@ -101,7 +102,8 @@ def stream_query(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatc
 
 @lru_cache(maxsize=1)
 def _database(pid: int) -> duckdb.DuckDBPyConnection:
-    """An in-memory database of this process alone: one inherited by a fork has lost its threads."""
+    """This process's in-memory database.
+    Keyed by process: after a fork, an inherited one has no threads."""
     connection = duckdb.connect(":memory:")
     connection.execute("SET temp_directory = $folder", {"folder": os.path.join(tempfile.gettempdir(), f"reclock-{pid}")})
     return connection

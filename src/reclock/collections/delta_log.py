@@ -1,7 +1,8 @@
 """The Delta log of one table: every commit at an exact version, durable before it is acknowledged.
 
-delta-rs rebases a commit over others by default, and does not refuse an application transaction that is there already. Here a
-commit is tried once, at the version after the one last seen, and the caller decides again from what it then finds.
+By default, delta-rs rebases a commit over others and accepts an application transaction that exists
+already. Here a commit is tried once, at the version after the one last seen; if it loses the race,
+the caller decides again from the newer version.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from reclock.errors import InternalError
 from reclock.failpoints import failpoint
 
 COMMITS_PER_CHECKPOINT = 50
-"""How many commits a reader that opens the table has to replay at most, as a rule."""
+"""How many commits opening the table replays at most, unless checkpoints fail."""
 
 MARK = "reclock.mark"
-"""Where a commit's own mark stands in its log entry."""
+"""The key of a commit's mark in its log entry."""
 
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _logger = structlog.get_logger(__name__)
@@ -45,7 +46,8 @@ class DeltaLog:
 
     @classmethod
     def create(cls, folder: Folder, schema: pa.Schema, properties: Mapping[str, str]) -> bool:
-        """Make the table, durably, unless it is there. False if somebody else did. Exactly one of several creators gets True."""
+        """Create the table durably; False if it exists.
+        Exactly one of several creators gets True."""
         if cls.exists(folder):
             return False
         try:
@@ -71,13 +73,13 @@ class DeltaLog:
 
     @staticmethod
     def exists(folder: Folder) -> bool:
-        """Whether there is a table. (delta-rs's own ``is_deltatable`` keeps all Python threads waiting for the store's answer.)"""
+        """Whether the table exists. (delta-rs's ``is_deltatable`` blocks all Python threads.)"""
         try:
             _open(folder, without_files=True)
         except TableNotFoundError:
             return False
         except DeltaError:
-            return True  # one that cannot be read is there, too
+            return True  # a table that cannot be read exists, too
         return True
 
     @property
@@ -93,7 +95,7 @@ class DeltaLog:
         return self._table.transaction_version(application)
 
     def refresh(self) -> int:
-        """See all commits up to now; the version."""
+        """Read all commits up to now. Returns the version."""
         self._table.update_incremental()
         return self._table.version()
 
@@ -106,7 +108,7 @@ class DeltaLog:
             return
         first = self.version if self._durable_version is None else self._durable_version + 1
         for version in range(first, self.version + 1):
-            with suppress(FileNotFoundError):  # dropped behind a checkpoint, which was durable before
+            with suppress(FileNotFoundError):  # deleted after a durable checkpoint
                 fsync(self._folder.absolute(log_entry(version)))
         fsync(self._folder.absolute(LOG))
         self._durable_version = self.version
@@ -114,10 +116,11 @@ class DeltaLog:
     def commit(
         self, actions: Sequence[AddAction | RemoveAction], transactions: Mapping[str, int], *, mark: str | None = None
     ) -> bool:
-        """Commit at the version after the one last seen, durably. False if another commit took that version; then it has been seen.
+        """Commit durably at the version after the one last seen; False if another commit has it.
 
-        After an error of the store the outcome is unknown; ``transaction`` tells, once it can be reached again. Where that cannot
-        tell one writer from another, ``is_marked`` does, by a ``mark`` that no other commit has.
+        In that case the other commit has been read. After an error of the store the outcome is
+        unknown; ``transaction`` tells it, once the store can be reached again. Where that cannot
+        distinguish two writers, ``is_marked`` does, by a ``mark`` that no other commit has.
         """
         self.make_durable()
         read_version = self.version
@@ -145,17 +148,18 @@ class DeltaLog:
         return True
 
     def last_transactions(self) -> dict[str, int]:
-        """The application transactions that the commit last seen recorded itself. Raises ``ValueError`` if its log entry is cut."""
+        """The application transactions of the commit last seen alone.
+        Raises ``ValueError`` if its log entry is truncated."""
         recorded = [action["txn"] for action in self._entry(self.version) or () if "txn" in action]
         return {transaction["appId"]: transaction["version"] for transaction in recorded}
 
     def is_marked(self, version: int, mark: str) -> bool | None:
-        """Whether the commit ``version`` was made with this mark; None if the log does not go back so far."""
+        """Whether the commit ``version`` has this mark; None if the log does not go back so far."""
         entry = self._entry(version)
         return None if entry is None else any(action.get("commitInfo", {}).get(MARK) == mark for action in entry)
 
     def files(self) -> tuple[DataFile, ...]:
-        """The data files of the version last seen, by their statistics in the log."""
+        """The data files of the version last seen, with their statistics from the log."""
         actions = pa.table(self._table.get_add_actions(flatten=True))
         if not actions.num_rows:
             return ()
@@ -171,7 +175,7 @@ class DeltaLog:
         )
 
     def paths(self) -> dict[str, int]:
-        """Every data file of the version last seen, with its bytes, whoever committed it."""
+        """Bytes of each data file of the version last seen, whoever committed it, by path."""
         actions = pa.table(self._table.get_add_actions(flatten=True))
         if not actions.num_rows:
             return {}
@@ -205,7 +209,8 @@ class DeltaLog:
         return frozenset(dropped)
 
     def checkpoint(self) -> None:
-        """The state of the version last seen is in one file, durably; log entries past Delta's log retention are dropped."""
+        """Durably write the state of the version last seen to one file.
+        Log entries older than Delta's log retention are deleted."""
         if self._last_checkpoint() == self.version:
             return
         self._table.create_checkpoint()
@@ -225,7 +230,7 @@ class DeltaLog:
             return None
 
     def _entry(self, version: int) -> list[dict[str, Any]] | None:
-        """The actions of one commit; None if its log entry is not, or no longer, there."""
+        """The actions of one commit; None if its log entry does not exist, or no longer."""
         try:
             with self._folder.filesystem.open_input_stream(log_entry(version)) as entry:
                 return [json.loads(line) for line in entry.read().splitlines()]
@@ -233,7 +238,7 @@ class DeltaLog:
             return None
 
     def _try_checkpoint(self) -> None:
-        """A checkpoint only saves time: a commit that has landed does not fail for want of it."""
+        """A checkpoint only saves time, so its failure does not fail a commit that succeeded."""
         try:
             self.checkpoint()
         except (DeltaError, OSError) as failure:
@@ -255,7 +260,8 @@ def log_entry(version: int) -> str:
 
 
 def add(file: StagedFile, *, is_new_data: bool = True) -> AddAction:
-    """The action that makes a staged file part of the table. ``is_new_data`` is false for a rewrite of what was there."""
+    """The action that adds a staged file to the table.
+    ``is_new_data`` is false for a rewrite of existing rows."""
     # Delta wants some modification time; nothing here reads it.
     return AddAction(file.path, file.size_bytes, {}, int(file.max_time), is_new_data, file.stats)
 
@@ -266,10 +272,10 @@ def remove(file: DataFile, at: Timestamp) -> RemoveAction:
 
 
 def _configuration(schema: pa.Schema) -> dict[str, str]:
-    """What delta-rs is told of a new table."""
+    """The table properties that delta-rs needs for a new table."""
     configuration = {}
     if any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
-        # Such columns are a table feature, so the protocol must list every feature in use. Unless the writer version is asked for,
-        # delta-rs forgets NOT NULL ("invariants"), and delta-spark then refuses the table.
+        # These columns are a table feature, so the protocol must list every feature in use. Without
+        # this version, delta-rs omits NOT NULL ("invariants"), and delta-spark refuses the table.
         configuration["delta.minWriterVersion"] = "7"
     return configuration

@@ -1,4 +1,4 @@
-"""Data files: Parquet files of updates, and what their footers say about them. No data is read to describe one."""
+"""Data files: Parquet files of updates, described by their footers alone, without reading data."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ class DataFile:
     min_time: Timestamp
     max_time: Timestamp
     min_diff: int | None = None
-    """As ``max_diff``: None if the log does not say."""
+    """As ``max_diff``: None if the log has no such statistic."""
     max_diff: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that is durable in the table's folder but in no version yet. Through JSON by ``asdict`` and ``StagedFile(**…)``."""
+    """A file that is durable in the table's folder but not in any version yet.
+    ``asdict`` makes it JSON, ``StagedFile(**…)`` reads it back."""
 
     path: str
     """Relative to the table's folder."""
@@ -44,18 +45,18 @@ class StagedFile:
     min_diff: int
     null_counts: Mapping[str, int]
     stats: str
-    """Delta's statistics of the file, JSON."""
+    """Delta's statistics of the file, as JSON."""
 
 
 def write_file(folder: Folder, path: str, batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema) -> StagedFile:
-    """Write one Parquet file of updates, durable when this returns. There is at least one row."""
+    """Write one Parquet file of at least one update, durable when this returns."""
     folder.make_parent(path)
-    collected: list[pq.FileMetaData] = []
-    with parquet_writer(folder, path, schema, metadata_collector=collected) as writer:
+    footers: list[pq.FileMetaData] = []
+    with parquet_writer(folder, path, schema, metadata_collector=footers) as writer:
         for batch in batches:
             writer.write(batch)
     folder.sync([path])
-    return describe(path, folder.sizes([path])[path], collected[0])
+    return describe(path, folder.sizes([path])[path], footers[0])
 
 
 def parquet_writer(
@@ -68,8 +69,8 @@ def parquet_writer(
 ) -> pq.ParquetWriter:
     """A writer of a Parquet file without statistics of floating-point columns.
 
-    Bounds in a Parquet file leave NaN out, so a reader that orders NaN above every number, as PostgreSQL, Spark and DuckDB do,
-    would skip rows because of them.
+    Parquet's bounds leave NaN out. A reader that orders NaN above every number, as PostgreSQL,
+    Spark and DuckDB do, would skip rows because of them.
     """
     return pq.ParquetWriter(
         path,
@@ -82,10 +83,8 @@ def parquet_writer(
 
 
 def read_footer(folder: Folder, path: str, size_bytes: int, schema: pa.Schema) -> StagedFile | None:
-    """What the footer says of a file that someone else wrote; None of a file without rows.
-
-    Raises ``InternalError`` if its columns are not those of ``schema``, by name and type.
-    """
+    """Describes a file that a job wrote, by its footer; None if the file has no rows.
+    Raises ``InternalError`` if its columns are not those of ``schema``, by name and type."""
     try:
         with pq.ParquetFile(path, filesystem=folder.filesystem) as file:
             columns, footer = file.schema_arrow, file.metadata
@@ -95,13 +94,13 @@ def read_footer(folder: Folder, path: str, size_bytes: int, schema: pa.Schema) -
     return describe(path, size_bytes, footer) if footer.num_rows else None
 
 
-def _check_columns(path: str, found: pa.Schema, expected: pa.Schema) -> None:
-    found_types = {field.name: field.type for field in found}
+def _check_columns(path: str, actual: pa.Schema, expected: pa.Schema) -> None:
+    actual_types = {field.name: field.type for field in actual}
     expected_types = {field.name: field.type for field in expected}
-    if len(found) != len(expected) or found_types != expected_types:
+    if len(actual) != len(expected) or actual_types != expected_types:
         raise InternalError(
             f'"{path}" does not have the columns of its collection',
-            detail=f"found {_one_line(found)}; expected {_one_line(expected)}",
+            detail=f"found {_one_line(actual)}; expected {_one_line(expected)}",
             hint="timestamps are written as TIMESTAMP_MICROS, never as INT96",
         )
 
@@ -113,8 +112,8 @@ def _one_line(schema: pa.Schema) -> str:
 def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
     """The file as its footer describes it: row count, null counts, bounds of its times and diffs.
 
-    Delta's statistics are of times and diffs alone, which always have bounds: delta-rs takes a bound that is left out in one
-    file, as a footer without NaN or a long text must, for a reason to skip the file, and would lose rows.
+    Delta's statistics cover only times and diffs, which always have bounds. If a file
+    lacked a bound, as it must for NaN or a long text, delta-rs would skip it and lose rows.
     """
     null_counts: dict[str, int] = {}
     low: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The folder of one table, on a local disk or in an object store: names, files, and their durability."""
+"""The folder of one table, on a local disk or in an object store: names, files and durability."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from reclock.errors import InternalError
 LOG = "_delta_log"
 DATA = "data"
 STAGING = "_staging"
-"""Hidden by its underscore from whatever lists the table's folder by itself."""
+"""The underscore hides it from programs that list the table's folder directly."""
 
 ERRORS = "_errors"
-"""Where the times with an error are listed, a file for each append that has changed them."""
+"""The lists of the times with an error: a file for each append that changed them."""
 
 WRITE_BUFFER_BYTES = 1 << 20
 
@@ -33,7 +33,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Folder:
-    """Files under one root, addressed by paths relative to it. ``uri`` is an absolute path or ``s3://…``, no slash at its end."""
+    """Files under one root, addressed by paths relative to it.
+    ``uri`` is an absolute path or ``s3://…``, without a trailing slash."""
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         uri = uri.removeprefix("file://").rstrip("/")
@@ -41,7 +42,7 @@ class Folder:
         self.uri = os.path.abspath(uri) if self.is_local else uri
         self.storage_options = dict(storage_options or {})
         self._named: set[PurePosixPath] = set()
-        """Folders whose own names are known to be on the disk."""
+        """Folders whose names, up to the root, have been flushed to the disk."""
 
     @cached_property
     def filesystem(self) -> pafs.FileSystem:
@@ -54,7 +55,8 @@ class Folder:
         return f"{self.uri}/{path}"
 
     def make(self) -> list[str]:
-        """Make a local folder; the folders to flush so that all new names survive, from this one up. Object stores have none."""
+        """Create the folder. Returns the folders to fsync for new names to survive, from this one up.
+        In an object store there is nothing to create or to flush."""
         if not self.is_local:
             return []
         chain = [self.uri]
@@ -64,14 +66,14 @@ class Folder:
         return chain
 
     def make_parent(self, path: str) -> None:
-        """The folder that will hold the file ``path``. Object stores have none."""
+        """Create the folder that will hold the file ``path``. Does nothing in an object store."""
         if self.is_local:
             os.makedirs(os.path.dirname(self.absolute(path)), exist_ok=True)
 
     def sync(self, paths: Collection[str]) -> None:
         """Guarantees that these files, and the names that lead to them from the root, survive a loss of power.
 
-        An object store does that by itself.
+        An object store guarantees that by itself.
         """
         if not self.is_local:
             return
@@ -80,42 +82,44 @@ class Folder:
         for parent in {PurePosixPath(path).parent for path in paths}:
             fsync(self.absolute(str(parent)))
             if parent not in self._named:
-                for above in parent.parents:
-                    fsync(self.absolute(str(above)))
+                for ancestor in parent.parents:
+                    fsync(self.absolute(str(ancestor)))
                 self._named.add(parent)
 
     def replace(self, path: str, content: bytes) -> None:
-        """The file ``path`` has this content, durably. A reader beside this finds all of it, or what was there before."""
+        """Durably replace the content of the file ``path``.
+        A concurrent reader sees all of it, or the previous content."""
         self.make_parent(path)
-        written = f"{path}.{uuid4().hex}" if self.is_local else path
-        with self.filesystem.open_output_stream(written) as file:
+        staged = f"{path}.{uuid4().hex}" if self.is_local else path
+        with self.filesystem.open_output_stream(staged) as file:
             file.write(content)
         if self.is_local:
-            fsync(self.absolute(written))
-            os.replace(self.absolute(written), self.absolute(path))
+            fsync(self.absolute(staged))
+            os.replace(self.absolute(staged), self.absolute(path))
         self.sync([path])
 
     def exists(self, path: str) -> bool:
-        """Whether a folder is there. An object store has no folders: always true there."""
+        """Whether the folder exists. Always true in an object store, which has no folders."""
         return not self.is_local or os.path.isdir(self.absolute(path))
 
     def sizes(self, paths: Iterable[str]) -> dict[str, int]:
-        """Bytes of those files that are there."""
+        """Bytes of each file that exists, by path."""
         infos = self.filesystem.get_file_info(list(paths))
         return {info.path: info.size for info in infos if info.type == pafs.FileType.File}
 
     def walk(self, path: str) -> list[pafs.FileInfo]:
-        """Every file below ``path``; none if it is not there."""
+        """Every file below ``path``; none if it does not exist."""
         selector = pafs.FileSelector(path, allow_not_found=True, recursive=True)
         return [info for info in self.filesystem.get_file_info(selector) if info.type == pafs.FileType.File]
 
     def open_to_write(self, path: str) -> pa.NativeFile:
-        """The file, new and empty. Buffered, since an object store's stream does not take Arrow's own buffers: pieces that
-        are written should be smaller than ``WRITE_BUFFER_BYTES``."""
+        """Open the file, new and empty.
+        It is buffered, since an object store's stream does not take Arrow's own buffers. A single
+        write should be smaller than ``WRITE_BUFFER_BYTES``."""
         return self.filesystem.open_output_stream(path, buffer_size=WRITE_BUFFER_BYTES)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Remove files; one that is gone already is no error."""
+        """Delete files. Files that do not exist are no error."""
         for path in paths:
             try:
                 self.filesystem.delete_file(path)
@@ -123,14 +127,16 @@ class Folder:
                 continue
 
     def prune(self, path: str) -> None:
-        """Remove ``path`` and the folders below it that are empty. Object stores have none."""
+        """Delete ``path`` and the folders below it that are empty.
+        Does nothing in an object store."""
         if self.is_local:
             for folder, _, _ in os.walk(self.absolute(path), topdown=False):
                 with suppress(OSError):
                     os.rmdir(folder)
 
     def hide(self, path: str) -> None:
-        """Take a folder's name away before its files go, so that nobody sees it half gone. Object stores delete at once."""
+        """Rename a folder before its files are deleted, so that no reader sees a part of it.
+        In an object store, delete it."""
         if not self.is_local:
             self.delete_folder(path)
         elif self.exists(path):
@@ -138,7 +144,7 @@ class Folder:
             fsync(self.uri)
 
     def delete_folder(self, path: str) -> None:
-        """Remove a folder and all that is in it; one that is gone already is no error."""
+        """Delete a folder with its content. A folder that does not exist is no error."""
         if not self.is_local:
             self.delete(info.path for info in self.walk(path))
             return
@@ -148,7 +154,7 @@ class Folder:
                 return
             except FileNotFoundError:
                 return
-            except OSError as failure:  # a writer that does not know yet puts files there
+            except OSError as failure:  # a writer that has not noticed the deletion still adds files
                 if failure.errno != errno.ENOTEMPTY or attempt == _ATTEMPTS:
                     raise
 
@@ -163,7 +169,8 @@ def fsync(path: str) -> None:
 
 
 def rewrite_name(number: int) -> str:
-    """A new name for the files of a table's rewrite ``number``; vacuum tells by it whether one may still be committed."""
+    """A new name for the files of a table's rewrite ``number``.
+    Vacuum recognizes by it whether a file may still be committed."""
     return f"rewrite-{number}-{uuid4().hex}"
 
 
@@ -174,12 +181,12 @@ def rewrite_number(path: str) -> int | None:
 
 
 def errors_path(upper: int) -> str:
-    """The list of the times with an error that the append to ``upper`` leaves."""
+    """The path of the list of error times that the append to ``upper`` writes."""
     return f"{ERRORS}/{upper}.json"
 
 
 def errors_upper(path: str) -> int | None:
-    """The upper of the append that such a list, or an unfinished one, was written for."""
+    """The upper of the append that wrote this list of error times, whole or unfinished."""
     match = re.match(rf"{ERRORS}/(\d+)\.json", path)
     return int(match[1]) if match else None
 
@@ -192,7 +199,8 @@ def staging_path(name: str) -> str:
 
 
 def check_data_path(path: str) -> str:
-    """The path itself, if it names a data file inside the table's folder by plain names. Raises ``InternalError`` otherwise."""
+    """Returns ``path`` if it names a data file of the table's folder.
+    Raises ``InternalError`` otherwise."""
     parts = path.split("/")
     is_inside = (parts[0] == DATA and len(parts) == 2) or (parts[0] == STAGING and len(parts) == 3)
     if not is_inside or not all(_PLAIN_NAME.fullmatch(part) for part in parts[1:]) or not path.endswith(".parquet"):

@@ -19,7 +19,7 @@ from reclock.errors import CollectionDamaged, CollectionExists, ForeignCollectio
 from reclock.failpoints import failpoint
 
 IncarnationOf = Callable[[StorageCollectionId], str | None]
-"""The incarnation that the collection of an object has; None for an object that is unknown."""
+"""The incarnation of the object that has this collection; None if the object is unknown."""
 
 
 class Lake:
@@ -31,7 +31,7 @@ class Lake:
         storage_options: Mapping[str, str] | None = None,
         incarnation_of: IncarnationOf = lambda id: None,
     ) -> None:
-        """``incarnation_of`` is asked when a collection is opened: one of another incarnation is not."""
+        """``open`` refuses a collection of another incarnation than ``incarnation_of`` returns."""
         self._folder = Folder(root, storage_options)
         self._incarnation_of = incarnation_of
         self._verified: set[StorageCollectionId] = set()
@@ -49,11 +49,9 @@ class Lake:
     def create(
         self, id: StorageCollectionId, desc: RelationDesc, *, is_monotonic: bool = False, incarnation: str = ""
     ) -> Collection:
-        """The collection, made if it is not there; durable when this returns.
-
-        Raises ``ForeignCollection`` if it is there with another incarnation, ``CollectionExists`` if with another desc,
-        ``InvalidSchema`` if the desc cannot be stored, ``CollectionDamaged``.
-        """
+        """The collection, created if it does not exist; durable when this returns.
+        Raises ``ForeignCollection`` if it exists with another incarnation, ``CollectionExists`` if
+        with another desc, ``InvalidSchema`` if the desc cannot be stored, ``CollectionDamaged``."""
         check_storable(desc)
         folder = self.folder_of(id)
         parents = folder.make()
@@ -103,7 +101,8 @@ class Lake:
         return DeltaLog.exists(self.folder_of(id))
 
     def drop(self, id: StorageCollectionId) -> None:
-        """Delete the collection with all its files. One that is gone, or half gone, is no error: repeating finishes the work."""
+        """Delete the collection with all its files.
+        May be repeated: a partial deletion is completed."""
         with self._lock:
             self._opened.pop(id, None)
             self._verified.discard(id)
@@ -113,50 +112,51 @@ class Lake:
         self._folder.delete_folder(str(id))
 
     def drop_all(self, source_id: GlobalId) -> None:
-        """Delete every collection of a source, whole or half gone."""
+        """Delete every collection of a source, including partly deleted ones."""
         for name in self._subfolders(source_id):
             self.drop(StorageCollectionId.parse(f"{source_id}/{name}"))
 
     def late(self, source_id: GlobalId) -> dict[str, Collection]:
-        """The collections that have come late to the source's group, and are there whole, by output."""
-        found = {}
+        """The existing collections that joined the source's group late, by output."""
+        late: dict[str, Collection] = {}
         for name in sorted(self._subfolders(source_id)):
-            id = _parsed(source_id, name)
+            id = _collection_id(source_id, name)
             if id is not None and id.guest is not None:
                 with suppress(UnknownCollection):
                     collection = self.open(id)
                     collection.pin()  # it may have been opened before it was dropped
-                    found[id.output] = collection
-        return found
+                    late[id.output] = collection
+        return late
 
     def of_guests(self, source_ids: Iterable[GlobalId]) -> Sequence[StorageCollectionId]:
-        """The collections that any of these has as a guest of another source, whole or half gone."""
+        """The collections that these sources have as guests, including partly deleted ones."""
         guests = {id for id in source_ids if not self._subfolders(id)}
         hosts = self._subfolders("") if guests else ()
-        found = [_parsed(host, name) for host in hosts for name in self._subfolders(host) if "@" in name]
-        return sorted(id for id in found if id is not None and id.guest in guests)
+        ids = [_collection_id(host, name) for host in hosts for name in self._subfolders(host) if "@" in name]
+        return sorted(id for id in ids if id is not None and id.guest in guests)
 
     def list(self, source_id: str | None = None) -> Sequence[StorageCollectionId]:
         """Every collection in the lake, or of one source or index, in order of id."""
-        found = []
+        ids = []
         for source in self._subfolders("") if source_id is None else [source_id]:
             for name in self._subfolders(source):
-                id = _parsed(source, name)
+                id = _collection_id(source, name)
                 if id is not None and self.exists(id):
-                    found.append(id)
-        return sorted(found)
+                    ids.append(id)
+        return sorted(ids)
 
     def _subfolders(self, path: str) -> Sequence[str]:
         selector = pafs.FileSelector(path, allow_not_found=True)
-        return [i.base_name for i in self._folder.filesystem.get_file_info(selector) if i.type == pafs.FileType.Directory]
+        infos = self._folder.filesystem.get_file_info(selector)
+        return [info.base_name for info in infos if info.type == pafs.FileType.Directory]
 
     def folder_of(self, id: StorageCollectionId) -> Folder:
-        """Where the files of the collection are, if it is there."""
+        """The folder of the collection's files, whether or not the collection exists."""
         return Folder(f"{self._folder.uri}/{id}", self._folder.storage_options)
 
 
-def _parsed(source_id: str, name: str) -> StorageCollectionId | None:
-    """The collection whose folder this is, if it is one's."""
+def _collection_id(source_id: str, name: str) -> StorageCollectionId | None:
+    """The collection that this folder belongs to; None if it is not a collection's folder."""
     return StorageCollectionId.parse(f"{source_id}/{name}") if name.partition(".")[0] in set(CollectionType) else None
 
 

@@ -1,12 +1,12 @@
-"""Marks: each of the two stores remembers how far the other had come, so that one put back in time is found out.
+"""Store marks: each of the two stores records the other's progress, to detect a rollback of one.
 
-A mark is a number with a random token. Consensus hands out the number, the lake stores a file of that name,
-and then consensus notes that the lake has it. So, whatever crashes between:
+A mark is a number with a random token. Consensus allocates the number, the lake stores a file of
+that name, and then consensus records that the lake has it. So, wherever a process crashes:
 
-- consensus has handed out every number that the lake holds, unless consensus was put back in time;
-- the lake holds every number that consensus has noted, unless the lake was.
+- consensus has allocated every number that the lake has, unless consensus was rolled back;
+- the lake has every number that consensus has recorded, unless the lake was rolled back.
 
-The file also says how far each timeline of the oracle was.
+The file also contains the highest timestamp of each of the oracle's timelines.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _marks = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class ConsensusMark:
-    """The last mark that consensus handed out, and the last that it knows to be in the lake; zeros before the first."""
+    """The last mark allocated, and the last known to be in the lake; zeros before the first."""
 
     number: int = 0
     token: str = ""
@@ -58,7 +58,8 @@ class LakeMark:
 
 
 def check(before: ConsensusMark, lake: LakeMark, after: ConsensusMark) -> None:
-    """Compare the lake's mark with those that consensus had before and after the lake was read. Raises ``StoreRolledBack``."""
+    """Compare the lake's mark with those of consensus from before and after the lake was read.
+    Raises ``StoreRolledBack``."""
     if lake.number > after.number or (lake.number == after.number and lake.token != after.token):
         raise StoreRolledBack("consensus", "the lake", found=after.number, expected=lake.number)
     if lake.number < before.in_lake:
@@ -77,7 +78,7 @@ class StoreMarks:
         *,
         interval_ms: int,
     ) -> None:
-        """Only an actor of the present epoch, by ``leadership``, writes marks."""
+        """Only a process whose ``leadership`` has the current epoch can write marks."""
         self._consensus = consensus
         self._folder = Folder(f"{lake.uri}/{_FOLDER}", lake.storage_options)
         self._clock = clock
@@ -86,16 +87,17 @@ class StoreMarks:
         self._marked_at: Timestamp | None = None
 
     def newest_in_lake(self) -> LakeMark:
-        """A file that a crash left incomplete was never noted in consensus, and does not count."""
+        """The newest complete mark.
+        A file that a crash left incomplete was never recorded in consensus."""
         for _ in range(_ATTEMPTS):
             for path in sorted((info.path for info in self._folder.walk("")), reverse=True):
                 number, _, token = path.removesuffix(".json").partition("-")
                 try:
                     with self._folder.filesystem.open_input_stream(path) as file:
-                        said = json.loads(file.read())
-                    return LakeMark(int(number), token, Timestamp(said["at"]), said["timelines"])
+                        content = json.loads(file.read())
+                    return LakeMark(int(number), token, Timestamp(content["at"]), content["timelines"])
                 except FileNotFoundError:
-                    break  # a newer one has come
+                    break  # replaced by a newer mark: list again
                 except (ValueError, KeyError):
                     continue
             else:
@@ -110,11 +112,12 @@ class StoreMarks:
         return lake
 
     def is_new(self) -> bool:
-        """Whether consensus never handed out a mark."""
+        """Whether consensus has never allocated a mark."""
         return self._consensus.read(_current) == ConsensusMark()
 
     def refresh(self) -> None:
-        """Write a new mark, if the last one that this process knows of is old. Raises ``StoreRolledBack``."""
+        """Write a new mark if the last that this process knows is older than the interval.
+        Raises ``StoreRolledBack``."""
         now = self._clock()
         if self._marked_at is None:
             self._marked_at = self.check().at
@@ -122,27 +125,27 @@ class StoreMarks:
             self.write()
 
     def write(self, *, above: int = 0) -> None:
-        """Both stores have a new mark, of a number greater than ``above``, when this returns. Raises ``StoreRolledBack``,
-        ``Fenced``."""
+        """Both stores have a new mark, with a number above ``above``, when this returns.
+        Raises ``StoreRolledBack``, ``Fenced``."""
         leadership, lake = self._leadership(), self.newest_in_lake()
         token, now = uuid4().hex, self._clock()
 
-        def hand_out(connection: sa.Connection) -> tuple[int, Mapping[str, Timestamp]]:
+        def allocate(connection: sa.Connection) -> tuple[int, Mapping[str, Timestamp]]:
             fence.check(connection, leadership)
-            found = _current(connection)
+            current = _current(connection)
             if not above:
-                check(ConsensusMark(), lake, found)
-            number = max(found.number, above) + 1
-            _put(connection, ConsensusMark(number, token, found.in_lake))
+                check(ConsensusMark(), lake, current)
+            number = max(current.number, above) + 1
+            _put(connection, ConsensusMark(number, token, current.in_lake))
             return number, written_times(connection)
 
-        number, timelines = self._consensus.transact(hand_out)
+        number, timelines = self._consensus.transact(allocate)
         path = f"{number:012}-{token}.json"
         self._folder.make()
         with self._folder.open_to_write(path) as file:
             file.write(json.dumps({"at": now, "timelines": timelines}).encode())
         self._folder.sync([path])
-        self._consensus.transact(lambda connection: _note(connection, number))
+        self._consensus.transact(lambda connection: _record_in_lake(connection, number))
         self._folder.delete(info.path for info in self._folder.walk("") if info.path < f"{number:012}")
         self._marked_at = now
 
@@ -161,5 +164,5 @@ def _put(connection: sa.Connection, mark: ConsensusMark) -> None:
         connection.execute(sa.insert(_marks).values(one=1, **values))
 
 
-def _note(connection: sa.Connection, number: int) -> None:
+def _record_in_lake(connection: sa.Connection, number: int) -> None:
     connection.execute(sa.update(_marks).where(_marks.c.in_lake < number).values(in_lake=number))

@@ -1,4 +1,4 @@
-"""One version of a collection's table: immutable, so that everything read from it belongs together."""
+"""One version of a collection's table: immutable, so that all reads of it are consistent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OutputFailure:
-    """Nothing is known of a collection at ``at`` and later, until it is revived."""
+    """A collection's failure: nothing is known of it from ``at`` on, until it is revived."""
 
     at: Timestamp
     message: str
@@ -39,10 +39,8 @@ class OutputFailure:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Version:
-    """What a collection holds at the commit ``number``, until vacuum takes files that a later commit has dropped.
-
-    Whether all is there at a time is for the caller to know: the published upper is in consensus.
-    """
+    """A collection at the commit ``number``, until vacuum deletes files that later commits dropped.
+    The caller knows at which times it is complete: the published upper is in consensus."""
 
     id: StorageCollectionId
     number: int
@@ -58,11 +56,11 @@ class Version:
     all_files: tuple[DataFile, ...]
     failure: OutputFailure | None = None
     begins: Timestamp = MINIMUM
-    """Nothing is known at earlier times, and never will be; ``MAXIMUM`` if it is still awaited."""
+    """Nothing is or will be known at earlier times. ``MAXIMUM`` until the collection has begun."""
     errors: ErrorIntervals = ()
-    """The times at which it has an error in the place of rows."""
+    """The times at which it has an error instead of rows."""
     errors_path: str | None = None
-    """The file that lists them, if one was ever written."""
+    """The file that lists ``errors``; None if none was ever written."""
 
     @property
     def uri(self) -> str:
@@ -70,7 +68,7 @@ class Version:
 
     @property
     def known_errors(self) -> ErrorIntervals:
-        """The times without rows: ``errors``, and those from a failure on."""
+        """The times without rows: ``errors``, and all times from a failure on."""
         if self.failure is None:
             return self.errors
         return with_error(self.errors, self.failure.at, self.failure.error(), is_first=False)
@@ -83,12 +81,12 @@ class Version:
 
     @property
     def answered_through(self) -> Timestamp | None:
-        """The last time below the physical upper at which it has rows and no error; None if there is none."""
+        """The last time below the physical upper with rows and no error; None if there is none."""
         return answered_through(self.errors, self.upper)
 
     @property
     def without_errors(self) -> Version:
-        """The same version, which holds during an error the rows of the answer before it."""
+        """The same version, which during an error has the rows from before the error."""
         return replace(self, errors=(), failure=None)
 
     def check(self, at: Timestamp) -> None:
@@ -109,7 +107,8 @@ class Version:
     def files(self, *, lower: Timestamp | None = None, upper: Timestamp) -> list[DataFile]:
         """The files that may hold times in ``[lower, upper)``. They may hold other times too.
 
-        Raises ``OutputFailed``, and ``ErrorAtTime`` if a time in ``[lower, upper)``, or without ``lower`` the last, has an error.
+        Raises ``OutputFailed``, and ``ErrorAtTime`` if a time in ``[lower, upper)`` has an error;
+        without ``lower``, only the last time is checked.
         """
         self.check(Timestamp(upper - 1))
         if lower is not None:
@@ -120,7 +119,8 @@ class Version:
     def snapshot(self, as_of: Timestamp) -> pa.Table:
         """The multiset at ``as_of``: the desc's columns and ``mz_diff``, the row's multiplicity, never zero.
 
-        Rows are distinct, but for a monotonic collection, whose rows come as they were written (each diff is positive).
+        Rows are distinct, except in a monotonic collection: its rows come as they were written,
+        each with a positive diff.
         """
         self.check(as_of)
         files = [file for file in self.all_files if file.min_time <= as_of]
@@ -128,9 +128,9 @@ class Version:
         with self.reading():
             if not self.is_monotonic:
                 return consolidate_rows(self.dataset(files), columns, as_of)
-            wanted = [*self.desc.names, DIFF_COLUMN]
+            names = [*self.desc.names, DIFF_COLUMN]
             condition = None if all(file.max_time <= as_of for file in files) else pc.field(TIME_COLUMN) <= as_of
-            return self.dataset(files).to_table(columns=wanted, filter=condition)
+            return self.dataset(files).to_table(columns=names, filter=condition)
 
     def changes(self, lower: Timestamp, upper: Timestamp) -> pa.Table:
         """The updates at times in ``[lower, upper)``, consolidated, in order of time.
@@ -142,7 +142,8 @@ class Version:
             return consolidate_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
 
     def stream_changes(self, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False) -> pa.RecordBatchReader:
-        """As ``changes``, batch by batch; ``with_snapshot``, all earlier updates count as at ``lower``."""
+        """As ``changes``, batch by batch.
+        ``with_snapshot`` adds all earlier updates, moved up to ``lower``."""
         schema = arrow_schema(self.desc, with_updates=True)
         self._check_errors(lower, upper)
         if with_snapshot:
@@ -151,7 +152,7 @@ class Version:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Whatever fails inside because files of this version were deleted raises ``VersionGone``."""
+        """Raises ``VersionGone`` if the block fails and files of this version have been deleted."""
         try:
             yield
         except Exception as failure:
@@ -161,12 +162,13 @@ class Version:
             raise
 
     def updates(self, *, lower: Timestamp = MINIMUM, upper: Timestamp = MAXIMUM) -> Dataset:
-        """Every file that may hold times in ``[lower, upper)``, whole and unconsolidated, to be scanned by the engine that asks."""
+        """The files that may hold times in ``[lower, upper)``, whole and unconsolidated.
+        An engine scans them."""
         return self.dataset(self.files(lower=lower, upper=upper))
 
     def dataset(self, files: list[DataFile]) -> Dataset:
         """Some of this version's files as one Arrow dataset of updates. Reads nothing yet."""
-        import pyarrow.dataset as pads  # it loads pandas, half a second that a process without large reads is spared
+        import pyarrow.dataset as pads  # loads pandas: half a second that only large reads pay
 
         parquet = pads.ParquetFileFormat()
         fragments = [parquet.make_fragment(file.path, self.folder.filesystem) for file in files]
