@@ -1,4 +1,4 @@
-"""The durable catalog over a changelog: opening, the copy in memory, writing, fencing. All that implementations share."""
+"""The durable catalog over any ``CatalogLog``: opening, the copy in memory, writing, fencing."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ POLL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class _Led:
-    """The catalog right after its epoch was raised, and what opening is to make of it."""
+class _Takeover:
+    """The catalog right after opening raised its epoch, and the contents that it is to get next."""
 
     leadership: Leadership
     upper: Timestamp
@@ -86,11 +86,12 @@ class DurableCatalog(DurableCatalogState):
         deploy_generation: int,
         epoch_above: int = 0,
     ) -> None:
-        """Where it leads, its epoch is greater than ``epoch_above``: that of processes which the log may know nothing of."""
+        """``open`` leads under an epoch above ``epoch_above``, the highest of processes that the
+        log may not know."""
         self._log = log
         self._oracle = oracle
         self._boot_ts = clock()
-        self._own_generation = deploy_generation
+        self._deploy_generation = deploy_generation
         self._lock = InterruptibleLock("waiting for the catalog")
         self._epoch_above = epoch_above
         self._current: CatalogSnapshot | None = None
@@ -109,9 +110,9 @@ class DurableCatalog(DurableCatalogState):
 
     def dump(self) -> str:
         self._require_not_closed()
-        upper, kept = self._log.snapshot()
+        upper, objects = self._log.snapshot()
         _, events = self._log.snapshot(below=upper, only=APPEND_ONLY)
-        return dump(upper, kept + events)
+        return dump(upper, objects + events)
 
     @property
     def boot_ts(self) -> Timestamp:
@@ -120,7 +121,7 @@ class DurableCatalog(DurableCatalogState):
     def is_current(self, builtins: Sequence[BuiltinObject] | None = None) -> bool:
         _, rows = self._read()
         header = read_header(rows)
-        if header.version != CATALOG_VERSION or header.deploy_generation != self._own_generation:
+        if header.version != CATALOG_VERSION or header.deploy_generation != self._deploy_generation:
             return False
         return upgrade(rows, builtins).rows is rows
 
@@ -129,9 +130,9 @@ class DurableCatalog(DurableCatalogState):
     def open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
         with self._lock:
             self._require_unopened()
-            led = self._lead(builtins)
-            self._current = self._upgrade(led, builtins)
-            self._leadership = led.leadership
+            takeover = self._lead(builtins)
+            self._current = self._upgrade(takeover, builtins)
+            self._leadership = takeover.leadership
 
     def join(self) -> None:
         with self._lock:
@@ -139,12 +140,12 @@ class DurableCatalog(DurableCatalogState):
             self._require_generation(header)
             if header.is_sealed:
                 raise CatalogSealed()
-            if header.deploy_generation != self._own_generation:
+            if header.deploy_generation != self._deploy_generation:
                 raise CatalogError(
-                    f"the catalog is of deploy generation {header.deploy_generation}, this process of {self._own_generation}",
+                    f"the catalog is of deploy generation {header.deploy_generation}, this process of {self._deploy_generation}",
                     hint="open the catalog with the new generation first",
                 )
-            snapshot, leadership = load(rows, upper), Leadership(header.epoch, self._own_generation)
+            snapshot, leadership = load(rows, upper), Leadership(header.epoch, self._deploy_generation)
             self._log.mirror(leadership)
             self._apply_write(upper)
             self._current, self._leadership = snapshot, leadership
@@ -169,7 +170,7 @@ class DurableCatalog(DurableCatalogState):
         with self._lock:
             self._require_unopened()
             leadership, event = self._lead_to_mend(edit, user, occurred_at)
-            is_written = edit.row in encode_rows(leadership_objects(leadership))  # it went into the epoch that was raised
+            is_written = edit.row in encode_rows(leadership_objects(leadership))  # the write that raised the epoch made it
             for _ in range(ATTEMPTS):
                 upper, stored = self._read_stored(edit)
                 problem = find_problem(stored) if is_written else decide(stored, edit)
@@ -177,18 +178,19 @@ class DurableCatalog(DurableCatalogState):
                 updates = corrections(stored, wanted | audited(edited(stored, edit), event), at := self._write_ts(upper))
                 failpoint("catalog.mend.before_append")
                 try:
-                    self._log.compare_and_append(upper, new_upper := _beyond(updates, at), updates, leadership)
+                    self._log.compare_and_append(upper, new_upper := _upper_after(updates, at), updates, leadership)
                 except UpperMismatch:  # an actor joined the new epoch and was faster
                     continue
                 failpoint("catalog.mend.after_append")
                 self._apply_write(new_upper)
                 return Mended(leadership.epoch, problem)
-            raise _kept_out()
+            raise _contended()
 
     def _lead_to_mend(self, edit: Edit, user: str, occurred_at: Timestamp) -> tuple[Leadership, AuditEvent]:
-        """Raise the epoch, once it is sure that the edit can follow; above that of the store, since the stored one may be lost."""
+        """Raise the epoch once it is certain that the edit can follow. The new epoch is above the
+        one that the log knows, too: the epoch among the objects may be lost."""
         for _ in range(ATTEMPTS):
-            known = self._log.leadership()
+            leader = self._log.leadership()
             upper, stored = self._read_stored(edit)
             decide(stored, edit)
             after = edited(stored, edit)
@@ -196,19 +198,19 @@ class DurableCatalog(DurableCatalogState):
             header = read_leadership(after)
             require_version(header, exactly=False)
             self._require_generation(header)
-            epoch = max(header.epoch, known.epoch if known else 0) + 1
-            leadership = Leadership(epoch, self._own_generation)
+            epoch = max(header.epoch, leader.epoch if leader else 0) + 1
+            leadership = Leadership(epoch, self._deploy_generation)
             updates = corrections(stored, encode_rows(leadership_objects(leadership)), at := self._write_ts(upper))
             failpoint("catalog.mend.before_epoch")
             try:
-                self._log.lead(upper, new_upper := _beyond(updates, at), updates, leadership)
+                self._log.lead(upper, new_upper := _upper_after(updates, at), updates, leadership)
             except UpperMismatch:
                 continue
             failpoint("catalog.mend.after_epoch")
             self._log.mirror(leadership)
             self._apply_write(new_upper)
             return leadership, event
-        raise _kept_out()
+        raise _contended()
 
     def close(self) -> None:
         with self._lock:
@@ -224,39 +226,40 @@ class DurableCatalog(DurableCatalogState):
         require_version(header, exactly=True)
         return upper, rows, header
 
-    def _lead(self, builtins: Sequence[BuiltinObject] | None) -> _Led:
-        """Raise the epoch, once it is sure that the rest of opening can follow."""
+    def _lead(self, builtins: Sequence[BuiltinObject] | None) -> _Takeover:
+        """Raise the epoch once it is certain that the rest of opening can follow."""
         for _ in range(ATTEMPTS):
             upper, rows = self._read()
             header = read_header(rows)
             require_version(header, exactly=False)
             self._require_generation(header)
-            leadership = Leadership(max(header.epoch, self._epoch_above) + 1, self._own_generation)
-            led: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
-            target = upgrade(led, builtins)
+            leadership = Leadership(max(header.epoch, self._epoch_above) + 1, self._deploy_generation)
+            led_rows: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
+            target = upgrade(led_rows, builtins)
             at = self._write_ts(upper)
             failpoint("catalog.open.before_epoch")
             try:
-                self._log.lead(upper, Timestamp(at + 1), difference(rows, led, at), leadership)
+                self._log.lead(upper, Timestamp(at + 1), difference(rows, led_rows, at), leadership)
             except UpperMismatch:
                 continue
             failpoint("catalog.open.after_epoch")
             self._log.mirror(leadership)
             failpoint("catalog.open.after_mirror")
             self._apply_write(Timestamp(at + 1))
-            return _Led(leadership, Timestamp(at + 1), led, target)
-        raise _kept_out()
+            return _Takeover(leadership, Timestamp(at + 1), led_rows, target)
+        raise _contended()
 
-    def _upgrade(self, led: _Led, builtins: Sequence[BuiltinObject] | None) -> CatalogSnapshot:
-        """Initialise, migrate, register builtins: all in one append, or none if there is nothing to do."""
-        upper, rows, target = led.upper, led.rows, led.target
+    def _upgrade(self, takeover: _Takeover, builtins: Sequence[BuiltinObject] | None) -> CatalogSnapshot:
+        """Initialise, migrate and register builtins in one append, or in none if nothing is to
+        change."""
+        upper, rows, target = takeover.upper, takeover.rows, takeover.target
         for _ in range(ATTEMPTS):
             if target.rows is rows:
                 return target.snapshot.at(upper)
             at = self._write_ts(upper)
             failpoint("catalog.open.before_contents")
             try:
-                self._log.compare_and_append(upper, Timestamp(at + 1), difference(rows, target.rows, at), led.leadership)
+                self._log.compare_and_append(upper, Timestamp(at + 1), difference(rows, target.rows, at), takeover.leadership)
             except UpperMismatch:  # an actor joined the new epoch and was faster
                 upper, rows = self._read()
                 target = upgrade(rows, builtins)
@@ -264,7 +267,7 @@ class DurableCatalog(DurableCatalogState):
             failpoint("catalog.open.after_contents")
             self._apply_write(Timestamp(at + 1))
             return target.snapshot.at(Timestamp(at + 1))
-        raise _kept_out()
+        raise _contended()
 
     # --- leadership ---
 
@@ -308,11 +311,11 @@ class DurableCatalog(DurableCatalogState):
                 if upper > before.upper:
                     self._current = before.apply(self._receive(upper, updates), upper)
             except CatalogError:
-                self._require_known_leadership()  # it was restored: what follows does not fit what is in memory
+                self._require_leadership_in_log()  # a restored store need not fit the copy in memory
                 raise
             return self._opened()
 
-    def _require_known_leadership(self) -> None:
+    def _require_leadership_in_log(self) -> None:
         if self._leadership is not None:
             fence.require(self._leadership, self._log.leadership())
 
@@ -324,15 +327,15 @@ class DurableCatalog(DurableCatalogState):
     def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
         deadline = time.monotonic() + timeout_ms / 1000
         while True:
-            found = self._opened()
-            if found.upper >= ts or (found := self.sync()).upper >= ts:
-                return replace(found, upper=ts) if found.content_upper <= ts else self._as_of(ts)
+            latest = self._opened()
+            if latest.upper >= ts or (latest := self.sync()).upper >= ts:
+                return replace(latest, upper=ts) if latest.content_upper <= ts else self._as_of(ts)
             if time.monotonic() >= deadline:
-                raise StatementTimeout(timeout_ms, detail=f"the catalog's upper is {found.upper}, waiting for {ts}")
+                raise StatementTimeout(timeout_ms, detail=f"the catalog's upper is {latest.upper}, waiting for {ts}")
             time.sleep(POLL_S)
 
     def _as_of(self, ts: Timestamp) -> CatalogSnapshot:
-        """The catalog at ``ts``, which lies below its upper, from the store."""
+        """The catalog at ``ts``, which lies below its upper, read from the store."""
         upper, updates = self._log.snapshot(below=ts)
         self._apply_write(upper)
         return load(rows_of(updates), ts)
@@ -346,8 +349,8 @@ class DurableCatalog(DurableCatalogState):
         if kind not in APPEND_ONLY:
             raise CatalogError(f"objects of kind {kind} are not events")
         upper, updates = self._log.snapshot(only={kind})
-        found = [change.object for change in self._receive(upper, updates)]
-        return sorted(found, key=lambda event: key_order(spec_of(event).key_of(event)))
+        events = [change.object for change in self._receive(upper, updates)]
+        return sorted(events, key=lambda event: key_order(spec_of(event).key_of(event)))
 
     # --- writing ---
 
@@ -370,7 +373,7 @@ class DurableCatalog(DurableCatalogState):
                 try:
                     self.compare_and_append(base.upper, Timestamp(at + 1), [replace(change, ts=at) for change in changes])
                 except UpperMismatch:
-                    continue  # caught up by now: a conflict only if the content moved, not the upper alone
+                    continue  # this state has caught up: only changed content is a conflict, not a moved upper
                 return Timestamp(at + 1)
             raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self._opened().upper)
 
@@ -385,7 +388,7 @@ class DurableCatalog(DurableCatalogState):
                 raise UpperMismatch(CATALOG, expected=expected_upper, found=base.upper)
             if new_upper <= expected_upper:
                 raise CatalogError(f"the catalog's upper cannot move from {expected_upper} to {new_upper}")
-            after = base.apply(changes, new_upper)  # refuses what does not fit before it is durable
+            after = base.apply(changes, new_upper)  # raises before anything is durable
             failpoint("catalog.commit.before_append")
             try:
                 self._log.compare_and_append(expected_upper, new_upper, [encode_change(change) for change in changes], leadership)
@@ -393,7 +396,7 @@ class DurableCatalog(DurableCatalogState):
                 self._require_leading(leadership, self.sync())
                 raise
             failpoint("catalog.commit.after_append")
-            with interruptible(None):  # it is committed: no statement may fail any more
+            with interruptible(None):  # it is committed: the statement must not fail any more
                 self._apply_write(new_upper)
             self._current = after
 
@@ -419,14 +422,14 @@ class DurableCatalog(DurableCatalogState):
             raise CatalogError("the catalog is open already")
 
     def _require_generation(self, header: Header) -> None:
-        if header.deploy_generation is not None and self._own_generation < header.deploy_generation:
-            own = Leadership(self._leadership.epoch if self._leadership else 0, self._own_generation)
-            raise _fenced(own, header.epoch, header.deploy_generation)
+        if header.deploy_generation is not None and self._deploy_generation < header.deploy_generation:
+            leadership = Leadership(self._leadership.epoch if self._leadership else 0, self._deploy_generation)
+            raise _fenced(leadership, header.epoch, header.deploy_generation)
 
-    def _require_leading(self, own: Leadership, snapshot: CatalogSnapshot) -> None:
+    def _require_leading(self, leadership: Leadership, snapshot: CatalogSnapshot) -> None:
         epoch, generation = snapshot.config("epoch") or 0, snapshot.config("deploy_generation") or 0
-        if (epoch, generation) != (own.epoch, own.deploy_generation):
-            raise _fenced(own, epoch, generation)
+        if (epoch, generation) != (leadership.epoch, leadership.deploy_generation):
+            raise _fenced(leadership, epoch, generation)
 
     def _read_header(self) -> Header:
         return read_header(rows_of(self._log.snapshot(only={Kind.CONFIG})[1]))
@@ -436,39 +439,41 @@ class DurableCatalog(DurableCatalogState):
         return upper, rows_of(updates)
 
     def _read_stored(self, edit: Edit) -> tuple[Timestamp, list[CatalogUpdate]]:
-        """The sums as they are; with those events that the edit is about, or whose ids it is about."""
+        """The upper and the sums as stored; events too if the edit is of an event or an id
+        allocator."""
         upper, stored = self._log.snapshot()
         if edit.kind in APPEND_ONLY | {Kind.ID_ALLOCATOR}:
             stored = stored + self._log.snapshot(below=upper, only=APPEND_ONLY)[1]
         return upper, stored
 
     def _read_again(self) -> CatalogSnapshot:
-        """The catalog as it is, all of it. Raises as ``_receive``."""
+        """Read the whole catalog at its newest upper. Raises as ``_receive``."""
         upper, rows = self._read()
         if read_header(rows).version != CATALOG_VERSION:
-            raise self._another_layout()
+            raise self._layout_changed()
         snapshot = load(rows, upper)
         self._apply_write(upper)
         return snapshot
 
     def _receive(self, upper: Timestamp, updates: Sequence[CatalogUpdate]) -> list[ObjectChange]:
-        """``updates`` decoded, after ``ApplyWrite`` of the upper they were read at: nobody is served what a read elsewhere might
-        then miss. Raises ``Fenced`` (``CatalogVersionUnsupported`` if read-only) if they are of another layout."""
-        arrived = {(u.kind, u.key): u.value for u in updates if u.kind == Kind.CONFIG and u.diff > 0}
-        if read_config(arrived, "version") not in (None, CATALOG_VERSION):
-            raise self._another_layout()
+        """Decode updates that were read at ``upper``. They are returned only after ``ApplyWrite``
+        of that upper, so that no later read elsewhere misses them. Raises ``Fenced``
+        (``CatalogVersionUnsupported`` if read-only) if they are of another layout."""
+        new_config = {(u.kind, u.key): u.value for u in updates if u.kind == Kind.CONFIG and u.diff > 0}
+        if read_config(new_config, "version") not in (None, CATALOG_VERSION):
+            raise self._layout_changed()
         changes = [decode_update(update) for update in updates]
         self._apply_write(upper)
         return changes
 
-    def _another_layout(self) -> ReclockError:
-        header, own = self._read_header(), self._leadership
-        if own is not None and own != Leadership(header.epoch, header.deploy_generation or 0):
-            return _fenced(own, header.epoch, header.deploy_generation or 0)
+    def _layout_changed(self) -> ReclockError:
+        header, leadership = self._read_header(), self._leadership
+        if leadership is not None and leadership != Leadership(header.epoch, header.deploy_generation or 0):
+            return _fenced(leadership, header.epoch, header.deploy_generation or 0)
         return CatalogVersionUnsupported(found=header.version or 0, supported=CATALOG_VERSION)
 
     def _write_ts(self, upper: Timestamp) -> Timestamp:
-        """A new time of the catalog's timeline, not below ``upper``."""
+        """A new time of the catalog's timeline, ``upper`` or later."""
         return max(self._oracle.write_ts(CATALOG), upper)
 
     def _apply_write(self, upper: Timestamp) -> None:
@@ -476,14 +481,14 @@ class DurableCatalog(DurableCatalogState):
             self._oracle.apply_write(CATALOG, upper)
 
 
-def _beyond(updates: Sequence[CatalogUpdate], at: Timestamp) -> Timestamp:
-    """The upper after a write that began at ``at``."""
+def _upper_after(updates: Sequence[CatalogUpdate], at: Timestamp) -> Timestamp:
+    """The upper after a write of ``updates``, or of none at ``at``."""
     return Timestamp(max((update.ts for update in updates), default=at) + 1)
 
 
-def _kept_out() -> CatalogError:
+def _contended() -> CatalogError:
     return CatalogError("the catalog cannot be opened: other actors keep writing to it")
 
 
-def _fenced(own: Leadership, epoch: int, deploy_generation: int) -> Fenced:
-    return Fenced(own=(own.epoch, own.deploy_generation), found=(epoch, deploy_generation))
+def _fenced(leadership: Leadership, epoch: int, deploy_generation: int) -> Fenced:
+    return Fenced(own=(leadership.epoch, leadership.deploy_generation), found=(epoch, deploy_generation))

@@ -1,4 +1,4 @@
-"""The durable catalog as everything else sees it. Every implementation behaves alike; one suite runs over all of them."""
+"""The durable catalog's interface. Implementations behave alike; one test suite runs over all."""
 
 from __future__ import annotations
 
@@ -39,50 +39,55 @@ from reclock.errors import UpperMismatch
 WAIT_MS = 60_000
 
 ATTEMPTS = 100
-"""How often a write that does not depend on what others wrote is decided again before it gives up."""
+"""How often a write that does not depend on other actors' writes is tried before it fails."""
 
 
 class DurableCatalogState(Protocol):
-    """A catalog that is made unopened, opened once in one of three ways, and closed.
+    """A catalog that is created unopened, opened once in one of three ways, and closed.
 
-    ``open`` leads: it fences every other. ``join`` makes one more actor of the present epoch. ``open_read_only`` only looks.
-    ``check_open``, ``dump`` and ``mend`` need none of them.
-    Safe for threads. Reads other than ``sync``, ``snapshot_at``, subscriptions and append-only kinds do no I/O.
+    ``open`` leads: it fences every other actor. ``join`` adds an actor to the current epoch.
+    ``open_read_only`` only reads. ``check_open``, ``dump`` and ``mend`` need no open catalog.
+    Safe for threads. Reads do no I/O, except ``sync``, ``snapshot_at``, subscriptions and those of
+    append-only kinds.
     """
 
     # --- before it is open ---
 
     @abstractmethod
     def is_initialized(self) -> bool:
-        """Whether the catalog has its first contents, that is, its version object."""
+        """Whether the catalog has its initial contents, that is, its version object."""
 
     @abstractmethod
     def deploy_generation(self) -> int | None:
-        """The generation that leads the catalog, whatever its layout, also before it is open; None if it was never opened."""
+        """The generation that leads the catalog; None if nobody ever opened it. Works on any
+        layout, and before this state is open."""
 
     @abstractmethod
     def dump(self) -> str:
-        """All contents as stored, append-only kinds too, whatever the layout and however broken, open or not: readable JSON, in
-        which each key and value can be edited by hand and stored again. What is not canonical JSON is shown as text."""
+        """All contents as stored, append-only kinds included, as readable JSON. Each key and value
+        in it can be edited by hand and stored again; one that is not canonical JSON is shown as
+        text. Works on any layout, on a broken catalog, and whether this state is open or not."""
 
     @property
     @abstractmethod
     def boot_ts(self) -> Timestamp:
-        """When this state was made, by the injected clock."""
+        """When this state was created, by the injected clock."""
 
     @abstractmethod
     def is_current(self, builtins: Sequence[BuiltinObject] | None = None) -> bool:
-        """Whether ``join`` would do: initialised, of this layout and generation, with exactly these builtins (any, if None)."""
+        """Whether ``join`` suffices: the catalog is initialised, of this layout and generation, and
+        has exactly these builtins (any builtins if None)."""
 
     # --- opening ---
 
     @abstractmethod
     def open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
-        """Lead the catalog: raise the epoch, in a write of its own; then, in one write, initialise or migrate it as needed and
-        register ``builtins``.
+        """Lead the catalog. One write raises the epoch. A second write initialises or migrates the
+        catalog as needed and registers ``builtins``.
 
-        A crash leaves the contents as before or as after. Every actor of an older epoch or generation fails at its next write.
-        Raises, before anyone is fenced, ``CatalogVersionUnsupported`` for a newer layout, ``MigrationFailed``, ``CatalogCorrupt``,
+        A crash leaves the contents as before or as after. Every actor of an older epoch or
+        generation fails at its next write. Raises, before anyone is fenced,
+        ``CatalogVersionUnsupported`` for a newer layout, ``MigrationFailed``, ``CatalogCorrupt``,
         and ``Fenced`` if this process's deploy generation is lower than the catalog's.
         """
 
@@ -90,63 +95,70 @@ class DurableCatalogState(Protocol):
     def join(self) -> None:
         """Become an actor of the current epoch without writing.
 
-        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported`` (also if it must be migrated), ``CatalogSealed``, ``Fenced``
-        if this process is of a lower deploy generation, ``CatalogError`` if of a higher one, which must ``open``.
+        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported`` (also if the catalog must be
+        migrated), ``CatalogSealed``, ``Fenced`` if this process is of a lower deploy generation,
+        and ``CatalogError`` if it is of a higher one: then it must ``open``.
         """
 
     @abstractmethod
     def open_read_only(self) -> None:
-        """Look at the catalog and follow it; every write raises ``CatalogReadOnly``. Raises as ``join``, but for generations and
-        seals."""
+        """Read the catalog and follow it; every write raises ``CatalogReadOnly``. Raises as
+        ``join``, except that any generation may read, and a sealed catalog can be read."""
 
     @abstractmethod
     def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> CatalogSnapshot:
-        """What the catalog would hold once opened, at no particular upper. Changes nothing, durable or here; disturbs nobody.
+        """What the catalog would hold once opened, at no particular upper. Changes nothing in the
+        store or in this state, and disturbs no other actor.
 
         Raises what ``open`` would raise, or ``CatalogUninitialized``.
         """
 
     @abstractmethod
     def mend(self, edit: Edit, *, user: str, occurred_at: Timestamp) -> Mended:
-        """Lead the catalog as it is, in its layout and even if broken, for this edit by hand alone: raise the epoch, in a write of
-        its own, which fences every other; then, in one write, make the edit and record it in the audit log. The state stays
-        unopened.
+        """Lead the catalog as it is, in its layout and even if broken, for this edit by hand alone.
+        One write raises the epoch, which fences every other actor. A second write makes the edit
+        and records it in the audit log. This state stays unopened.
 
-        A catalog that could be opened can be opened afterwards. Raises what ``mend.decide`` and ``mend.audited`` raise,
-        ``CatalogVersionUnsupported`` and ``Fenced``, all before anyone is fenced.
+        A catalog that could be opened can be opened afterwards. Raises what ``mend.decide`` and
+        ``mend.audited`` raise, ``CatalogVersionUnsupported`` and ``Fenced``, all before anyone is
+        fenced.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what this state holds. Afterwards it can do nothing."""
+        """Release what this state holds. It cannot be used afterwards."""
 
     # --- leadership ---
 
     @property
     @abstractmethod
     def epoch(self) -> int | None:
-        """The fencing token of this state; None before it is open. No two states that lead have the same."""
+        """The fencing token of this state; None before it is open. No two states lead under the
+        same one."""
 
     @property
     @abstractmethod
     def leadership(self) -> Leadership:
-        """Epoch and deploy generation this state writes under. Raises ``CatalogError`` unless it is open, ``CatalogReadOnly``."""
+        """The epoch and deploy generation that this state writes under. Raises ``CatalogError``
+        unless it is open, ``CatalogReadOnly`` if it only reads."""
 
     @abstractmethod
     def confirm_leadership(self) -> None:
-        """Look at the store, and raise ``Fenced`` if another epoch or generation leads the catalog now."""
+        """Read the store. Raises ``Fenced`` if another epoch or generation leads the catalog
+        now."""
 
     # --- reading ---
 
     @property
     @abstractmethod
     def upper(self) -> Timestamp:
-        """How far the copy in memory is complete, exclusive."""
+        """The copy in memory is complete below this time."""
 
     @property
     @abstractmethod
     def since(self) -> Timestamp:
-        """The earliest time that ``snapshot_at`` and ``subscribe_at`` can surely read, as the store says."""
+        """The earliest time that ``snapshot_at`` and ``subscribe_at`` can surely read; asks the
+        store."""
 
     @abstractmethod
     def snapshot(self) -> CatalogSnapshot:
@@ -154,21 +166,23 @@ class DurableCatalogState(Protocol):
 
     @abstractmethod
     def sync(self) -> CatalogSnapshot:
-        """Catch up with the store; what is returned holds every change committed before the call. Raises ``Fenced`` if the catalog
-        has meanwhile been migrated to another layout."""
+        """Catch up with the store. The result holds every change that was committed before the
+        call. Raises ``Fenced`` if the catalog has meanwhile been migrated to another layout."""
 
     @abstractmethod
     def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
-        """The catalog at ``ts``: every update below ``ts`` and none from there on, whatever has changed since. Waits until
-        the upper is at least ``ts``; raises ``StatementTimeout``. Raises ``NotReadable`` if the catalog was
-        compacted beyond ``ts``."""
+        """The catalog at ``ts``: every update below ``ts`` and none at a later time. Waits until
+        the upper is at least ``ts``, or raises ``StatementTimeout``. Raises ``NotReadable`` if the
+        catalog was compacted beyond ``ts``."""
 
     @abstractmethod
     def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> CatalogSubscription:
-        """First the catalog at ``ts`` (every update below it, exactly), then every update from there on.
+        """First the catalog at ``ts`` (every update below it, exactly), then every update from
+        there on.
 
-        Of the kinds ``only`` names, or if None of all that are not append-only. Polling raises ``NotReadable`` if the catalog was
-        compacted beyond what it handed out; then the subscriber has to begin anew.
+        ``only`` names the kinds; None means all that are not append-only. Polling raises
+        ``NotReadable`` if the catalog was compacted beyond the last batch; then the subscriber has
+        to start again.
         """
 
     @abstractmethod
@@ -183,30 +197,34 @@ class DurableCatalogState(Protocol):
 
     @abstractmethod
     def commit_transaction(self, tx: CatalogTransaction) -> Timestamp:
-        """Commit all of ``tx`` or nothing, and return the upper from which on it is seen; no changes, no write.
+        """Commit all of ``tx`` or nothing. Returns the upper from which on its changes are visible.
+        A transaction without changes writes nothing.
 
-        Raises ``UpperMismatch`` if another actor changed the catalog since ``tx`` began: this state has caught up then, and the
-        caller decides again on a new transaction. Raises ``Fenced``, and what ``CatalogTransaction.changes`` raises.
+        Raises ``UpperMismatch`` if another actor changed the catalog since ``tx`` began: this state
+        has caught up then, and the caller decides again on a new transaction. Raises ``Fenced``,
+        and what ``CatalogTransaction.changes`` raises.
         """
 
     @abstractmethod
     def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]) -> None:
-        """Append ``changes``, whose times lie in ``[expected_upper, new_upper)``, iff the upper is ``expected_upper``; without
-        changes it is mere progress. Success implies ``ApplyWrite("catalog", new_upper)``.
+        """Append ``changes``, whose times lie in ``[expected_upper, new_upper)``, and move the
+        upper, iff it is ``expected_upper``. Success implies ``ApplyWrite("catalog", new_upper)``.
 
-        Raises ``UpperMismatch`` (this state has caught up then), ``Fenced``, ``CatalogCorrupt`` if the changes do not fit the
-        contents.
+        Raises ``UpperMismatch`` (this state has caught up then), ``Fenced``, ``CatalogCorrupt`` if
+        the changes do not fit the contents.
         """
 
     @abstractmethod
     def compact(self, below: Timestamp) -> int:
-        """Forget the history before ``below``, or before the upper if that is less: delete updates that cancel. Returns how many.
+        """Forget the history before ``below``, or before the upper if that is less. Deletes updates
+        that cancel each other, and returns how many.
 
-        Actors that are behind read the whole catalog at their next ``sync``. It may run beside everything else, and may be
-        interrupted. Raises ``CatalogReadOnly`` and ``Fenced``.
+        Actors that are behind read the whole catalog at their next ``sync``. Compaction may run
+        beside everything else, and may be interrupted. Raises ``CatalogReadOnly`` and ``Fenced``.
         """
 
-    # The targeted writes: each object replaces the one of its key or is added; tried again if another actor came between.
+    # Targeted writes: each object replaces the one with its key, or is added. They retry if another
+    # actor wrote in between.
 
     def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:
         self._write(lambda tx: tx.put_all(mappings))
@@ -221,12 +239,12 @@ class DurableCatalogState(Protocol):
         self._write(lambda tx: tx.put_all(configurations))
 
     def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
-        """Raise the floors of timelines; one that is higher already stays."""
+        """Raise the floors of timelines. A floor that is already higher stays."""
 
         def raise_floors(tx: CatalogTransaction) -> None:
             for floor in floors:
-                found: TimelineFloor | None = tx.snapshot.get(Kind.TIMESTAMP, floor.timeline)
-                if found is None or found.floor < floor.floor:
+                current: TimelineFloor | None = tx.snapshot.get(Kind.TIMESTAMP, floor.timeline)
+                if current is None or current.floor < floor.floor:
                     tx.put(floor)
 
         self._write(raise_floors)
@@ -242,7 +260,7 @@ class DurableCatalogState(Protocol):
             return
         raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self.upper)
 
-    # --- one accessor a kind, in order of the key ---
+    # --- one accessor per kind, in order of the key ---
 
     def get_audit_logs(self) -> list[AuditEvent]:
         return self.events(Kind.AUDIT_LOG)

@@ -1,4 +1,5 @@
-"""What a process knows of a changelog: the sum of every update below an upper, and the newest updates one by one."""
+"""What a process knows of a changelog: the sum of all updates below an upper, and the newest
+updates themselves."""
 
 from __future__ import annotations
 
@@ -10,11 +11,12 @@ from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.objects import APPEND_ONLY
 
 KEPT = 10_000
-"""How many of the newest updates are kept one by one, at least."""
+"""The least number of newest updates that are kept beside the sums."""
 
 
 class KnownUpdates:
-    """Complete below ``upper``: sums of the cached kinds, and all updates at times from ``since`` on, of every kind.
+    """Complete below ``upper``: the sums of the cached kinds, and the updates of every kind at
+    ``since`` or later.
 
     Not safe for threads.
     """
@@ -25,7 +27,7 @@ class KnownUpdates:
         self.since = self.upper = upper
 
     def add(self, updates: Sequence[CatalogUpdate], upper: Timestamp) -> None:
-        """Learn all updates at times in ``[self.upper, upper)``, in order of time."""
+        """Add ``updates``: all at times in ``[self.upper, upper)``, in order of time."""
         for update in updates:
             if update.kind not in APPEND_ONLY:
                 self._count(self._sums, update, update.diff)
@@ -36,11 +38,13 @@ class KnownUpdates:
             del self._recent[: self._first(self.since)]
 
     def updates(self, since: Timestamp, only: Collection[str] | None) -> list[CatalogUpdate]:
-        """The updates at times from ``since`` on, which is at least ``self.since``; the kinds ``only`` or all cached ones."""
+        """The updates at ``since`` or later, of the kinds in ``only`` (None: the cached kinds).
+        ``since`` is at least ``self.since``."""
         return [update for update in self._recent[self._first(since) :] if _is_chosen(update.kind, only)]
 
     def summed(self, below: Timestamp, only: Collection[str] | None) -> list[CatalogUpdate]:
-        """The sums at times below ``below``, which is at least ``self.since``, of cached kinds: those in ``only``, or all."""
+        """The sums of updates below ``below``, of the cached kinds in ``only`` (None: all of them).
+        ``below`` is at least ``self.since``."""
         sums = self._sums
         if below < self.upper:
             sums = dict(sums)

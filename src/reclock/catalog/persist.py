@@ -1,8 +1,9 @@
 """Persist: the catalog's changelog in one Delta table of the lake.
 
-Every write is one commit at an exact version. It carries, as application transactions, all that decides the next write: the upper,
-epoch and deploy generation. So a writer decides on the table's log alone, without reading data. It also carries the number
-of updates the table then has: so a log entry that was cut or emptied since, which Delta itself would pass over, shows.
+Every write is one commit at an exact version. Its application transactions carry all that decides
+the next write: the upper, the epoch and the deploy generation. So a writer needs only the table's
+log, no data. They also carry the number of updates that the table then has. It reveals a log entry
+that was later cut or emptied, which Delta itself would ignore.
 """
 
 from __future__ import annotations
@@ -42,21 +43,23 @@ T = TypeVar("T")
 Action = AddAction | RemoveAction
 
 APPENDS_PER_MERGE = 16
-"""How many files of single appends there are before they are merged."""
+"""How many files of single appends there may be before they are merged."""
 
 LARGEST_MERGE_ROWS = 100_000
-"""A file of more updates is not merged again, so that no commit has to wait long."""
+"""A file with more updates is not merged again, so that no commit waits long for a merge."""
 
 ATTEMPTS = 1000
-"""How often a write may lose its version to one that leaves the upper alone, and a read its files to a merge."""
+"""How often a write may lose its version to a commit that leaves the upper as it is, and how often
+a read may lose its files to a merge."""
 
 ATTEMPTS_WITHOUT_ANSWER = 3
 
 COMPACTION_ATTEMPTS = 10
-"""How often a compaction may lose its files to merges before it leaves the rest to the next one."""
+"""How often a compaction may lose its files to merges before it gives up until the next
+compaction."""
 
 COMMITS_BESIDE_COMPACTION = 100
-"""How many commits others may make between a compaction's first file and its commit."""
+"""How many commits other writers may make between a compaction's first file and its commit."""
 
 _ts = pc.field(TIME_COLUMN)
 
@@ -65,22 +68,25 @@ UNKNOWN = "it is unknown whether the catalog was written"
 _ENVIRONMENTS = UUID("8d8c1c5e-5b0e-4c34-9d0a-6a7b0b7ad1f3")
 
 _PROPERTIES = {
-    # A reader behind the oldest entry or file starts again at a checkpoint.
-    "delta.logRetentionDuration": "interval 1 minutes",  # a commit lists the log, so that a long one would slow it down
+    # A reader that is behind the oldest log entry or file starts again from a checkpoint.
+    "delta.logRetentionDuration": "interval 1 minutes",  # each commit lists the log, so a long log would slow it down
     "delta.deletedFileRetentionDuration": "interval 0 hours",
 }
 _logger = structlog.get_logger(__name__)
 
 
 def persist_folder(lake: str, environment_id: str, storage_options: Mapping[str, str] | None = None) -> Folder:
-    """Where in the lake an environment's catalog is: it follows from the environment's id, so it is found without consensus."""
+    """The folder of an environment's catalog in the lake. It follows from the environment's id, so
+    it can be found without consensus."""
     return Folder(f"{lake.rstrip('/')}/catalog-{uuid5(_ENVIRONMENTS, environment_id)}", storage_options)
 
 
 class PersistLog:
-    """A ``CatalogLog`` in a Delta table, made at the first write. Safe for threads and processes.
+    """A ``CatalogLog`` in a Delta table, created at the first write. Safe for threads and
+    processes.
 
-    It keeps what it has read, and reads only updates it does not know. A commit that got no answer is found out.
+    It keeps the updates that it has read, and reads only new ones. When a commit gets no answer, it
+    looks in the table's log for the outcome.
     """
 
     def __init__(self, folder: Folder, consensus: Consensus) -> None:
@@ -111,7 +117,7 @@ class PersistLog:
         def read(state: PersistState) -> tuple[Timestamp, list[CatalogUpdate]]:
             bound = state.upper if below is None else min(below, state.upper)
             state.require_readable(bound)
-            known = self._learn(state)
+            known = self._learn_up_to(state)
             if bound >= known.since and not APPEND_ONLY.intersection(only or ()):
                 return state.upper, known.summed(bound, only)
             sums = update_files.sums_of(self._read(state, only, _ts < bound))
@@ -124,7 +130,7 @@ class PersistLog:
             if state.upper <= since:
                 return state.upper, []
             state.require_readable(since)
-            known = self._learn(state)
+            known = self._learn_up_to(state)
             if since >= known.since:
                 return state.upper, known.updates(since, only)
             return state.upper, update_files.updates_of(self._read(state, only, _ts >= since))
@@ -132,20 +138,22 @@ class PersistLog:
         return self._consistently(read)
 
     def _consistently(self, read: Callable[[PersistState], T]) -> T:
-        """What ``read`` makes of the newest version; again if a merge meanwhile took files of it away."""
+        """The result of ``read`` on the newest version. It is repeated if a merge deleted files
+        meanwhile."""
         with self._lock:
             for _ in range(ATTEMPTS):
                 state = self._refresh()
                 try:
                     return read(state)
-                except FileNotFoundError as gone:
+                except FileNotFoundError as missing:
                     if self._refresh().version == state.version:
-                        raise CatalogCorrupt("file", self._missing(state), detail="it is missing") from gone
+                        raise CatalogCorrupt("file", self._missing_file(state), detail="it is missing") from missing
             raise CatalogError("the catalog cannot be read: its files are merged again and again")
 
-    def _learn(self, state: PersistState) -> KnownUpdates:
-        """What is known up to ``state``. At first, and if it was compacted meanwhile, everything of the cached kinds is read; later
-        no more than what is new."""
+    def _learn_up_to(self, state: PersistState) -> KnownUpdates:
+        """The known updates, complete below the upper of ``state``. Reads all objects of the cached
+        kinds the first time, and after a compaction that it missed; otherwise reads only new
+        updates."""
         if self._known is None or self._known.upper < state.since:
             table = self._read(state, None, _ts < state.upper)
             self._known = KnownUpdates(update_files.sums_of(table), state.upper)
@@ -161,9 +169,9 @@ class PersistLog:
         paths = [file.path for file in state.files if update_files.may_hold(file.path, only)]
         return update_files.read(self._folder, paths, times & update_files.chosen(only))
 
-    def _missing(self, state: PersistState) -> str:
-        found = self._folder.sizes(file.path for file in state.files)
-        return next((file.path for file in state.files if file.path not in found), DATA)
+    def _missing_file(self, state: PersistState) -> str:
+        sizes = self._folder.sizes(file.path for file in state.files)
+        return next((file.path for file in state.files if file.path not in sizes), DATA)
 
     # --- writing ---
 
@@ -171,7 +179,7 @@ class PersistLog:
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
         def check(state: PersistState) -> None:
-            fence.require(leadership, state.leadership)  # before the upper: who is fenced must hear of that, not of a lost race
+            fence.require(leadership, state.leadership)  # before the upper: a fenced writer must hear of the fence
             state.require_upper(expected_upper)
 
         self._write("append", check, expected_upper, new_upper, updates, leadership)
@@ -180,7 +188,7 @@ class PersistLog:
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
         def check(state: PersistState) -> None:
-            state.require_upper(expected_upper)  # before the leadership: two that open at once race, neither has fenced the other
+            state.require_upper(expected_upper)  # before the leadership: two that open at once race, neither is fenced
             if state.leadership is not None and leadership.rank <= state.leadership.rank:
                 raise fence.fenced(leadership, state.leadership)
 
@@ -201,11 +209,11 @@ class PersistLog:
         except Fenced as newer:
             if self.leadership() != leadership:
                 raise
-            known = f"consensus knows epoch {newer.found[0]}, deploy generation {newer.found[1]}"
-            raise CatalogCorrupt("table", self._folder.uri, detail=f"it is older than what was last led: {known}") from newer
+            newest = f"consensus knows epoch {newer.found[0]}, deploy generation {newer.found[1]}"
+            raise CatalogCorrupt("table", self._folder.uri, detail=f"it is older than what was last led: {newest}") from newer
 
     def close(self) -> None:
-        """Nothing: files are open only while they are read."""
+        """Does nothing: files are open only while they are read."""
 
     def _create(self) -> None:
         parents = self._folder.make()
@@ -216,7 +224,7 @@ class PersistLog:
 
     def _write(
         self,
-        what: str,
+        failpoint_name: str,
         check: Callable[[PersistState], None],
         expected_upper: Timestamp,
         new_upper: Timestamp,
@@ -230,20 +238,20 @@ class PersistLog:
             table = update_files.table_of(updates)
             try:
                 files = [update_files.write(self._folder, table, Holds.APPEND, expected_upper, mark)] if updates else []
-            except FileNotFoundError:  # it is garbage already if another has appended there
+            except FileNotFoundError:  # another writer has appended there, so the file counted as garbage
                 check(self._refresh())
                 raise
-            failpoint(f"catalog.persist.{what}.file_written")
+            failpoint(f"catalog.persist.{failpoint_name}.file_written")
 
-            def after(before: PersistState) -> PersistState:
+            def with_append(before: PersistState) -> PersistState:
                 return replace(before, upper=new_upper, leadership=leadership)
 
             try:
-                self._commit(state, check, [add(file) for file in files], after, len(updates), mark)
+                self._commit(state, check, [add(file) for file in files], with_append, len(updates), mark)
             except (Fenced, UpperMismatch):
                 self._folder.delete(file.path for file in files)
                 raise
-            failpoint(f"catalog.persist.{what}.landed")
+            failpoint(f"catalog.persist.{failpoint_name}.landed")
             if self._known is not None and self._known.upper == expected_upper:
                 self._known.add(update_files.in_order(updates), new_upper)
             if len(state.appended) + 1 >= APPENDS_PER_MERGE:
@@ -254,19 +262,21 @@ class PersistLog:
         state: PersistState,
         check: Callable[[PersistState], None],
         actions: Sequence[Action],
-        after: Callable[[PersistState], PersistState],
-        rows: int,
+        next_state: Callable[[PersistState], PersistState],
+        added_rows: int,
         mark: str,
     ) -> None:
-        """Commit what ``check`` allowed in ``state``, exactly once: whether a commit that got no answer landed, its mark tells.
+        """Commit ``actions`` exactly once, if ``check`` allows them in the state that the commit
+        follows. It has allowed them in ``state``. The mark tells whether a commit that got no
+        answer landed.
 
-        ``after`` says what the commit makes of the state that it follows; ``rows`` by how many updates the table grows.
+        ``next_state`` gives the state after the commit. The table grows by ``added_rows`` updates.
         """
         unanswered = 0
         for _ in range(ATTEMPTS):
             version = state.version + 1
             try:
-                if self._log.commit(actions, after(state).transactions(state.rows + rows), mark=mark):
+                if self._log.commit(actions, next_state(state).transactions(state.rows + added_rows), mark=mark):
                     return
             except (DeltaError, OSError) as failure:
                 unanswered += 1
@@ -283,17 +293,19 @@ class PersistLog:
         raise CatalogError("the catalog cannot be written: its files are merged again and again")
 
     def _merge(self) -> None:
-        """Put many small files into few: it changes no content, and saves time alone, so that whatever hinders it is passed over.
+        """Replace many small files by few. A merge changes no content and only makes reads faster,
+        so a failure is logged and ignored.
 
-        The appended files are merged with those earlier merges that are not larger than what comes to them: so each update is
-        written again a logarithmic number of times, and the number of files stays logarithmic too.
+        The appended files are merged with earlier merges that are not larger than what they are
+        merged with. So each update is rewritten a logarithmic number of times, and the number of
+        files stays logarithmic too.
         """
         try:
             state = self._refresh()
             if len(state.appended) < APPENDS_PER_MERGE:
                 return
             others = [file for file in state.files if file not in state.appended]
-            removed = [*state.appended, *_with_no_larger(others, sum(file.rows for file in state.appended))]
+            removed = [*state.appended, *_to_merge_with(others, sum(file.rows for file in state.appended))]
             table = update_files.read(self._folder, [file.path for file in removed], _ts < state.upper)
             added = self._write_merged(table, state.version)
             failpoint("catalog.persist.merge.files_written")
@@ -306,16 +318,16 @@ class PersistLog:
             _logger.warning("catalog files were not merged", table=self._folder.uri, error=str(failure))
 
     def _write_merged(self, table: pa.Table, number: int) -> list[StagedFile]:
-        """Files of these updates, those of append-only kinds apart."""
-        halves = {
+        """Write these updates to files, with append-only kinds in files of their own."""
+        tables = {
             Holds.OBJECTS: table.filter(update_files.chosen(None)),
             Holds.EVENTS: table.filter(update_files.chosen(APPEND_ONLY)),
         }
         unique = uuid4().hex
         return [
-            update_files.write(self._folder, half.slice(start, LARGEST_MERGE_ROWS), holds, number, unique)
-            for holds, half in halves.items()
-            for start in range(0, half.num_rows, LARGEST_MERGE_ROWS)
+            update_files.write(self._folder, rows.slice(start, LARGEST_MERGE_ROWS), holds, number, unique)
+            for holds, rows in tables.items()
+            for start in range(0, rows.num_rows, LARGEST_MERGE_ROWS)
         ]
 
     # --- compaction ---
@@ -338,13 +350,15 @@ class PersistLog:
         return 0
 
     def _delete_cancelled(self, below: Timestamp, check: Callable[[PersistState], None]) -> int:
-        """Other threads read and write meanwhile. Raises ``_FilesReplaced`` if somebody merges the files, or commits too often."""
+        """Delete the updates below ``below`` that cancel each other; returns how many. Other
+        threads may read and write meanwhile. Raises ``_FilesReplaced`` if another writer merges the
+        files, or if there are too many other commits."""
         with self._lock:
             state = self._refresh()
         try:
             rewrite = plan_rewrite(self._folder, state.files, below)
-        except FileNotFoundError as gone:
-            raise _FilesReplaced from gone
+        except FileNotFoundError as missing:
+            raise _FilesReplaced from missing
         if rewrite is None:
             return 0
         with self._lock:
@@ -370,30 +384,32 @@ class PersistLog:
         return rewrite.deleted_updates
 
     def _delete_garbage(self) -> None:
-        """Delete what merges have replaced and what crashed writers left. Who is reading such a file reads again."""
+        """Delete files that merges have replaced or that crashed writers left. A reader of one
+        starts again."""
         state = self._refresh()
-        held = {file.path for file in state.files}
+        live_paths = {file.path for file in state.files}
         for info in self._folder.walk(DATA):
-            if info.path not in held and update_files.is_garbage(info.path, upper=state.upper, version=state.version):
+            if info.path not in live_paths and update_files.is_garbage(info.path, upper=state.upper, version=state.version):
                 self._folder.delete([info.path])
                 failpoint("catalog.persist.merge.deleted")
 
     # --- the table's log ---
 
     def _refresh(self) -> PersistState:
-        """The newest version, durable whoever committed it. Raises ``CatalogCorrupt``."""
+        """The state at the newest version, which is durable no matter who committed it. Raises
+        ``CatalogCorrupt``."""
         try:
-            return self._see()
+            return self._read_newest()
         except (DeltaError, ValueError):
-            self._table = None  # entries that it wanted may have been dropped behind a checkpoint
+            self._table = None  # log entries that it needs may be gone since a checkpoint
         try:
-            return self._see()
+            return self._read_newest()
         except (DeltaError, ValueError) as broken:
             raise CatalogCorrupt("file", LOG, detail=str(broken).partition("\n")[0]) from broken
 
-    def _see(self) -> PersistState:
+    def _read_newest(self) -> PersistState:
         if self._table is None:
-            if not self._found():
+            if not self._table_exists():
                 return self._state
             self._table = DeltaLog.open(self._folder)
         elif not self._folder.exists(LOG):
@@ -403,7 +419,7 @@ class PersistLog:
             self._state = read_state(self._log)
         return self._state
 
-    def _found(self) -> bool:
+    def _table_exists(self) -> bool:
         if DeltaLog.exists(self._folder):
             return True
         if self._folder.walk(DATA):
@@ -417,21 +433,23 @@ class PersistLog:
 
 
 class _FilesReplaced(Exception):
-    """The files that a compaction was to replace are not in the table any more, or others may have deleted those that it wrote."""
+    """The table no longer has the files that a compaction was to replace, or other writers may have
+    deleted the files that it wrote."""
 
 
 def _replace(removed: Sequence[DataFile], added: Sequence[StagedFile]) -> list[Action]:
-    """The actions of a commit that changes no content at a time that can be read."""
+    """The actions of a commit that changes the content at no readable time."""
     now = system_clock()
     return [*(remove(file, now) for file in removed), *(add(file, is_new_data=False) for file in added)]
 
 
-def _with_no_larger(files: Sequence[DataFile], rows: int) -> list[DataFile]:
-    """The files to merge with appends of ``rows`` updates, smallest first, while each is not larger than all before it."""
-    taken: list[DataFile] = []
+def _to_merge_with(files: Sequence[DataFile], rows: int) -> list[DataFile]:
+    """The files to merge with appends of ``rows`` updates, smallest first: each is no larger than
+    the appends and the files before it together."""
+    chosen: list[DataFile] = []
     for file in sorted(files, key=lambda file: file.rows):
         if file.rows > rows or rows + file.rows > LARGEST_MERGE_ROWS:
             break
-        taken.append(file)
+        chosen.append(file)
         rows += file.rows
-    return taken
+    return chosen

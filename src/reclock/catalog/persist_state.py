@@ -1,4 +1,4 @@
-"""The table of a persist catalog at one version, by its log alone."""
+"""The table of a persist catalog at one version, as its log alone describes it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ DEPLOY_GENERATION = "catalog.deploy_generation"
 SINCE = "catalog.since"
 ROWS = "catalog.rows"
 ALWAYS = frozenset({UPPER, EPOCH, DEPLOY_GENERATION, ROWS})
-"""The application transactions of every commit. An earlier build wrote no since; the table keeps the last one that was written."""
+"""The application transactions that every commit has. Commits of an early release have no since;
+the last since that was written stays in force."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersistState:
-    """Version -1: there is no table."""
+    """The state of the table at ``version``; version -1 means that there is no table."""
 
     version: int = -1
     upper: Timestamp = MINIMUM
@@ -37,14 +38,15 @@ class PersistState:
         return sum(file.rows for file in self.files)
 
     def transactions(self, rows: int) -> dict[str, int]:
-        """What a commit says that leaves the table with this upper, leadership and since, and so many updates."""
+        """The application transactions of a commit after which the table has this state and
+        ``rows`` updates."""
         assert self.leadership is not None
         return {
             UPPER: self.upper,
             EPOCH: self.leadership.epoch,
             DEPLOY_GENERATION: self.leadership.deploy_generation,
             SINCE: self.since,
-            ROWS: rows,  # last: where an entry is cut before its end, this is missing
+            ROWS: rows,  # last: an entry that is cut before its end lacks it
         }
 
     def require_upper(self, expected: Timestamp) -> None:
@@ -59,7 +61,7 @@ class PersistState:
 
     @property
     def appended(self) -> list[DataFile]:
-        """The files of appends that are not merged yet."""
+        """The files of appends that have not been merged yet."""
         return [file for file in self.files if update_files.holds(file.path) is Holds.APPEND]
 
 
@@ -67,11 +69,11 @@ def read_state(log: DeltaLog) -> PersistState:
     """The state at the version that ``log`` has last seen. Raises ``CatalogCorrupt``."""
     if not log.version:
         return PersistState(0)
-    said = log.last_transactions()
-    if not said.keys() >= ALWAYS:
+    transactions = log.last_transactions()
+    if not transactions.keys() >= ALWAYS:
         raise CatalogCorrupt("file", log_entry(log.version), detail="it is cut: it does not say all that a commit says")
-    upper, rows = said[UPPER], said[ROWS]
-    leadership = Leadership(said[EPOCH], said[DEPLOY_GENERATION])
+    upper, rows = transactions[UPPER], transactions[ROWS]
+    leadership = Leadership(transactions[EPOCH], transactions[DEPLOY_GENERATION])
     state = PersistState(log.version, Timestamp(upper), leadership, log.files(), Timestamp(log.transaction(SINCE) or MINIMUM))
     if state.rows != rows:
         raise CatalogCorrupt("file", LOG, detail=f"its files have {state.rows} updates, but {rows} were written")

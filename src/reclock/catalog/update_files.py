@@ -1,4 +1,5 @@
-"""Data files of a persist catalog: updates as Parquet, under a name that bears a checksum of the content."""
+"""Data files of a persist catalog: updates as Parquet. The file name has a checksum of the
+content."""
 
 from __future__ import annotations
 
@@ -30,13 +31,15 @@ SCHEMA = pa.schema(
 )
 
 BUFFER_BYTES = 1 << 20
-"""Of a file that is written. What is not smaller would pass the buffer by, as an Arrow buffer, which object stores do not take."""
+"""The buffer of a file that is written. Larger writes would bypass the buffer as Arrow buffers,
+which object stores do not accept."""
 
 _NAME = re.compile(rf"{DATA}/(append|objects|events)-(\d+)-[0-9a-f]+-([0-9a-f]{{16}})\.parquet")
 
 
 class Holds(StrEnum):
-    """What a file holds: all of one append, or after a merge updates of cached kinds or of append-only kinds alone."""
+    """What a file holds: one whole append, or, after a merge, only cached kinds or only append-only
+    kinds."""
 
     APPEND = "append"
     OBJECTS = "objects"
@@ -49,12 +52,12 @@ def table_of(updates: Sequence[CatalogUpdate]) -> pa.Table:
 
 
 def in_order(updates: Iterable[CatalogUpdate]) -> list[CatalogUpdate]:
-    """By time, retractions first."""
+    """``updates`` in order of time, retractions first."""
     return sorted(updates, key=lambda update: (update.ts, update.diff))
 
 
 def updates_of(table: pa.Table) -> list[CatalogUpdate]:
-    """By time, retractions first."""
+    """The updates of ``table`` in order of time, retractions first."""
     columns = (table[name].to_pylist() for name in SCHEMA.names)
     return in_order(CatalogUpdate(*row) for row in zip(*columns, strict=True))
 
@@ -67,10 +70,11 @@ def sums_of(table: pa.Table) -> dict[tuple[str, str, str], int]:
 
 
 def write(folder: Folder, table: pa.Table, holds: Holds, number: int, unique: str) -> StagedFile:
-    """Write ``table``, which has a row, as one file; durable when this returns.
+    """Write ``table``, which has at least one row, as one file. The file is durable when this
+    returns.
 
-    ``number`` is what tells that a file will never be committed: the upper an append expects, the last version a merge may follow.
-    ``unique`` is hexadecimal.
+    ``number`` is for ``is_garbage``: the upper that an append expects, or the last version that a
+    merge may follow. ``unique`` is hexadecimal.
     """
     footers: list[pq.FileMetaData] = []
     buffer = pa.BufferOutputStream()
@@ -86,21 +90,23 @@ def write(folder: Folder, table: pa.Table, holds: Holds, number: int, unique: st
 
 
 def read(folder: Folder, paths: Iterable[str], where: pc.Expression) -> pa.Table:
-    """The updates in these files that meet a condition.
+    """The updates in these files for which ``where`` holds.
 
-    Raises ``CatalogCorrupt`` if one is not as it was written, ``FileNotFoundError`` if one is gone.
+    Raises ``CatalogCorrupt`` if a file is not as it was written, ``FileNotFoundError`` if one is
+    gone.
     """
     return pa.concat_tables([SCHEMA.empty_table(), *(_read(folder, path).filter(where) for path in paths)])
 
 
 def chosen(only: Collection[str] | None) -> pc.Expression:
-    """The kinds that a log's reads give for ``only``."""
+    """The condition that selects the kinds which a log's reads return for ``only``."""
     kind = pc.field("kind")
     return ~kind.isin(sorted(APPEND_ONLY)) if only is None else kind.isin(sorted(only))
 
 
 def may_hold(path: str, only: Collection[str] | None) -> bool:
-    """Whether a file may hold updates of those kinds. Raises ``CatalogCorrupt`` for a file of another program."""
+    """Whether a file may hold updates of the kinds that a read with ``only`` returns. Raises
+    ``CatalogCorrupt`` for a file of another program."""
     match Holds(_parsed(path)[1]):
         case Holds.APPEND:
             return True
@@ -123,7 +129,8 @@ def holds(path: str) -> Holds:
 
 
 def is_garbage(path: str, *, upper: Timestamp, version: int) -> bool:
-    """Whether a file that no version holds can never be in one: its append came too late, or its merge."""
+    """Whether a file that is not in the table can never be committed: its append or merge is too
+    late."""
     name = _NAME.fullmatch(path)
     return name is not None and int(name[2]) < (upper if name[1] == Holds.APPEND else version)
 
