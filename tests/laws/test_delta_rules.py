@@ -87,6 +87,7 @@ def _counted_by_number(plan: Plan) -> Plan:
     return Reduce(plan, (1,), (aggregate("count"),), desc_of(BIGINT, BIGINT))
 
 
+PAIRING = [JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL]
 keys = st.sampled_from([((0, 0),), ((0, 0), (1, 1)), ((1, 1),)])
 MERGED = [
     aggregate("count"),
@@ -137,6 +138,9 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
     "groups of first rows": in_groups[0].map(_counted_by_number),
     "groups of a window": in_groups[1].map(_counted_by_number),
     "groups of an outer join": in_groups[2].map(_counted_by_number),
+    "groups of both sides": st.builds(_joined, some, some, st.sampled_from(PAIRING), st.just(((0, 0),))).map(
+        lambda plan: Reduce(plan, (1, 3), (aggregate("count"),), desc_of(BIGINT, BIGINT, BIGINT))
+    ),
     **{f"merged over {name}": st.builds(_summed, plans) for name, plans in can_lose.items()},
     "errors": st.one_of(
         st.builds(_joined, some, some, st.sampled_from(list(JoinKind)), keys, st.just((FAILS_ON_ZERO,))),
@@ -243,13 +247,17 @@ def _merges_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     _instead("has_delta", TopK, lambda right, node, is_shown: bool(node.group_by) or is_shown)(monkeypatch)
 
 
-def _any_column(right: Any, node: Any, places: tuple[int, ...]) -> Any:
+def _any_column(right: Any, node: Any, column: int) -> Any:
     """Each is taken for one of the input."""
-    return (tuple(min(place, 1) for place in places),)  # the second one stands for what the node computes
+    return (min(column, 1),)  # the second one stands for what the node computes
 
 
-def _right_side(right: Any, node: Plan, places: tuple[int, ...]) -> Any:
-    return (None, tuple(place - 2 for place in places)) if min(places) > 1 else right(node, places)
+def _right_side(right: Any, node: Plan, column: int) -> Any:
+    return (None, column - 2) if column > 1 else right(node, column)
+
+
+def _other_side(right: Any, node: Plan, column: int) -> Any:
+    return right(node, column)[::-1]
 
 
 def _shown_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,6 +339,7 @@ PLANTED: dict[str, tuple[str, Plant]] = {
     "any column parts first rows": ("groups of first rows", _instead("origin", TopK, _any_column)),
     "any column parts a window": ("groups of a window", _instead("origin", Window, _any_column)),
     "an outer join's rows are those of its right side": ("groups of an outer join", _instead("origin", Join, _right_side)),
+    "keys of one side are looked for on the other": ("groups of both sides", _instead("origin", Join, _other_side)),
     "net changes are raw": ("merged over distinct", _raw_changes),
     "except is monotone": ("merged over except", _is_monotone(Except)),
     "every join is monotone": ("merged over joins", _is_monotone(Join)),

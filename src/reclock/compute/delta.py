@@ -168,16 +168,36 @@ class _Step:
                 rendered = replace(rendered, relations={**rendered.relations, str(node.collection): found})
                 return get.rows(node, rendered, key_filter), True
             return get.rows(node, rendered, key_filter), False
-        parts = inputs(node)
-        origins = (None,) * len(parts) if key_filter is None else origin(node, key_filter.columns)
-        filters = [None if key_filter is None or columns is None else KeyFilter(columns, key_filter.keys) for columns in origins]
+        parts, filters, is_exact = inputs(node), self._filters(node, key_filter), key_filter is None
+        if key_filter is not None:
+            is_exact = any(filter is not None and len(filter.columns) == len(key_filter.columns) > 0 for filter in filters)
         if self._reads is not None and len(parts) == 2:
             filters = [filters[0] or self._matched(node, 0, filters, state), filters[1] or self._matched(node, 1, filters, state)]
         relations = [self.rows(part, state, filter) for part, filter in zip(parts, filters, strict=True)]
         select, are_few = snapshot(node, rendered, relations), all(name in self._few for name in relations)
-        if key_filter is None or any(origin is not None for origin in origins):
+        if key_filter is None or is_exact:
             return select, are_few
         return f"SELECT * FROM ({select}) AS i WHERE {key_filter.condition([f'i.{name}' for name in columns(node)])}", are_few
+
+    def _filters(self, node: Plan, key_filter: KeyFilter | None) -> list[KeyFilter | None]:
+        """Of each input, the rows that those of the node with the keys are made of, as far as its columns tell."""
+        if key_filter is None:
+            return [None for _ in inputs(node)]
+        if not key_filter.columns:  # all rows, or none
+            return [key_filter for _ in inputs(node)]
+        origins = [origin(node, column) for column in key_filter.columns]
+        return [self._part(key_filter, listed) for listed in zip(*origins, strict=True)]
+
+    def _part(self, key_filter: KeyFilter, origins: Sequence[int | None]) -> KeyFilter | None:
+        """The filter by those of the key columns that the input has: ``origins`` says where."""
+        own = [(place, column) for place, column in enumerate(origins) if column is not None]
+        if not own:
+            return None
+        places, own_columns = zip(*own, strict=True)
+        if len(own) == len(origins):
+            return KeyFilter(own_columns, key_filter.keys)
+        keys = f"SELECT DISTINCT {select_list([f'c{place}' for place in places])} FROM {key_filter.keys}"
+        return KeyFilter(own_columns, self._once((key_filter.keys, places), lambda: keys, is_few=key_filter.keys in self._few))
 
     def _matched(self, node: Plan, side: int, filters: Sequence[KeyFilter | None], state: InputVersion) -> KeyFilter | None:
         """Of the input ``side`` only the rows that match those of the other one, where its filter leaves few of these."""

@@ -18,8 +18,8 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
 ``is_monotone(node)``
     Whether more input rows never give fewer output rows; the proof is in its docstring.
 
-``origin(node, columns)``
-    Where given columns come from: how a delta rule that needs some of an input's rows reads no others.
+``origin(node, column)``
+    Where a column comes from: how a delta rule that needs some of an input's rows reads no others.
 
 ``matched_columns(node, side)``
     For a node of two inputs: by which columns rows of the one decide which rows of the other are needed.

@@ -33,5 +33,5 @@ def _(node: Constant) -> bool:
 
 
 @origin.register
-def _(node: Constant, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+def _(node: Constant, column: int) -> tuple[int | None, ...]:
     return ()

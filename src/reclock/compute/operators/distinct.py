@@ -27,8 +27,8 @@ def _(node: Distinct) -> bool:
 
 
 @origin.register
-def _(node: Distinct, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return (columns,)
+def _(node: Distinct, column: int) -> tuple[int | None, ...]:
+    return (column,)
 
 
 @demand.register

@@ -26,8 +26,8 @@ def _(node: Filter) -> bool:
 
 
 @origin.register
-def _(node: Filter, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return (columns,)
+def _(node: Filter, column: int) -> tuple[int | None, ...]:
+    return (column,)
 
 
 @demand.register

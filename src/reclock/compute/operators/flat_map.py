@@ -35,8 +35,8 @@ def _(node: FlatMap) -> bool:
 
 
 @origin.register
-def _(node: FlatMap, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return (columns if all(index < len(node.input.desc) for index in columns) else None,)
+def _(node: FlatMap, column: int) -> tuple[int | None, ...]:
+    return (column if column < len(node.input.desc) else None,)
 
 
 @demand.register

@@ -55,7 +55,7 @@ def _(node: Get, step: DeltaStep) -> str:
 
 
 @origin.register
-def _(node: Get, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+def _(node: Get, column: int) -> tuple[int | None, ...]:
     return ()
 
 

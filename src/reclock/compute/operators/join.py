@@ -77,16 +77,14 @@ def _(node: Join) -> bool:
 
 
 @origin.register
-def _(node: Join, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    width = len(node.left.desc)
-    left_of, right_of = {right: left for left, right in node.keys}, dict(node.keys)
-    is_left = all(index < width for index in columns) and node.kind not in (JoinKind.RIGHT, JoinKind.FULL)
-    if is_left:
-        return columns, tuple(right_of[index] for index in columns) if set(columns) <= set(right_of) else None
-    right = tuple(index - width for index in columns)
-    if all(index >= 0 for index in right) and node.kind in (JoinKind.INNER, JoinKind.RIGHT):
-        return tuple(left_of[index] for index in right) if set(right) <= set(left_of) else None, right
-    return None, None
+def _(node: Join, column: int) -> tuple[int | None, ...]:
+    """A column that the join compares is a column of both sides. A side that the join fills up with NULLs gives no values away."""
+    index = column - len(node.left.desc)
+    if index < 0:
+        is_filled = node.kind in (JoinKind.RIGHT, JoinKind.FULL)
+        return (None, None) if is_filled else (column, dict(node.keys).get(column))
+    is_filled = node.kind in (JoinKind.LEFT, JoinKind.FULL)
+    return (None, None) if is_filled else ({right: left for left, right in node.keys}.get(index), index)
 
 
 @matched_columns.register

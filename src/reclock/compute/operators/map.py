@@ -26,8 +26,8 @@ def _(node: Map) -> bool:
 
 
 @origin.register
-def _(node: Map, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return (columns if all(index < len(node.input.desc) for index in columns) else None,)
+def _(node: Map, column: int) -> tuple[int | None, ...]:
+    return (column if column < len(node.input.desc) else None,)
 
 
 @demand.register

@@ -45,14 +45,14 @@ def _(node: Union | Intersect) -> bool:
 
 
 @origin.register
-def _(node: Union, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return tuple(columns for _ in node.inputs)
+def _(node: Union, column: int) -> tuple[int | None, ...]:
+    return tuple(column for _ in node.inputs)
 
 
 @origin.register(Except)
 @origin.register(Intersect)
-def _(node: Except | Intersect, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return columns, columns
+def _(node: Except | Intersect, column: int) -> tuple[int | None, ...]:
+    return column, column
 
 
 @demand.register

@@ -25,8 +25,8 @@ def _(node: Project) -> bool:
 
 
 @origin.register
-def _(node: Project, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return (tuple(node.indexes[index] for index in columns),)
+def _(node: Project, column: int) -> tuple[int | None, ...]:
+    return (node.indexes[column],)
 
 
 @demand.register

@@ -37,9 +37,8 @@ def _(node: Reduce, is_shown: bool) -> bool:
 
 
 @origin.register
-def _(node: Reduce, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    is_key = bool(node.group_by) and all(index < len(node.group_by) for index in columns)
-    return (tuple(node.group_by[index] for index in columns) if is_key else None,)
+def _(node: Reduce, column: int) -> tuple[int | None, ...]:
+    return (node.group_by[column] if column < len(node.group_by) else None,)
 
 
 @demand.register

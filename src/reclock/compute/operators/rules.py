@@ -143,9 +143,9 @@ def is_monotone(node: Plan) -> bool:
 
 
 @singledispatch
-def origin(node: Plan, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    """Where the values of ``columns`` come from, for each input: rows of the node that have given ones are made of such rows of the
-    input that have them there. None for an input of which every row counts; if that is so of all, nothing is known."""
+def origin(node: Plan, column: int) -> tuple[int | None, ...]:
+    """The column of each input that has the values of ``column``: rows of the node with a value there are made only of rows of that
+    input with the same value there. None for an input of which other rows count too."""
     raise InternalError(f"no origin rule for {type(node).__name__}")
 
 

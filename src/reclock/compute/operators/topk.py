@@ -45,8 +45,8 @@ def _(node: TopK, is_shown: bool) -> bool:
 
 
 @origin.register
-def _(node: TopK, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return (columns if set(columns) <= set(node.group_by) else None,)
+def _(node: TopK, column: int) -> tuple[int | None, ...]:
+    return (column if column in node.group_by else None,)
 
 
 @demand.register

@@ -98,8 +98,8 @@ def _(node: Window, is_shown: bool) -> bool:
 
 
 @origin.register
-def _(node: Window, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
-    return (columns if set(columns) <= set(node.group_by) else None,)
+def _(node: Window, column: int) -> tuple[int | None, ...]:
+    return (column if column in node.group_by else None,)
 
 
 @demand.register
