@@ -88,7 +88,7 @@ class Settings(BaseSettings):
     refresh_lookups_bytes: int = Field(
         default=1 << 30,
         ge=0,
-        description="memory of a process for collections that refreshes look rows up in by key; beyond it they scan",
+        description="memory of a process for collections that refreshes look rows up in by key; beyond it they scan; 0 for none",
     )
 
     query_memory: str = Field(

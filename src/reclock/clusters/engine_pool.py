@@ -61,7 +61,7 @@ class EnginePool:
             memory_limit=settings.query_memory,
             threads=settings.query_threads,
             spill=settings.spill_root,
-            lookups=KeyLookups(settings.refresh_lookups_bytes),
+            lookups=KeyLookups(settings.refresh_lookups_bytes) if settings.refresh_lookups_bytes else None,
         )
 
     def large(self, pool: str = "default") -> Engine:
