@@ -36,6 +36,7 @@ check: setup ## lint, types, import contracts, unit tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src/reclock
+	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -x -m "not spark and not airflow" tests/structure tests/consensus tests/oracle tests/sql tests/reclocking tests/connectors tests/formats
 
@@ -43,6 +44,7 @@ test: setup ## everything CI runs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src/reclock
+	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
 

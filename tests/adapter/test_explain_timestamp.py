@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from deltalake import DeltaTable
 
@@ -10,7 +11,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.runtime.environment import Environment
 
 
-def run(session: Session, text: str) -> list[tuple[object, ...]]:
+def run(session: Session, text: str) -> list[tuple[Any, ...]]:
     """The rows of the last statement."""
     return [list(result.rows()) for result in session.execute(text)][-1]
 

@@ -122,7 +122,7 @@ def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake
     one, other = get(U2, DESC), get(VALUES, DESC)
     number, bigger = ref(one, 1), (call(">", ref(one, 1), 1.0),)
     both = desc_of(*DESC.types, *DESC.types)
-    plans = [
+    plans: list[Any] = [
         Map(one, (call("+", number, 1.0),), desc_of(*DESC.types, DOUBLE)),
         Filter(one, bigger),
         Project(one, (1, 0, 1), desc_of(DOUBLE, TEXT, DOUBLE)),

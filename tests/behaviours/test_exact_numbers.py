@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
+from typing import Any
 
 import pytest
 from fixtures.engines import answer, constant, reduce, ref
@@ -31,7 +32,7 @@ def test_numbers_of_38_digits_keep_them_without_their_sign(engine: Engine) -> No
 def test_a_sum_that_fits_is_found_in_any_order_of_its_values(engine: Engine, scale: int) -> None:
     """The partial sums have 39 digits and more."""
     large, several = 10**38 - 1, 5 * 10**37
-    groups = [
+    groups: list[Any] = [
         [large, large, -large],
         [-large, -large, large],
         [several, several, -1],

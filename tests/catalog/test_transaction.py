@@ -59,7 +59,7 @@ def committed(tx: CatalogTransaction) -> CatalogSnapshot:
         lambda tx: tx.insert(Schema(tx.allocate_schema_id(), 1, "public", "u1")),
         lambda tx: tx.insert(Schema(tx.allocate_schema_id(), None, "pg_catalog", "u1")),
         lambda tx: tx.insert(Cluster(tx.allocate_cluster_id(), "default", None, "u1")),
-        lambda tx: tx.insert(Database(*tx.allocate("database"), "reclock", "u1")),
+        lambda tx: tx.insert(Database(tx.allocate("database")[0], "reclock", "u1")),
         lambda tx: tx.insert(Role(tx.allocate_user_role_id(), "mz_system")),
         lambda tx: (view(tx, "v"), view(tx, "v")),
         lambda tx: tx.update(replace(tx.snapshot.schemas[1], name="mz_internal")),
@@ -94,7 +94,7 @@ def test_a_name_that_an_update_gave_up_is_free_at_once(tx: CatalogTransaction) -
     [
         lambda tx: view(tx, "v", schema_id=99),
         lambda tx: tx.insert(Schema(tx.allocate_schema_id(), 99, "s", "u1")),
-        lambda tx: tx.insert(Database(*tx.allocate("database"), "d", "u99")),
+        lambda tx: tx.insert(Database(tx.allocate("database")[0], "d", "u99")),
         lambda tx: tx.insert(ClusterReplica(tx.allocate_cluster_replica_id(), 99, "r1", None)),
         lambda tx: tx.insert(Role(tx.allocate_user_role_id(), "r", membership={"u99": "u1"})),
         lambda tx: tx.insert(DefaultPrivilege("p", None, 99, "table", "u1", "r")),

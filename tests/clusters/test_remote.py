@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -51,7 +52,7 @@ TABLES = (
 @dataclass
 class World:
     environment: Environment
-    replica: Replica
+    replica: Any
     servers: list[ReplicaServer] = field(default_factory=list)
 
     def sql(self, text: str) -> list[tuple]:
@@ -75,7 +76,7 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     with Environment.initialise(tmp_path) as opened:
-        controller = opened.control_plane.compute_controller(CLUSTER)
+        controller: Any = opened.control_plane.compute_controller(CLUSTER)
         made = World(opened, controller.replica)
         made.sql(TABLES)
         controller.step()
@@ -84,7 +85,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             server.shutdown()
 
 
-def rows(response: object) -> list[dict]:
+def rows(response: Any) -> list[dict]:
     return pa.Table.from_batches(response.batches, response.schema).to_pylist()
 
 
@@ -97,7 +98,8 @@ def test_a_sink_is_emitted_behind_the_wire(world: World) -> None:
     sink, known_at = sink_spec(catalog, entry.id), catalog.snapshot.content_upper
     with pytest.raises(ReplicaBehind):
         remote.emit(Emit(sink, at, "r", known_at))
-    world.environment.control_plane.compute_controller(CLUSTER).step()
+    controller: Any = world.environment.control_plane.compute_controller(CLUSTER)
+    controller.step()
     emitted = remote.emit(Emit(sink, at, "r", known_at))
     assert (emitted.commits, emitted.changes, emitted.upper) == (1, 1, at + 1)
     assert world.replica.emit(Emit(sink, at, "r", known_at)) == Emitted(emitted.sink, emitted.upper)
@@ -129,7 +131,8 @@ def test_it_refreshes_and_is_commanded(world: World) -> None:
     assert (done.upper, done.updates) == (at + 1, 1)
     assert world.sql("SELECT s FROM v") == [(1_999_000,)]
     world.sql("DROP INDEX i")
-    world.environment.control_plane.compute_controller(CLUSTER).step()
+    controller: Any = world.environment.control_plane.compute_controller(CLUSTER)
+    controller.step()
     with pytest.raises(UnknownCollection):
         remote.refresh(Refresh(index, at, "tick"))
 

@@ -63,8 +63,8 @@ def test_a_collection_lives_and_ends_there(lake: Lake, options: dict[str, str]) 
     reopened = Lake(lake.root, options).open(FLIGHTS)
     assert reopened.upper() == 7
     assert rows_of(reopened.pin().snapshot(Timestamp(6))) == {("a", 1): 2}
-    (file,) = reopened.pin().all_files
-    assert file.uri == f"{lake.root}/{FLIGHTS}/{file.path}"
+    [data_file] = reopened.pin().all_files
+    assert data_file.uri == f"{lake.root}/{FLIGHTS}/{data_file.path}"
     with pytest.raises(InternalError, match="is missing or cut"):
         collection.append_files([staged], expected_upper=Timestamp(7), new_upper=Timestamp(9))
     lake.drop(FLIGHTS)

@@ -6,6 +6,7 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import pytest
 from fixtures.lakes import DESC, FLIGHTS, put, update, updates_table
@@ -21,6 +22,7 @@ from reclock.compute.engines.spill import SpillFolder
 from reclock.errors import InternalError, OutOfMemory, QueryCanceled
 from reclock.plan.relational import Finishing, Get, Ordering, Reduce
 from reclock.plan.scalars import ColumnRef
+from reclock.sql.statements.query.values import Select
 
 AT = Timestamp(10)
 
@@ -108,7 +110,8 @@ def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_o
 
 
 def test_a_series_of_constants_takes_no_memory() -> None:
-    plan = World().plan("SELECT count(*), min(x), max(x) FROM generate_series(1, 30000000, 3) x").plan
+    statement = World().plan("SELECT count(*), min(x), max(x) FROM generate_series(1, 30000000, 3) x")
+    plan = cast(Select, statement).plan
     engine = DuckDbEngine(memory_limit="48MB", threads=1)
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert rows(engine.run(plan, Finishing(), {}, AT)) == [(10_000_000, 1, 29_999_998)]

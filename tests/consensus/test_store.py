@@ -7,6 +7,7 @@ import stat
 import threading
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -111,7 +112,8 @@ def test_a_fork_opens_connections_of_its_own(counting: Consensus) -> None:
     child = os.fork()
     if child == 0:
         try:
-            inherited = counting._database.writer.pool.checkedin()
+            pool: Any = counting._database.writer.pool
+            inherited = pool.checkedin()
             os._exit(98 if inherited else counting.transact(increment))
         except BaseException:
             os._exit(99)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +19,7 @@ from reclock.protocol.compute import CancelPeek, Peek
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 from reclock.sql.planning.statement import plan_statement
+from reclock.sql.statements.query.values import Select
 from reclock.sql.syntax.parse import parse
 
 CLUSTER = 1
@@ -41,7 +43,7 @@ def peek_of(environment: Environment, name: str) -> Peek:
 
 
 def test_the_catalog_decides_what_is_maintained(environment: Environment) -> None:
-    controller = environment.control_plane.compute_controller(CLUSTER)
+    controller: Any = environment.control_plane.compute_controller(CLUSTER)
     sql(
         environment,
         "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t; INSERT INTO t VALUES (1), (2)",
@@ -54,7 +56,7 @@ def test_the_catalog_decides_what_is_maintained(environment: Environment) -> Non
 
 
 def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(environment: Environment) -> None:
-    first = environment.control_plane.compute_controller(CLUSTER)
+    first: Any = environment.control_plane.compute_controller(CLUSTER)
     sql(environment, "CREATE TABLE t (a int); CREATE INDEX kept ON t (a); CREATE INDEX gone ON t (a)")
     assert len(first.dataflows()) == 2
     sql(environment, "DROP INDEX gone; CREATE INDEX new ON t (a)")
@@ -75,7 +77,7 @@ def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(environment
 
 def test_a_peek_of_an_index_that_is_gone_is_refused(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1)")
-    controller = environment.control_plane.compute_controller(CLUSTER)
+    controller: Any = environment.control_plane.compute_controller(CLUSTER)
     [index] = controller.dataflows()
     peek = replace(peek_of(environment, "t"), dataflows=frozenset({index.id}))
     assert sum(batch.num_rows for batch in controller.peek(peek).batches) == 1
@@ -93,10 +95,10 @@ def test_a_peek_before_its_time_in_the_catalog_is_not_answered(environment: Envi
 
 def test_a_peek_is_cancelled_by_its_id_and_only_while_it_runs(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)))
-    controller = environment.control_plane.compute_controller(CLUSTER)
+    controller: Any = environment.control_plane.compute_controller(CLUSTER)
     catalog = environment.stores.planner_catalog()
     statement = plan_statement(parse("SELECT x.a FROM t x, t y, t z")[0], catalog, SessionNames())
-    peek = replace(peek_of(environment, "t"), plan=statement.plan)
+    peek = replace(peek_of(environment, "t"), plan=cast(Select, statement).plan)
     controller.step()
     controller.cancel(CancelPeek(peek.id))
     batches = controller.peek(peek).batches

@@ -216,6 +216,7 @@ def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path
         sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
         sized._commanded.connect = Silent
         sized.step(stays=True)
+        replica: Any
         [replica] = sized.led().values()
         others = (replica_id for replica_id, (_, led) in environment.control_plane.reported_replicas().items() if led is None)
         assert list(others) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -232,7 +233,8 @@ def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
     sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT sum(a) FROM t; CREATE DEFAULT INDEX ON v")
     sql(environment, "INSERT INTO t VALUES (1)")
     tick.run(environment, owner="tick")
-    controller, used = environment.control_plane.compute_controller(1), []
+    controller: Any = environment.control_plane.compute_controller(1)
+    used: list[int] = []
     peek = controller.peek
 
     def overtaken(wanted, pause, *, replica):

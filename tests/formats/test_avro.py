@@ -55,7 +55,7 @@ EVERYTHING = record(
     ("a", {"type": "array", "items": "int"}),
     ("u", ["int", "string"]),
 )
-VALUE = {
+VALUE: dict[str, Any] = {
     "b": True,
     "i": -1,
     "l": 2**40,
@@ -118,7 +118,7 @@ def test_every_type_has_its_column(schemas: dict[int, Any]) -> None:
     assert tuple(column.type for column in columns) == types
     assert [column.name for column in columns if column.is_nullable] == ["n", "us"]
     [row] = decoded([framed(7, EVERYTHING, VALUE)], EVERYTHING)
-    moments = {name: VALUE[name].replace(tzinfo=None) for name in ("ms", "us")}  # type: ignore[union-attr]
+    moments = {name: VALUE[name].replace(tzinfo=None) for name in ("ms", "us")}
     assert row == VALUE | moments | {"a": "[1, 2]"}
 
 

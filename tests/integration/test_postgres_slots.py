@@ -11,7 +11,7 @@ from fixtures.postgres import PASSWORD
 from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
 
 from reclock.adapter.transaction import cleanup
-from reclock.connectors.postgres import connector as connector
+from reclock.connectors.postgres import connector
 from reclock.connectors.postgres import slots as postgres_slots
 from reclock.errors import InvalidOption, UpstreamUnavailable
 from reclock.pipeline import maintenance
@@ -183,7 +183,7 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
         if moment == "before":
             patched.setattr("reclock.failpoints.on_reach", drop_before)
         else:
-            patched.setattr(postgres_slots, "create_slot", drop_while if moment == "while" else drop_after)
+            patched.setattr(connector, "create_slot", drop_while if moment == "while" else drop_after)
         with suppress(Killed):
             here.tick()
     assert len(upstream.slots()) == (moment != "before")

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -80,6 +81,7 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
         monkeypatch.setenv(name, value)
     with Environment.open(tmp_path) as opened:
         at = opened.stores.oracle.read_ts(EPOCH_MS)
+        job: Any
         [job] = task_replica.submissions(opened, but=["default"], at=at, owner="submitter")
     options = [f"--conf={name}={value}" for name, value in job["conf"].items()]
     command = [SPARK_SUBMIT, *options, str(JOBS / "work_cluster.py"), *job["application_args"]]

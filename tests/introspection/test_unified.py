@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -247,7 +248,7 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
 
 def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
-    controller = environment.control_plane.compute_controller(CLUSTER)
+    controller: Any = environment.control_plane.compute_controller(CLUSTER)
     controller.step()
     former, present = (
         ReplicaSubscribes(

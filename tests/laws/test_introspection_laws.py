@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.tables import LEADERSHIP
@@ -74,7 +75,7 @@ class World:
         self.consensus.transact(lambda connection: fence.advance(connection, LEADERSHIP))
         ConsensusOracle(self.consensus, lambda: Timestamp(self.now)).open_timeline(EPOCH_MS, Timestamp(0))
         ConsensusOracle(self.consensus, lambda: Timestamp(self.now)).open_timeline("catalog", Timestamp(0))
-        self.managers = [self.start() for _ in range(3)]
+        self.managers: list[Any] = [self.start() for _ in range(3)]
         self.held: dict[str, dict[IntrospectionType, Counter]] = {}
         self.reporters: dict = {}
 

@@ -4,7 +4,8 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from fixtures.oracle_history import Call, violations
@@ -133,7 +134,7 @@ def test_reads_of_different_timelines_share_a_call(inner: GatedOracle) -> None:
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(oracle.read_ts, EPOCH_MS)
         assert inner.began.acquire(timeout=PATIENCE_S)
-        others = [threads.submit(oracle.read_ts, CATALOG), threads.submit(oracle.read_all)]
+        others: list[Future[Any]] = [threads.submit(oracle.read_ts, CATALOG), threads.submit(oracle.read_all)]
         eventually(lambda: waits(oracle, 1))  # the other leads
         inner.gate.release(2)
         assert first.result(PATIENCE_S) == others[0].result(PATIENCE_S) == 0

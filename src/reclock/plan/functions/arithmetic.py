@@ -3,7 +3,7 @@
 Integers overflow with an error; integer division truncates towards zero and the remainder has the dividend's sign. Sums and
 products of numerics are exact, and an error where 38 digits do not hold them. Where the type of a product would be longer than 38
 digits, 18 digits after the point are kept (or an operand's, if those are more). A value that has more is an error too, unless an
-operand has 18 digits, as quotients and averages have: then the product is rounded as they were.
+operand is declared with 18 digits, as quotients and averages are: then the product is rounded as they were.
 A numeric quotient has 18 digits after the point, rounded half away from zero; that its operands have no more is checked.
 Division by zero is an error for every type.
 An interval is a number of microseconds in both engines.
@@ -141,9 +141,8 @@ def _infix(operator: str, engine: str) -> Writer:
             left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"  # or it multiplies in 64 bits
         plain = f"({left} {operator} {right})"
         if operator == "*" and site.result.name is TypeName.NUMERIC:
-            scales = [parameters(type)[1] for type in site.types]
-            scale = sum(scales)
-            if max(scales) >= PRODUCT_SCALE:  # a quotient or an average, which was rounded itself
+            scale = sum(parameters(type)[1] for type in site.types)
+            if any(parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained for type in site.types):  # a quotient or an average, which was rounded itself
                 return f"CAST({plain} AS {type_sql(engine, site.result)})"
             return narrowed(engine, plain, numeric(MAX_PRECISION, scale), site.result)
         if site.result.is_float:
