@@ -142,7 +142,8 @@ def _infix(operator: str, engine: str) -> Writer:
         plain = f"({left} {operator} {right})"
         if operator == "*" and site.result.name is TypeName.NUMERIC:
             scale = sum(parameters(type)[1] for type in site.types)
-            if any(parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained for type in site.types):  # a quotient or an average, which was rounded itself
+            if any(parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained for type in site.types):
+                # a quotient or an average, which was rounded itself
                 return f"CAST({plain} AS {type_sql(engine, site.result)})"
             return narrowed(engine, plain, numeric(MAX_PRECISION, scale), site.result)
         if site.result.is_float:
