@@ -1,10 +1,11 @@
-"""Change events of Debezium: topics of tables, bound by transaction with the topic that says where transactions end.
+"""Debezium's change events: one topic per table, bound by transaction with the transaction topic.
 
-The partitions are those of all topics, as ``topic/partition``, so that one source, with a relation a table, has one frontier. A
-probe reads the events that are new, for the transactions they name; what they hold is read by executors.
+A source has one relation per table and one frontier. Its partitions are those of all topics, as
+``topic/partition``. A probe reads new events for their transaction ids; executors read their rows.
 
-A table that comes late, for a guest, is read from the beginning, in partitions of its own: its part of all that is bound, is bound
-by a step that binds nothing else, and from then on transactions wait for its events too.
+A guest's table joins late. It is read from the beginning, in partitions of its own: one step binds
+all of its events that belong to bound transactions, and nothing else. From then on transactions
+wait for its events too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.transactions import KNOWN_TRANSACTIONS, Event, Missing, Stretch, TransactionEnd, caught_up, cut, fresh
 
 LOG_ENTRIES = 2 * KNOWN_TRANSACTIONS
-"""So many entries of the transaction topic are in memory at once: each transaction has two."""
+"""How many entries of the transaction topic are in memory at once: each transaction has two."""
 
 STEP_EVENTS = 200_000
 """About how many events one step binds, and at least one transaction."""
@@ -36,7 +37,7 @@ STEP_EVENTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class TablePiece:
-    """A part of a table's topic, without the offsets that are ``dropped``: they hold what was there before."""
+    """A part of a table's topic without the ``dropped`` offsets: they repeat earlier events."""
 
     table: str
     piece: TopicReadTask
@@ -49,7 +50,7 @@ class Debezium:
 
     upstream: DebeziumConnector
     outputs: Mapping[str, RelationDesc]
-    """By ``schema.table``, of a guest's with ``@guest`` behind it."""
+    """By ``schema.table``, or ``schema.table@guest`` for a guest's table."""
     format: Format
     client: Mapping[str, str] = field(repr=False)
 
@@ -59,30 +60,29 @@ class Debezium:
         return replace(self, outputs=outputs)
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        return self.with_outputs({output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)})._go_on(
-            bound, skips
-        )
+        begun = {output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)}
+        return self.with_outputs(begun)._probe_outputs(bound, skips)
 
     def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
-        """All that belongs to what is bound, of those tables of which it is there."""
+        """Begin the late tables whose topics have all events of the bound transactions."""
         increments: list[Increment] = []
         blocked: dict[str, BlockedReason] = {}
         for output in self.outputs:
             if not _is_late(output, bound):
                 continue
             try:
-                increments += self.with_outputs({output: self.outputs[output]})._caught_up(output, bound, skips)
-            except _Waits as waits:  # nobody waits for it before it has begun
-                blocked[output] = str(waits)
-            except UpstreamUnavailable as error:  # Debezium makes a topic with its first event
+                increments += self.with_outputs({output: self.outputs[output]})._catch_up(output, bound, skips)
+            except _EventsMissing as missing:  # transactions do not wait for it before it begins
+                blocked[output] = str(missing)
+            except UpstreamUnavailable as error:  # Debezium creates a topic with its first event
                 blocked[output] = ": ".join(filter(None, (error.message, error.detail)))
             except SourceError as error:
                 if isinstance(error, DecodeFailed | UpstreamChanged):
-                    error.hint = _INSTEAD  # there is no claim yet that could say what to skip
+                    error.hint = _RECREATE_HINT  # there is no claim yet whose error SKIP could name
                 blocked[output] = error
         return increments, blocked
 
-    def _caught_up(self, output: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+    def _catch_up(self, output: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         name = self._name(output)
         reached = {increment.partition: increment for increment in self._probe_topic(name, {}, skips)}
         empty = {f"{name}/{partition}": Stretch(output, (), 0) for partition in self._topic(name).partitions()}
@@ -102,11 +102,11 @@ class Debezium:
                 lost = f'{complete.count} events of transaction "{complete.transaction}" are gone from topic "{topic}"'
                 raise UpstreamChanged(partition, end, message=lost, detail="those of later transactions are there")
             what = f"{complete.count} events of" if complete.count else "what lies before"
-            raise _Waits(f'waits for {what} transaction "{complete.transaction}" in topic "{topic}"')
-        increments = [_cut_to(i, complete.uppers[i.partition], complete.dropped[i.partition]) for i in reached.values()]
+            raise _EventsMissing(f'waits for {what} transaction "{complete.transaction}" in topic "{topic}"')
+        increments = [_truncated(i, complete.uppers[i.partition], complete.dropped[i.partition]) for i in reached.values()]
         return [Increment(output, 0, 0, 0, ("",)), *(increment for increment in increments if increment.size)]
 
-    def _go_on(self, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+    def _probe_outputs(self, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         reached = {
             increment.partition: increment
             for topic in (self.upstream.transaction_topic, *map(self._name, self.outputs))
@@ -121,15 +121,16 @@ class Debezium:
         new = {ended.id for ended in log}
         read = {partition: self._read_events(increment, known, new, is_trimmed, skips) for partition, increment in reached.items()}
         nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
-        unread: dict[Partition, Stretch] = {table: Stretch(table, (), 0) for table in nothing_new}  # their events are waited for
+        # transactions also wait for the events of tables that have none yet
+        unread: dict[Partition, Stretch] = {table: Stretch(table, (), 0) for table in nothing_new}
         bindable = cut(log, known, {**read, **unread})
         increments = [
-            _cut_to(increment, bindable.uppers[partition], bindable.dropped[partition])
+            _truncated(increment, bindable.uppers[partition], bindable.dropped[partition])
             for partition, increment in sorted(reached.items())
             if bindable.uppers[partition] > increment.lower
         ]
         if log_reached is not None and bindable.bound:
-            increments.append(_cut_to(log_reached, bindable.bound[-1].offset + 1, ()))
+            increments.append(_truncated(log_reached, bindable.bound[-1].offset + 1, ()))
         return sorted(increments, key=lambda increment: increment.name)
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
@@ -151,7 +152,7 @@ class Debezium:
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """Nobody is told."""
+        """Debezium's topics need no acknowledgement."""
 
     # --- in executors ---
 
@@ -163,10 +164,10 @@ class Debezium:
             values, offsets = [message.value() for message in fresh_messages], [message.offset() for message in fresh_messages]
             yield task.table, changes(values, self.format, self.outputs[task.table], partition=partition, offsets=offsets)
 
-    # --- how ---
+    # --- reading topics ---
 
     def _name(self, output: str) -> str:
-        """What its partitions are called before the slash: its topic, and whose it is."""
+        """The part of its partitions' names before the slash: its topic, and ``@guest``, if any."""
         return f"{self.upstream.prefix}.{output}"
 
     def _topic(self, name: str) -> Kafka:
@@ -181,9 +182,10 @@ class Debezium:
         return [Increment(f"{prefix}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in increments]
 
     def _new_in_log(self, reached: Increment) -> tuple[set[str], list[TransactionEnd], bool]:
-        """Transactions that ended before, as far as they may come again; the next ones; and whether the topic had more at first."""
+        """The recent bound transactions, which may be repeated; the next transactions to bind; and
+        whether retention has trimmed the topic's beginning."""
         first = self._log_begins()
-        before = self._ends(reached, max(first, reached.lower - LOG_ENTRIES), reached.lower)
+        before = self._transaction_ends(reached, max(first, reached.lower - LOG_ENTRIES), reached.lower)
         known = {ended.id for ended in before}
         new = (fresh(part, known) for part in self._parts(reached))
         return known, next(filter(None, new), []), first > 0
@@ -193,11 +195,11 @@ class Debezium:
         return first
 
     def _parts(self, log: Increment) -> Iterator[list[TransactionEnd]]:
-        """The transactions that end in the log, in parts that are about what one step should bind."""
+        """The transactions that end in the log, in parts about as large as one step."""
         for at in range(log.detail["begin"], log.upper, LOG_ENTRIES):
             part: list[TransactionEnd] = []
             events = 0
-            for ended in self._ends(log, at, min(at + LOG_ENTRIES, log.upper)):
+            for ended in self._transaction_ends(log, at, min(at + LOG_ENTRIES, log.upper)):
                 part.append(ended)
                 events += sum(ended.counts.values())
                 if events >= STEP_EVENTS:
@@ -206,12 +208,12 @@ class Debezium:
             if part:
                 yield part
 
-    def _ends(self, log: Increment, lower: int, upper: int) -> list[TransactionEnd]:
+    def _transaction_ends(self, log: Increment, lower: int, upper: int) -> list[TransactionEnd]:
         """The transactions that end in these offsets of the log."""
-        ends = map(self._ended, self._read_topic(log, lower, upper))
+        ends = map(self._transaction_end, self._read_topic(log, lower, upper))
         return [ended for ended in ends if ended is not None]
 
-    def _ended(self, message: Message) -> TransactionEnd | None:
+    def _transaction_end(self, message: Message) -> TransactionEnd | None:
         partition = f"{self.upstream.transaction_topic}/{message.partition()}"
         entry = event_of(message.value(), self.format, partition, message.offset())
         try:
@@ -227,10 +229,12 @@ class Debezium:
             ) from error
 
     def _read_events(self, reached: Increment, known: Set[str], new: Set[str], is_trimmed: bool, skips: Sequence[Skip]) -> Stretch:
-        """Up to the first event of a transaction that is neither ``known`` nor ``new``: it and all behind it wait.
+        """The events up to the first one whose transaction is neither ``known`` nor ``new``: that
+        event and all later ones wait.
 
-        Raises ``UpstreamChanged`` if they would for ever, since the log is trimmed and does not go back to where that transaction
-        ended: then events of ``new`` ones lie behind. Only where a partition begins can this be.
+        Raises ``UpstreamChanged`` if they would wait forever, because the trimmed log no longer has
+        the end of that transaction: then events of ``new`` transactions follow. This can happen
+        only where a partition begins.
         """
         name = reached.name.rpartition("/")[0]
         ranges, skipped_events = skipped_ranges(reached.partition, skips), 0
@@ -247,12 +251,12 @@ class Debezium:
                 if event.transaction is not None and event.transaction not in known and event.transaction not in new:
                     if not ended or event.transaction in ended:
                         break
-                    unknown, seen = event, {(own.transaction, own.order) for own in events}
-            elif event.transaction in ended and (event.transaction, event.order) not in seen:  # it is not sent again
-                raise self._of_no_log(reached.name, unknown, event.offset)
+                    unknown, seen = event, {(earlier.transaction, earlier.order) for earlier in events}
+            elif event.transaction in ended and (event.transaction, event.order) not in seen:
+                raise self._untracked_transaction(reached.name, unknown, event.offset)
         return Stretch(name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, skipped_events)
 
-    def _of_no_log(self, partition: str, event: Event, before: int) -> UpstreamChanged:
+    def _untracked_transaction(self, partition: str, event: Event, before: int) -> UpstreamChanged:
         topic = self.upstream.transaction_topic
         message = f'transaction "{event.transaction}" of "{partition}" ended before topic "{topic}" begins'
         return UpstreamChanged(partition, event.offset, message=message, detail=f"its events lie at {event.offset} to {before - 1}")
@@ -275,15 +279,15 @@ class Debezium:
                 yield from messages
 
 
-class _Waits(Exception):
-    """A table cannot begin before something has come."""
+class _EventsMissing(Exception):
+    """A table cannot begin before more of its events arrive."""
 
 
-_INSTEAD = "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads what is still there"
+_RECREATE_HINT = "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads what is still there"
 
 
 def _is_late(output: str, bound: Bound) -> bool:
-    """Whether it is a guest's, and has not begun."""
+    """Whether it is a guest's table that has not begun."""
     return "@" in output and output not in bound
 
 
@@ -292,23 +296,25 @@ def _is_of(partition: Any, prefix: str) -> bool:
 
 
 def _from(reached: Increment, at: int) -> Increment:
-    """What is there from an offset on; the same if nothing is before it."""
+    """The increment from offset ``at`` on; unchanged if it begins there or later."""
     if at <= reached.detail["begin"]:
         return reached
     return Increment(reached.partition, at, reached.upper, reached.upper - at, reached.evidence, {**reached.detail, "begin": at})
 
 
-def _cut_to(reached: Increment, upper: int, dropped: Sequence[int]) -> Increment:
+def _truncated(reached: Increment, upper: int, dropped: Sequence[int]) -> Increment:
     detail = {"begin": min(reached.detail["begin"], upper), "dropped": list(dropped)}
     return Increment(reached.partition, reached.lower, upper, upper - reached.lower, reached.evidence, detail)
 
 
 def _stem(id: str) -> str:
-    """What names a transaction both where it begins and where it ends: PostgreSQL's ids have an LSN behind it, which differs."""
-    return sys.intern(str(id).partition(":")[0])  # all its events have it
+    """The part of a transaction id that its events and its end share. PostgreSQL's ids also have an
+    LSN, which differs between them."""
+    return sys.intern(str(id).partition(":")[0])  # all events of the transaction have it
 
 
 def _count(output: str, counts: Mapping[str, int]) -> int:
-    """How many events of a table there are, by data collection: SQL Server and others put the name of the database in front."""
+    """How many events of a table a transaction has. The names of data collections may begin with
+    the database's name, as SQL Server's do."""
     table, _, _ = output.partition("@")
     return next((count for name, count in counts.items() if name == table or name.endswith(f".{table}")), 0)

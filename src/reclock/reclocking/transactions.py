@@ -1,9 +1,9 @@
-"""Binding by transaction: a change stream that comes in several partitions, beside a log of where its transactions end.
+"""Binding by transaction: a change stream in several partitions, and a log of transaction ends.
 
-The log gives the order. What is bound are its first transactions of which everything is there; a partition is bound up to the first
-event that belongs to a later one. Who writes the stream sends again, when it begins again, what it sent before; so an event counts
-once, by the place in its transaction that it names. Debezium's transaction topic is such a log: its END says how many events of
-each collection there are.
+The log gives the order. A step binds the log's first transactions whose events have all arrived. It
+binds each partition up to the first event of a later transaction. A writer that restarts repeats
+events that it sent before, so an event counts once, by its number within its transaction. The
+transaction topic of Debezium is such a log: its END entries count the events by collection.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from itertools import chain, islice
 from reclock.reclocking.frontiers import Partition
 
 KNOWN_TRANSACTIONS = 10_000
-"""So many transactions before those that are bound are known, to tell what is sent twice."""
+"""How many of the last bound transactions are remembered, to recognize repeated events."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionEnd:
-    """A transaction that ends at ``offset`` of the log, and how many events of each collection it has."""
+    """A transaction that ends at ``offset`` of the log, with its number of events by collection."""
 
     id: str
     offset: int
@@ -29,7 +29,7 @@ class TransactionEnd:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What is at ``offset``: event number ``order`` of a transaction; without one it stands for itself."""
+    """The event at ``offset``: number ``order`` of its transaction, or an event without one."""
 
     offset: int
     transaction: str | None = None
@@ -38,9 +38,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What was read of one partition of a ``collection``: all its ``events`` below ``upper``, in order.
+    """All ``events`` of one partition of a ``collection`` below ``upper``, in order.
 
-    ``skipped`` is how many of them a decision gave up: nobody knows which transactions they belong to.
+    ``skipped`` is how many of them a decision skipped: their transactions are unknown.
     """
 
     collection: str
@@ -51,7 +51,8 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What can be bound: the transactions ``bound``, and each partition up to its exclusive ``uppers``, not those ``dropped``."""
+    """What can be bound: the transactions ``bound``, and each partition up to its exclusive upper,
+    without the ``dropped`` offsets."""
 
     bound: tuple[TransactionEnd, ...]
     uppers: Mapping[Partition, int]
@@ -60,8 +61,9 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """``count`` events of a ``transaction`` that are not there; ``are_gone`` if later ones are, everywhere they could come. It is
-    none if an event of it lies behind one of a transaction that is not known."""
+    """``count`` events of a ``transaction`` are missing. They ``are_gone`` for good if every
+    partition in which they could arrive has events of later transactions. ``count`` is 0 if one of
+    its events lies behind an event of an unknown transaction."""
 
     transaction: str
     count: int
@@ -69,7 +71,7 @@ class Missing:
 
 
 def fresh(log: Sequence[TransactionEnd], known: Collection[str]) -> list[TransactionEnd]:
-    """The transactions of the log that are not ``known``, each where it ended first."""
+    """The transactions of the log that are not ``known``, each at its first end."""
     transactions: dict[str, TransactionEnd] = {}
     for ended in log:
         if ended.id not in known:
@@ -78,11 +80,13 @@ def fresh(log: Sequence[TransactionEnd], known: Collection[str]) -> list[Transac
 
 
 def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Partition, Stretch]) -> Cut:
-    """What of ``read`` can be bound, given the part of the log that is not bound yet, and what is ``known`` from before it.
+    """The part of ``read`` that can be bound. ``log`` is the unbound part of the log, ``known`` are
+    the transactions before it.
 
-    Every transaction is bound whole and once, in the order of the log; with more of everything to read, never less is bound.
+    Every transaction is bound whole and once, in the order of the log. A longer log and longer
+    stretches never bind less.
     """
-    repeated, seen = _told_apart(known, read)
+    repeated, seen = _find_repeated(known, read)
     spare: dict[str, int] = {}
     for stretch in read.values():
         spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.skipped
@@ -91,7 +95,7 @@ def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Par
         missing = {name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare}
         if any(not 0 <= count <= spare[name] for name, count in missing.items()):
             break
-        spare = {name: left - missing[name] for name, left in spare.items()}
+        spare = {name: skipped - missing[name] for name, skipped in spare.items()}
         complete.append(ended)
     while True:
         bound = {ended.id for ended in complete} | set(known)
@@ -105,7 +109,7 @@ def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Par
         torn = next((place for place, ended in enumerate(complete) if ended.id in beyond), None)
         if torn is None:
             break
-        complete = complete[:torn]  # an event of it lies behind one that cannot be bound
+        complete = complete[:torn]  # it has an event behind one that cannot be bound
     dropped = {
         partition: tuple(sorted(offset for offset in offsets if offset < uppers[partition]))
         for partition, offsets in repeated.items()
@@ -114,29 +118,30 @@ def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Par
 
 
 Reading = Callable[[Mapping[Partition, int], Set[str], Set[str]], Mapping[Partition, Stretch]]
-"""Answers every partition from an offset (from its beginning, if it is not named) to the first event of a transaction that is in
-neither set."""
+"""Reads every partition from its given offset (else from its beginning) to the first event of a
+transaction that is in neither set."""
 
 
 def caught_up(parts: Iterable[Sequence[TransactionEnd]], read: Reading) -> Cut | Missing:
-    """What belongs to the log, which is bound for others, of collections that nothing is bound of yet; or the first of it that is
-    not there. Bound at one time, it makes them as complete as the others, from that time on.
+    """The events of new collections that belong to a log that is already bound for others; or the
+    first that are missing. Once they are bound at one time, the new collections are as complete as
+    the others from that time on.
 
-    The log comes in ``parts``, in order, and is bound a part after the other; ``read`` is told the transactions before a part, and
-    those of it. So only a part of everything is in memory.
+    The log comes in ``parts``, in order, which are bound one after the other. ``read`` gets the
+    transactions before a part, and the part's. So only one part is in memory at a time.
     """
     rest = iter(parts)
     known: dict[str, None] = {}
     uppers: dict[Partition, int] = {}
     dropped: dict[Partition, tuple[int, ...]] = {}
-    for part in chain(rest, [()]):  # at last what belongs to no transaction, or is there again
+    for part in chain(rest, [()]):  # the last, empty part binds repeated and transactionless events
         complete = fresh(part, known)
         stretches = read(uppers, known.keys(), {ended.id for ended in complete})
-        found = cut(complete, known, stretches)
-        if len(found.bound) < len(complete):
-            return _missing(complete, len(found.bound), known, stretches, rest)
-        uppers.update(found.uppers)
-        dropped |= {partition: dropped.get(partition, ()) + offsets for partition, offsets in found.dropped.items()}
+        bindable = cut(complete, known, stretches)
+        if len(bindable.bound) < len(complete):
+            return _missing(complete, len(bindable.bound), known, stretches, rest)
+        uppers.update(bindable.uppers)
+        dropped |= {partition: dropped.get(partition, ()) + offsets for partition, offsets in bindable.dropped.items()}
         known |= dict.fromkeys(ended.id for ended in complete)
         known = dict.fromkeys(islice(known, max(0, len(known) - KNOWN_TRANSACTIONS), None))
     return Cut((), uppers, dropped)
@@ -149,16 +154,16 @@ def _missing(
     read: Mapping[Partition, Stretch],
     rest: Iterable[Sequence[TransactionEnd]],
 ) -> Missing:
-    _, seen = _told_apart(known, read)
+    _, seen = _find_repeated(known, read)
     ended = complete[place]
     missing = {s.collection: ended.counts.get(s.collection, 0) - seen.get((ended.id, s.collection), 0) for s in read.values()}
     waited_for = [stretch for stretch in read.values() if missing[stretch.collection] > 0]
-    unread = {stretch.events[-1].transaction for stretch in waited_for if stretch.events} - {
+    blocking = {stretch.events[-1].transaction for stretch in waited_for if stretch.events} - {
         *known,
         *(transaction.id for transaction in complete),
     }
     later = {transaction.id for transaction in complete[place + 1 :]} | {
-        transaction.id for part in rest for transaction in part if transaction.id in unread
+        transaction.id for part in rest for transaction in part if transaction.id in blocking
     }
     are_past = [any(event.transaction in later for event in stretch.events) for stretch in waited_for]
     return Missing(ended.id, sum(count for count in missing.values() if count > 0), bool(are_past) and all(are_past))
@@ -169,10 +174,11 @@ def _upper(stretch: Stretch, bound: Collection[str]) -> int:
     return next(waiting, stretch.upper)
 
 
-def _told_apart(
+def _find_repeated(
     known: Collection[str], read: Mapping[Partition, Stretch]
 ) -> tuple[dict[Partition, set[int]], dict[tuple[str, str], int]]:
-    """Where events are that were there before; and how many others each transaction has, by collection."""
+    """The offsets of repeated events by partition, and the number of other events by transaction
+    and collection."""
     repeated: dict[Partition, set[int]] = {partition: set() for partition in read}
     seen: set[tuple[str, str, int]] = set()
     counts: dict[tuple[str, str], int] = {}

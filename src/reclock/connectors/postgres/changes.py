@@ -1,4 +1,5 @@
-"""What the messages of a logical replication slot come to: for each table the rows that go and come, or changes by key."""
+"""Collects the messages of a logical replication slot: for each table its deletions and insertions,
+or its changes by key."""
 
 from __future__ import annotations
 
@@ -26,23 +27,24 @@ Range = tuple[int, int]
 
 
 class ChangeCollector:
-    """The changes of some ranges, in order, as the messages come."""
+    """Collects the changes of some ranges, in the order of their messages."""
 
     def __init__(self, outputs: Mapping[str, RelationDesc], ranges: Sequence[Range], *, is_exact: bool = True) -> None:
-        """``is_exact``: whether the outputs are what the upstream's tables were, so that a row that comes cannot be there."""
+        """``is_exact``: whether the outputs equal the upstream's tables as they were, so that an
+        output cannot have an inserted row yet."""
         self._ranges, self._end = ranges, max(upper for _, upper in ranges)
         self._tables: dict[str, _Table] = {
-            name: _ByKey(name, desc, desc.key, is_exact=is_exact) if desc.key else _Whole(name, desc)
+            name: _KeyedTable(name, desc, desc.key, is_exact=is_exact) if desc.key else _FullIdentityTable(name, desc)
             for name, desc in outputs.items()
         }
-        self._relations: dict[int, _Followed | None] = {}
+        self._relations: dict[int, _FollowedTable | None] = {}
         self._notices: list[Read] = []
         self._lsn = -1
         self.is_over = False
-        """Whether the rest is beyond the ranges."""
+        """Whether all further messages are beyond the ranges."""
 
     def take(self, messages: MessageBatch) -> None:
-        """Raises ``ValueError`` for what is no message."""
+        """Collect the next messages. Raises ``ValueError`` for bytes that are no message."""
         kinds = messages.kinds()
         begins = np.flatnonzero(kinds == pgoutput.BEGIN)
         lsns = messages[begins].commit_lsns()
@@ -50,7 +52,7 @@ class ChangeCollector:
         if len(beyond):
             self.is_over = True
             messages, kinds, lsns = messages[: beyond[0]], kinds[: beyond[0]], lsns[begins < beyond[0]]
-        lsns = np.concatenate(([self._lsn], lsns))  # the transaction that has begun before goes on
+        lsns = np.concatenate(([self._lsn], lsns))  # it may continue
         commit_lsns = lsns[np.cumsum(kinds == pgoutput.BEGIN)]
         self._lsn = int(lsns[-1])
         is_within = np.zeros(len(commit_lsns), np.bool_)
@@ -58,18 +60,18 @@ class ChangeCollector:
             is_within |= (commit_lsns >= lower) & (commit_lsns < upper)
         is_change = np.isin(kinds, (pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE)) & is_within
         start = 0
-        of_tables = np.flatnonzero(np.isin(kinds, (pgoutput.RELATION, pgoutput.TRUNCATE)))
-        for end in [*of_tables.tolist(), len(messages)]:
-            which = start + np.flatnonzero(is_change[start:end])
-            self._take_changes(messages[which], commit_lsns[which])
+        table_messages = np.flatnonzero(np.isin(kinds, (pgoutput.RELATION, pgoutput.TRUNCATE)))
+        for end in [*table_messages.tolist(), len(messages)]:
+            changes = start + np.flatnonzero(is_change[start:end])
+            self._take_changes(messages[changes], commit_lsns[changes])
             if end < len(messages):
-                self._take_of_table(messages[end : end + 1].table(), bool(is_within[end]))
+                self._take_table_message(messages[end : end + 1].table(), bool(is_within[end]))
             start = end + 1
 
-    def _take_of_table(self, message: pgoutput.Relation | pgoutput.TruncateMessage, is_within: bool) -> None:
+    def _take_table_message(self, message: pgoutput.Relation | pgoutput.TruncateMessage, is_within: bool) -> None:
         if isinstance(message, pgoutput.Relation):
             table = self._tables.get(f"{message.schema}.{message.name}")
-            self._relations[message.id] = _Followed(table, message) if table is not None else None
+            self._relations[message.id] = _FollowedTable(table, message) if table is not None else None
         elif is_within:
             for followed in filter(None, (self._relations[id] for id in message.relation_ids)):
                 followed.table.empty()
@@ -90,7 +92,7 @@ class ChangeCollector:
                 self._fail(followed.table.name, failure)
 
     def _fail(self, name: str, failure: OutputFailed) -> None:
-        """From here on nothing is known of the table."""
+        """Stop following the table: its rows are unknown from here on."""
         del self._tables[name]
         self._relations = {
             id: None if followed and followed.table.name == name else followed for id, followed in self._relations.items()
@@ -98,12 +100,13 @@ class ChangeCollector:
         self._notices.append((name, failure))
 
     def ready(self, rows: int) -> Iterator[Read]:
-        """What was emptied, what failed, and the tables that have gathered at least so many rows since."""
+        """The truncations, failures and counts since the last call, and the rows of each table that
+        has collected at least ``rows`` of them."""
         yield from self._notices
         self._notices.clear()
         for table in self._tables.values():
             if table.size >= rows:
-                yield from ((table.name, gathered) for gathered in table.gathered())
+                yield from ((table.name, updates) for updates in table.take_rows())
 
 
 class _Table(Protocol):
@@ -115,30 +118,31 @@ class _Table(Protocol):
     def size(self) -> int: ...
 
     def take(self, changes: DecodedChanges, lsns: Numbers) -> None:
-        """These are next; the transaction of each is at one of ``lsns``. Raises ``OutputFailed`` for a value that its column cannot
-        hold: then nothing is known of the table any more."""
+        """Collect the next changes; ``lsns`` are their transactions' commit LSNs. Raises
+        ``OutputFailed`` if a column cannot hold a value; then the table's rows are unknown."""
 
     def empty(self) -> None: ...
 
-    def gathered(self) -> list[pa.Table]:
-        """What was gathered since; it is no longer kept."""
+    def take_rows(self) -> list[pa.Table]:
+        """The rows collected since the last call; they are no longer held."""
 
 
 @dataclass(slots=True)
-class _Followed:
-    """A table as it is upstream from here on."""
+class _FollowedTable:
+    """An output's table, and the upstream's description of it from here on."""
 
     table: _Table
     relation: pgoutput.Relation
     _positions: list[int] | None = None
 
     def positions(self) -> list[int]:
-        """Where our columns are in the upstream's rows. Those that were added are not ours. Raises ``OutputFailed``."""
+        """The position of each output column in the upstream's rows, which may have more columns.
+        Raises ``OutputFailed``."""
         if self._positions is None:
-            self._positions = self._found()
+            self._positions = self._match_columns()
         return self._positions
 
-    def _found(self) -> list[int]:
+    def _match_columns(self) -> list[int]:
         name, desc, columns = self.table.name, self.table.desc, self.relation.columns
         if _identity(self.relation) != self.table.identity:
             message = f'table "{name}" no longer tells which row went'
@@ -159,88 +163,89 @@ class _Followed:
 def _identity(relation: pgoutput.Relation) -> str:
     if relation.replica_identity == "f":
         return "full"
-    return _spelled({column.name for column in relation.columns if column.is_key})
+    return _format_identity({column.name for column in relation.columns if column.is_key})
 
 
-def _spelled(key: set[str]) -> str:
+def _format_identity(key: set[str]) -> str:
     return f"({', '.join(sorted(key))})" if key else "nothing"
 
 
-class _Whole:
-    """A table whose changes say which row went."""
+class _FullIdentityTable:
+    """A table with full replica identity: its changes send the whole old row."""
 
     identity = "full"
 
     def __init__(self, name: str, desc: RelationDesc) -> None:
         self.name, self.desc = name, desc
-        self._updates = _Gathered(arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False)))
+        self._updates = _RowBuffer(arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False)))
 
     @property
     def size(self) -> int:
         return self._updates.size
 
     def take(self, changes: DecodedChanges, lsns: Numbers) -> None:
-        gone, come = lsns[changes.has_old], lsns[changes.has_new]
+        deleted_at, inserted_at = lsns[changes.has_old], lsns[changes.has_new]
         rows = changes.old[changes.has_old].then(changes.rows()[changes.has_new])
-        diffs = np.repeat(np.array([-1, 1], np.int64), [len(gone), len(come)])
+        diffs = np.repeat(np.array([-1, 1], np.int64), [len(deleted_at), len(inserted_at)])
         if (rows.sizes == UNSENT).any():
             raise ValueError(f'a change of table "{self.name}" does not say what the row was')
-        arrays = _convert(self.name, self.desc, rows, np.concatenate((gone, come)))
+        arrays = _convert(self.name, self.desc, rows, np.concatenate((deleted_at, inserted_at)))
         self._updates.add([*arrays, pa.array(diffs)])
 
     def empty(self) -> None:
-        self._updates.taken()
+        self._updates.take()
 
-    def gathered(self) -> list[pa.Table]:
-        return self._updates.taken()
+    def take_rows(self) -> list[pa.Table]:
+        return self._updates.take()
 
 
-class _ByKey:
-    """A table whose changes name the row that went by its key: they are told by lineage, but for rows that come before any went:
-    no row of their keys is there, so that they are updates as they are."""
+class _KeyedTable:
+    """A table whose changes identify the old row by its key. They are staged by lineage. Only rows
+    inserted before the first update or delete are staged as plain insertions: the output has no row
+    with their keys."""
 
     def __init__(self, name: str, desc: RelationDesc, key: tuple[str, ...], *, is_exact: bool) -> None:
         self.name, self.desc = name, desc
-        self.identity = _spelled(set(key))
+        self.identity = _format_identity(set(key))
         self._key = [desc.names.index(column) for column in key]
         self._moved: dict[_Key, tuple[_Key, int]] = {}
-        """The lineage of each key that a row has come to, or gone from, by a change of its key."""
+        """The lineage of each key that a change of key gave to a row, or took from one."""
         self._count = 0
         self._is_exact = is_exact
-        self._may_be_there = not is_exact
-        """Whether a row may come whose key the output has, from before."""
-        self._come = _Gathered(arrow_schema(desc, with_updates=False))
-        self._followed = _Gathered(arrow_schema(lineage_desc(desc), with_updates=False))
+        self._may_exist = not is_exact
+        """Whether the output may already have the key of an inserted row."""
+        self._inserted = _RowBuffer(arrow_schema(desc, with_updates=False))
+        self._lineage_rows = _RowBuffer(arrow_schema(lineage_desc(desc), with_updates=False))
 
     @property
     def size(self) -> int:
-        return self._come.size + self._followed.size
+        return self._inserted.size + self._lineage_rows.size
 
     def take(self, changes: DecodedChanges, lsns: Numbers) -> None:
         numbers = self._count + 1 + np.arange(len(lsns))
         self._count += len(lsns)
-        has_gone = np.logical_or.accumulate(changes.has_old) | self._may_be_there
-        self._may_be_there = bool(has_gone[-1])
-        has_come = changes.is_insert & ~has_gone
-        self._come.add(_convert(self.name, self.desc, changes.new[has_come], lsns[has_come]))
-        rest = ~has_come
-        self._follow(changes[rest], numbers[rest], lsns[rest])
+        may_exist = np.logical_or.accumulate(changes.has_old) | self._may_exist
+        self._may_exist = bool(may_exist[-1])
+        is_new = changes.is_insert & ~may_exist
+        self._inserted.add(_convert(self.name, self.desc, changes.new[is_new], lsns[is_new]))
+        self._follow(changes[~is_new], numbers[~is_new], lsns[~is_new])
 
     def _follow(self, changes: DecodedChanges, numbers: Numbers, lsns: Numbers) -> None:
         rows = changes.rows()
         arrays = _convert(self.name, self.desc, rows, lsns)
-        began, born = self._lineages(changes, rows, numbers)
-        arrays += convert(self.name, RelationDesc(was(self.desc)), began, lsns)
+        first_keys, born = self._lineages(changes, rows, numbers)
+        arrays += convert(self.name, RelationDesc(was(self.desc)), first_keys, lsns)
         unsent = rows.sizes == UNSENT
         unsent_columns: list[str | None] = [None] * len(numbers)
         for row in np.flatnonzero(unsent.any(axis=0)).tolist():
             unsent_columns[row] = spelled_unsent(np.flatnonzero(unsent[:, row]).tolist())
-        self._followed.add(
+        self._lineage_rows.add(
             [*arrays, pa.array(numbers), pa.array(~changes.has_new), pa.array(born), pa.array(unsent_columns, pa.string())]
         )
 
     def _lineages(self, changes: DecodedChanges, rows: Values, numbers: Numbers) -> tuple[list[Texts], Numbers]:
-        """The key under which the lineage of each row began, by column, and by which change."""
+        """The first key of each row's lineage, by column, and the number of the change that began
+        the lineage (0 if the output had the row)."""
         moves = changes.has_old & changes.has_new
         if not self._moved and not moves.any():
             return [rows.column(i) for i in self._key], np.zeros(len(numbers), np.int64)
@@ -250,8 +255,8 @@ class _ByKey:
             if has_moved:
                 self._move(old, key, number)
             lineages.append(self._moved.get(key, (key, 0)))
-        began = [pa.array(column, pa.string()) for column in zip(*(began_as for began_as, _ in lineages), strict=True)]
-        return [column.slice for column in began], np.array([born for _, born in lineages], np.int64)
+        first_keys = [pa.array(column, pa.string()) for column in zip(*(key for key, _ in lineages), strict=True)]
+        return [column.slice for column in first_keys], np.array([born for _, born in lineages], np.int64)
 
     def _keys(self, rows: Values) -> Iterator[_Key]:
         return zip(*(rows.column(i)(0, len(rows)).to_pylist() for i in self._key), strict=True)
@@ -259,20 +264,20 @@ class _ByKey:
     def _move(self, old: _Key, new: _Key, number: int) -> None:
         if old != new:
             lineage = self._moved.get(old, (old, 0))
-            self._moved[old] = (old, number)  # whoever comes there next is another row
+            self._moved[old] = (old, number)  # the next row with this key is another one
             self._moved[new] = lineage
 
     def empty(self) -> None:
-        self._moved, self._may_be_there = {}, not self._is_exact
-        self._come.taken()
-        self._followed.taken()
+        self._moved, self._may_exist = {}, not self._is_exact
+        self._inserted.take()
+        self._lineage_rows.take()
 
-    def gathered(self) -> list[pa.Table]:
-        return self._come.taken() + self._followed.taken()
+    def take_rows(self) -> list[pa.Table]:
+        return self._inserted.take() + self._lineage_rows.take()
 
 
-class _Gathered:
-    """Rows since they were last taken."""
+class _RowBuffer:
+    """The rows added since the last ``take``."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -284,8 +289,8 @@ class _Gathered:
             self._parts.append(pa.table(arrays, schema=self._schema))
             self.size += len(arrays[0])
 
-    def taken(self) -> list[pa.Table]:
-        """They in one, if there are any."""
+    def take(self) -> list[pa.Table]:
+        """Remove and return the rows, as one table if there are any."""
         parts, self._parts, self.size = self._parts, [], 0
         return [pa.concat_tables(parts)] if parts else []
 

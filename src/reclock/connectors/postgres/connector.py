@@ -1,13 +1,14 @@
-"""The connector of PostgreSQL publications: one stream of commits, offsets are LSNs; each table of the publication is an output.
+"""The connector of PostgreSQL publications: offsets are LSNs, each published table is an output.
 
-A frontier is an LSN: it has every transaction whose commit record starts before it, which is what the server too goes by when it
-moves a slot. What is read are the changes of a logical replication slot between two frontiers, by
-``pg_logical_slot_peek_binary_changes``, which takes nothing away; the slot is moved only by ``acknowledge``, once what it held is
-published. At the beginning the slot is made together with a snapshot of exactly the state at which its changes begin, and the
-tables are copied as that snapshot shows them. A snapshot is gone with the connection that made it, so this is read at once (see
-``ReadsOnce``).
+A frontier is an LSN. It includes every transaction whose commit record starts before it, which is
+also the server's rule when it moves a slot. A step reads the changes of a logical replication slot
+between two frontiers with ``pg_logical_slot_peek_binary_changes``, which consumes nothing. Only
+``acknowledge`` moves the slot, after the changes are published. The first step creates the slot and
+a snapshot of exactly the state at which its changes begin, and copies the tables from it. The
+snapshot ends with the connection that created it, so it is read only once (see ``ReadsOnce``).
 
-An update or a delete says which row went: by all of it, where the table has ``REPLICA IDENTITY FULL``, else by its key.
+An update or a delete identifies the old row: by all its values if the table has ``REPLICA IDENTITY
+FULL``, else by its key.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ BATCH_ROWS = 25_000
 """How many changes of a table are decoded at once."""
 
 BATCH_BYTES = 4 << 20
-"""How much of a copy, or of changes, is decoded at once."""
+"""How many bytes of a copy, or of changes, are decoded at once."""
 
 SNAPSHOT_PAGES = 4_096
 """How many pages of a table (of 8 KiB) one task copies."""
 
 IDLE_BYTES = 16 << 20
-"""How far the upstream's log may run on without a change of the publication before that is bound, so that the slot lets it go."""
+"""The size at which a step binds WAL without published changes, so that the slot advances."""
 
 _COPY_AGAIN = "ALTER SOURCE … RESNAPSHOT copies the tables anew"
 
@@ -57,7 +58,7 @@ _LOCK_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class CopyPages:
-    """The rows of the pages ``[lower, upper)`` of a table, to its end if ``upper`` is None, as the exported snapshot shows them."""
+    """The rows of a table's pages ``[lower, upper)`` (None: to the end) as of the snapshot."""
 
     table: str
     lower: int
@@ -71,14 +72,14 @@ class TransactionRanges:
 
     ranges: tuple[Range, ...]
     gone: Mapping[str, str] = field(default_factory=dict)
-    """Tables of which no more is told from here on, and why."""
+    """The tables that are not followed from here on, and why."""
     is_exact: bool = True
-    """Whether nothing was ever given up: then a row that comes is not there yet."""
+    """Whether nothing was ever skipped: then no inserted row is in the output yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a replication slot has let go: all before ``confirmed``, and more if it ``is_lost``."""
+    """A replication slot that released all before ``confirmed``, and more if it ``is_lost``."""
 
     confirmed: int
     is_lost: bool
@@ -86,7 +87,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A table as it was found."""
+    """A table as the server describes it."""
 
     desc: RelationDesc
     table: PublishedTable
@@ -100,9 +101,9 @@ class Postgres:
     outputs: Mapping[str, RelationDesc]
     """By ``schema.table``."""
     parameters: Mapping[str, str] = field(repr=False)
-    """How the server is reached, by libpq's names."""
+    """The connection parameters, under libpq's names."""
     has_gaps: bool = False
-    """Whether changes were given up, so that the outputs need not be what the tables were."""
+    """Whether changes were skipped, so that the outputs may differ from the tables as they were."""
 
     # --- in the driver ---
 
@@ -110,11 +111,12 @@ class Postgres:
     def read_once(
         self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
     ) -> Iterator[tuple[list[Increment], list[CopyPages | TransactionRanges]]]:
-        """Make the slot, and hold its snapshot while the tables are copied. One that is there, such as an earlier attempt left, is
-        made anew.
+        """Create the slot, and hold its snapshot while the tables are copied. A slot that exists,
+        such as one left by an earlier attempt, is replaced.
 
-        Who drops the source waits for whoever makes its slot, and then drops that; and who makes it has seen the source after all
-        that were dropped before. The server holds the lock for as long as it is making the slot, though its client be killed.
+        An advisory lock orders this with ``dismiss``: a drop of the source waits for the slot and
+        drops it; a creator that comes later sees in ``is_wanted`` that the source is gone. The
+        server holds the lock for as long as it creates the slot, even if the client is killed.
         """
         with self._connected() as connection:
             system_id = self._system_id(connection)
@@ -144,11 +146,11 @@ class Postgres:
         return () not in bound
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        lower, known = bound[()]
+        lower, bound_id = bound[()]
         with self._connected() as connection:
             system_id = self._system_id(connection)
-            if system_id != known:
-                raise self._lost(lower, "is another one", f"its system identifier was {known}, now {system_id}")
+            if system_id != bound_id:
+                raise self._lost(lower, "is another one", f"its system identifier was {bound_id}, now {system_id}")
             slot = self._slot(connection)
             if slot is None or slot.is_lost:
                 what = "no longer has" if slot is None else "let changes go that were not read, behind"
@@ -166,7 +168,7 @@ class Postgres:
             return [Increment((), lower, upper, upper - lower, (system_id,), {"gone": gone})]
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
-        """What was committed never changes; a slot that was lost meanwhile is missed by the reading."""
+        """Committed transactions never change. The reading fails if the slot was lost meanwhile."""
         return claimed
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TransactionRanges]:
@@ -186,14 +188,14 @@ class Postgres:
         return replace(self, has_gaps=True)
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """The slot lets go of what is published."""
+        """Advance the slot, so that the server may release the published changes."""
         with self._connected() as connection:
             slot = self._slot(connection)
             if slot is not None and slot.confirmed < frontier[()]:
                 connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.upstream.slot, format_lsn(frontier[()])])
 
     def dismiss(self) -> None:
-        """The source is no more: the upstream keeps no slot for it. Once more does no harm. Raises a ``SourceError``."""
+        """Drop the slot of a dropped source. Repeating it is harmless. Raises a ``SourceError``."""
         with self._connected() as connection:
             self._lock_slot(connection)
             if self._slot(connection) is not None:
@@ -223,9 +225,9 @@ class Postgres:
                 yield CheckResult("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
 
     def describe(self) -> dict[str, Described]:
-        """The tables of the publication, by ``schema.table``; with their keys, if that is how their changes say which row went:
-        empty ones, if they do not say it at all. Raises ``InvalidOption`` if there is no such publication, or it tells only part
-        of what happens."""
+        """The tables of the publication, by ``schema.table``. A table has a key if its changes
+        identify the old row by it; an empty key if they do not identify it. Raises
+        ``InvalidOption`` if the publication does not exist, or lacks a kind of change."""
         with self._connected() as connection:
             self._refuse_partial(connection)
             return self._described(connection)
@@ -233,16 +235,16 @@ class Postgres:
     def _described(self, connection: psycopg.Connection[Any]) -> dict[str, Described]:
         published = {table.name: table for table in self._published(connection)}
         rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
-        found: dict[str, list[Column]] = {}
+        columns_of: dict[str, list[Column]] = {}
         keys: dict[str, list[str]] = {}
         for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
             type = scalar_type(type_oid, modifier)
-            found.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
+            columns_of.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
             keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
         full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
         return {
             table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), published[table])
-            for table, columns in found.items()
+            for table, columns in columns_of.items()
             if table in published
         }
 
@@ -270,7 +272,7 @@ class Postgres:
         if task.upper is not None:
             conditions.append(sql.SQL("ctid < {}::tid").format(f"({task.upper},0)"))
         if row_filter is not None:
-            conditions.append(sql.SQL(row_filter))  # the publication's own, as the server spells it
+            conditions.append(sql.SQL(row_filter))  # the publication's, as the server prints it
         query = sql.SQL("COPY (SELECT {} FROM {} WHERE {}) TO STDOUT (FORMAT csv)").format(
             sql.SQL(", ").join(map(sql.Identifier, desc.names)),
             sql.Identifier(*name),
@@ -283,21 +285,21 @@ class Postgres:
         connection.execute("COMMIT")
 
     def _changes(self, connection: psycopg.Connection[Any], task: TransactionRanges) -> Iterator[Read]:
-        reading = ChangeCollector(self.outputs, task.ranges, is_exact=task.is_exact)
+        collector = ChangeCollector(self.outputs, task.ranges, is_exact=task.is_exact)
         arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
         with connection.cursor(binary=True) as cursor:
             for sizes, data in cursor.stream(_PEEK_BLOCKS, arguments, binary=True):
-                reading.take(pgoutput.MessageBatch.of(data, sizes))
-                if reading.is_over:
+                collector.take(pgoutput.MessageBatch.of(data, sizes))
+                if collector.is_over:
                     break
-                yield from reading.ready(BATCH_ROWS)
-        yield from reading.ready(1)
+                yield from collector.ready(BATCH_ROWS)
+        yield from collector.ready(1)
 
     # --- both ---
 
     @contextmanager
     def _connected(self, *, patience_ms: int = _STATEMENT_MS, **more: str) -> Iterator[psycopg.Connection[Any]]:
-        """A connection in which every statement is alone, unless it begins a transaction. What fails is the source's error."""
+        """A connection in autocommit mode. Its failures raise ``UpstreamUnavailable``."""
         settings = {**SETTINGS, "statement_timeout": str(patience_ms)}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         try:
@@ -316,7 +318,7 @@ class Postgres:
             ) from error
 
     def _lock_slot(self, connection: psycopg.Connection[Any]) -> None:
-        """For as long as the connection lasts, nobody else makes the slot or dismisses it."""
+        """Keep others from creating or dropping the slot while this connection lasts."""
         key = int.from_bytes(sha256(self.upstream.slot.encode()).digest()[:8], "big", signed=True)
         connection.execute(sql.SQL("SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout").format(_LOCK_MS, key))
 
@@ -326,26 +328,27 @@ class Postgres:
         return None if row is None else Slot(_lsn(row[0]), row[1])
 
     def _has_changes(self, connection: psycopg.Connection[Any], upper: int) -> bool:
-        """Whether anything was committed to the publication that ends by ``upper``, or an application sent a message."""
+        """Whether the slot has a change of the publication, or an application's message, up to
+        ``upper``."""
         arguments = [self.upstream.slot, format_lsn(upper), self.upstream.publication]
         return connection.execute(_PEEK_ONE, arguments).fetchone() is not None
 
     def _gone(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
-        """The tables that the publication does not have any more, or not without a break, and why."""
+        """The tables that the publication lacks, or did not have all the time, and why."""
         published = {table.name: table for table in self._published(connection)}
-        known = published | {table.name: table for table in self.upstream.known}
+        initial = published | {table.name: table for table in self.upstream.known}
         gone = {}
         for table in self.outputs:
             if table not in published:
                 gone[table] = f'is not in publication "{self.upstream.publication}" any more'
-            elif known[table].oid != published[table].oid:
+            elif initial[table].oid != published[table].oid:
                 gone[table] = "is another one of the same name"
-            elif known[table].entries and not {*known[table].entries} & {*published[table].entries}:
+            elif initial[table].entries and not {*initial[table].entries} & {*published[table].entries}:
                 gone[table] = f'was taken out of publication "{self.upstream.publication}" and put back'
         return gone
 
     def _changed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
-        """The tables that cannot be copied into their outputs any more, and why."""
+        """The tables that can no longer be copied into their outputs, and why."""
         descs = {table: described.desc for table, described in self._described(connection).items()}
         changed = {}
         for table, desc in self.outputs.items():
@@ -360,12 +363,12 @@ class Postgres:
         return [PublishedTable(f"{schema}.{table}", oid, tuple(sorted(entries))) for schema, table, oid, entries in rows]
 
     def _refuse_partial(self, connection: psycopg.Connection[Any]) -> None:
-        """Raises ``InvalidOption`` if the publication is not there, or does not tell every kind of change."""
+        """Raises ``InvalidOption`` if the publication does not exist, or lacks a kind of change."""
         publication = f'publication "{self.upstream.publication}"'
         kinds = connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone()
         if kinds is None:
             raise InvalidOption(f"{publication} does not exist")
-        if missing := [kind for kind, is_told in zip(_KINDS, kinds, strict=True) if not is_told]:
+        if missing := [kind for kind, is_published in zip(_KINDS, kinds, strict=True) if not is_published]:
             hint = f"ALTER PUBLICATION … SET (publish = '{', '.join(_KINDS)}')"
             raise InvalidOption(f"{publication} does not tell of every {' and '.join(missing)}", hint=hint)
 
@@ -406,7 +409,7 @@ _BY_SCHEMA: LiteralString = """
         JOIN pg_class r ON r.relnamespace = e.pnnspid JOIN tree ON tree.relid = r.oid WHERE e.pnpubid = p.oid
 """
 _SCHEMAS_SINCE = 150000
-"""The version in which publications of schemas came."""
+"""The first server version with publications of schemas."""
 
 _PEEK: LiteralString = "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', 'publication_names', %s)"
 _PEEK_ONE: LiteralString = "SELECT 1 FROM " + _PEEK.replace("NULL", "1")
@@ -418,7 +421,7 @@ _PEEK_BLOCKS: LiteralString = f"""
     ) AS sized
     GROUP BY block ORDER BY block
 """
-"""A row for each message would cost more than all else. A block is no larger than that, but for its first message."""
+"""A row per message would dominate the cost. Only a single message exceeds a block's size."""
 
 _KINDS = ("insert", "update", "delete", "truncate")
 _PUBLICATION: LiteralString = "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication WHERE pubname = %s"
@@ -443,7 +446,7 @@ _DESCRIBE: LiteralString = """
 
 
 def _difference(desc: RelationDesc, published: RelationDesc) -> str:
-    """What keeps a table, as it is ``published``, from being copied into an output; nothing if it can be."""
+    """Why a table, as it is ``published``, cannot be copied into an output; empty if it can."""
     types = dict(zip(published.names, published.types, strict=True))
     for column in desc.columns:
         if column.name not in types:
@@ -456,7 +459,7 @@ def _difference(desc: RelationDesc, published: RelationDesc) -> str:
 
 
 def _batches(copy: Iterable[bytes | bytearray | memoryview]) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about ``BATCH_BYTES`` at once, with their number. ``copy`` has a row each."""
+    """The lines of ``copy`` in batches of about ``BATCH_BYTES``, with their number."""
     lines: list[bytes | bytearray | memoryview] = []
     size = 0
     for line in copy:
@@ -470,7 +473,7 @@ def _batches(copy: Iterable[bytes | bytearray | memoryview]) -> Iterator[tuple[i
 
 
 def _copied(table: str, desc: RelationDesc, lines: bytes) -> pa.Table:
-    """What ``COPY`` sent: NULL is nothing, an empty text has quotes."""
+    """The rows that ``COPY`` sent: an unquoted empty field is NULL, a quoted one an empty text."""
     import pyarrow.csv as csv
 
     strings = {name: pa.string() for name in desc.names}
@@ -490,5 +493,5 @@ def _lsn(text: str) -> int:
 
 
 def format_lsn(lsn: int) -> str:
-    """As PostgreSQL writes it."""
+    """The LSN in PostgreSQL's notation."""
     return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

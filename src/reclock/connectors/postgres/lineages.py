@@ -1,8 +1,9 @@
-"""What is staged of a change that names its row by key alone, until it meets the output that has the row.
+"""The staged form of changes that identify their row by key alone, before a join with the output.
 
-A *lineage* is a row as it is followed through the changes of a step: the one that the output has under the key ``mz_was_…``, if
-``mz_born`` is 0, else one that came under that key as change number ``mz_born``. A row whose key changes goes on in its lineage. So
-whatever its changes did not send is what its lineage had last, in the step or in the output.
+A *lineage* follows one row through the changes of a step: the output's row with the key
+``mz_was_…`` if ``mz_born`` is 0, else the row that change number ``mz_born`` inserted with that key.
+A row stays in its lineage when its key changes. So the values that a change did not send are the
+last ones of its lineage, in the step or in the output.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ _LARGE = (TEXT.name, BYTEA.name, TypeName.NUMERIC)
 
 
 def lineage_desc(desc: RelationDesc) -> RelationDesc:
-    """The changes of an output that has a key: the row if there is one afterwards, its number and its lineage."""
+    """The changes of an output with a key: the row after the change, if there is one, the change's
+    number, and its lineage."""
     columns = (Column(column.name, column.type) for column in desc.columns)
-    told = (
+    tracking = (
         Column(OFFSET_COLUMN, BIGINT),
         Column(DELETED_COLUMN, BOOLEAN),
         Column(BORN_COLUMN, BIGINT),
         Column(UNSENT_COLUMN, TEXT),
     )
-    return RelationDesc((*columns, *was(desc), *told))
+    return RelationDesc((*columns, *was(desc), *tracking))
 
 
 def was(desc: RelationDesc) -> tuple[Column, ...]:
@@ -36,10 +38,11 @@ def was(desc: RelationDesc) -> tuple[Column, ...]:
 
 
 def large(desc: RelationDesc) -> list[int]:
-    """The positions of columns whose values may be so large that an update does not send them again."""
+    """The positions of columns whose values may be so large that updates omit unchanged ones."""
     return [i for i, column in enumerate(desc.columns) if column.type.name in _LARGE and column.name not in (desc.key or ())]
 
 
 def spelled_unsent(positions: Sequence[int]) -> str | None:
-    """The columns that a change did not send, so that ``LIKE`` finds each."""
+    """The columns that a change did not send, in a form in which ``LIKE`` finds each; None if it
+    sent all."""
     return "".join(f",{i}," for i in positions) or None

@@ -1,8 +1,9 @@
-"""PostgreSQL's logical replication messages, protocol 1 (its documentation: "Logical Replication Message Formats"), many at once.
+"""Decodes PostgreSQL's logical replication messages in batches (protocol 1, "Logical Replication
+Message Formats" in its documentation).
 
-A transaction is a begin, its changes, a commit; transactions come in the order of their commits, none inside another. Most of what
-there is to decode are values of rows. They are never made objects of: where they lie is found for a column of many messages
-together, and what lies there is gathered into Arrow.
+A transaction is a begin, its changes, and a commit. Transactions arrive in commit order and do not
+interleave. Most of the bytes are values of rows. They never become Python objects: their positions
+are computed for a column of many messages together, and their bytes are copied into Arrow.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ Numbers = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
 
 Texts = Callable[[int, int], pa.Array]
-"""The texts of a column from a row on, so many."""
+"""Called with a row and a count, returns the texts of a column from that row on."""
 
 BEGIN, RELATION, INSERT, UPDATE, DELETE, TRUNCATE = b"BRIUDT"
-_SILENT = tuple(b"COYM")  # commits, origins, types, messages of applications
+_IGNORED = tuple(b"COYM")  # commits, origins, types, application messages
 _TEXT, _NULL, _UNSENT, _NEW = b"tnuN"
 
 NULL, UNSENT = -1, -2
-"""In place of a value's size: there is none, or it is large, and the update left it as it was."""
+"""Sizes of values that have none: NULL, and a large value that an update left unchanged."""
 
 _ASCII = 127
 _BEGIN_BYTES = 21
 
 _INDEXED_BYTES = 64
-"""Up to which mean size of values each of their bytes gets an index of its own."""
+"""The greatest mean size of values that are copied by an index for each byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,13 @@ class RelationColumn:
     name: str
     type_oid: int
     is_key: bool
-    """Whether it belongs to what the table is replicated by."""
+    """Whether it belongs to the table's replica identity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """How the rows of a table look from here on. ``replica_identity`` is ``d``, ``n``, ``f`` or ``i``, as in ``pg_class``."""
+    """The layout of a table's rows from here on. ``replica_identity`` is ``d``, ``n``, ``f`` or
+    ``i``, as in ``pg_class``."""
 
     id: int
     schema: str
@@ -63,7 +65,7 @@ class TruncateMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageBatch:
-    """Messages, one after the other: message ``i`` is ``data[starts[i]:ends[i]]``."""
+    """Several messages: message ``i`` is ``data[starts[i]:ends[i]]``."""
 
     data: Bytes
     starts: Numbers
@@ -71,7 +73,7 @@ class MessageBatch:
 
     @classmethod
     def of(cls, data: bytes, sizes: bytes) -> MessageBatch:
-        """As the server sends them: all of them in one, and their sizes, four bytes each."""
+        """From the messages' concatenated bytes, and their sizes, four bytes each."""
         ends = np.cumsum(np.frombuffer(sizes, ">i4"), dtype=np.int64)
         return cls(np.frombuffer(data, np.uint8), ends - np.frombuffer(sizes, ">i4"), ends)
 
@@ -82,26 +84,26 @@ class MessageBatch:
         return MessageBatch(self.data, self.starts[which], self.ends[which])
 
     def kinds(self) -> Bytes:
-        """Raises ``ValueError`` for one that is not known."""
+        """The messages' type bytes. Raises ``ValueError`` for an unknown type."""
         kinds = self._at(self.starts)
-        known = np.isin(kinds, (BEGIN, RELATION, INSERT, UPDATE, DELETE, TRUNCATE, *_SILENT))
+        known = np.isin(kinds, (BEGIN, RELATION, INSERT, UPDATE, DELETE, TRUNCATE, *_IGNORED))
         if not known.all():
             raise ValueError(f"unknown logical replication message {bytes(kinds[~known][:1])!r}")
         return kinds
 
     def commit_lsns(self) -> Numbers:
-        """Of begins: where the commit record of the transaction starts; by that the server tells whether a slot is past it.
-        Raises ``ValueError``."""
+        """For begins: where the transaction's commit record starts. The server compares this LSN
+        with a slot's position. Raises ``ValueError``."""
         if (self.ends - self.starts != _BEGIN_BYTES).any():
             raise ValueError("not a logical replication message: a transaction does not begin like this")
         return self._numbers(">i8", self.starts + 1)
 
     def relation_ids(self) -> Numbers:
-        """Of changes: of which table they are."""
+        """For changes: the ids of their tables."""
         return self._numbers(">u4", self.starts + 1)
 
     def table(self) -> Relation | TruncateMessage:
-        """What the first of them, of one of these two kinds, says of tables. Raises ``ValueError``."""
+        """The first message, which must be of one of these two kinds. Raises ``ValueError``."""
         data = self.data[self.starts[0] : self.ends[0]].tobytes()
         try:
             return _truncate(data) if data[0] == TRUNCATE else _relation(data)
@@ -109,21 +111,22 @@ class MessageBatch:
             raise ValueError(f"not a logical replication message: {data[:16]!r}") from error
 
     def changes(self, columns: int) -> DecodedChanges:
-        """What changes say, all of one table of so many columns. Raises ``ValueError``."""
+        """The changes, decoded; all are of one table with this number of columns. Raises
+        ``ValueError``."""
         kinds, firsts = self._at(self.starts), self._at(self.starts + 5)
         has_new = kinds != DELETE
         has_old = ~has_new | ((kinds == UPDATE) & (firsts != _NEW))
-        old, ended = self[has_old]._rows(self.starts[has_old] + 6, columns)
-        ats = self.starts + 6
-        ats[has_old] = ended + 1
+        old, old_ends = self[has_old]._rows(self.starts[has_old] + 6, columns)
+        new_begins = self.starts + 6
+        new_begins[has_old] = old_ends + 1
         has_both = has_old & has_new
-        if (self._at(ats[has_both] - 1) != _NEW).any():
+        if (self._at(new_begins[has_both] - 1) != _NEW).any():
             raise ValueError("not a logical replication message: it does not say what the row is")
-        new, _ = self[has_new]._rows(ats[has_new], columns)
+        new, _ = self[has_new]._rows(new_begins[has_new], columns)
         return DecodedChanges(old.spread(has_old), new.spread(has_new), has_old, has_new, kinds == INSERT)
 
     def _rows(self, at: Numbers, columns: int) -> tuple[Values, Numbers]:
-        """The rows that begin at ``at``, and where each ends."""
+        """The rows that begin at ``at``, and the end of each."""
         if len(at) and (self._numbers(">u2", at) != columns).any():
             raise ValueError(f"a row has not the {columns} columns of its table")
         at = at + 2
@@ -158,7 +161,8 @@ class MessageBatch:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Where the values of rows lie: that of row ``r`` in column ``c`` begins at ``begins[c, r]`` and has ``sizes[c, r]`` bytes."""
+    """The positions of the values of rows: the value of row ``r`` in column ``c`` begins at
+    ``begins[c, r]`` and has ``sizes[c, r]`` bytes."""
 
     data: Bytes
     begins: Numbers
@@ -174,32 +178,32 @@ class Values:
         return Values(self.data, self.begins[columns, :], self.sizes[columns, :])
 
     def then(self, other: Values) -> Values:
-        """These rows, and after them those."""
+        """These rows, followed by those of ``other``."""
         return Values(self.data, np.hstack((self.begins, other.begins)), np.hstack((self.sizes, other.sizes)))
 
     def or_from(self, other: Values, which: Truths) -> Values:
-        """With the values of ``other`` where ``which`` is true, by column and row."""
+        """These rows with the values of ``other`` where ``which``, by column and row, is true."""
         return Values(self.data, np.where(which, other.begins, self.begins), np.where(which, other.sizes, self.sizes))
 
     def spread(self, where: Truths) -> Values:
-        """These rows in those places, with rows of nothing but NULL between them."""
+        """These rows at the places where ``where`` is true, and rows of NULLs elsewhere."""
         shape = (len(self.begins), len(where))
         begins, sizes = np.zeros(shape, np.int64), np.full(shape, NULL, np.int64)
         begins[:, where], sizes[:, where] = self.begins, self.sizes
         return Values(self.data, begins, sizes)
 
     def column(self, column: int) -> Texts:
-        """The text forms of a column's values, by the session's settings; NULL for those that were not sent. Raises ``ValueError``
-        for what is not UTF-8."""
-        return lambda start, count: _gathered(
+        """The text forms of a column's values, by the session's settings; NULL for a value that was
+        not sent. Raises ``ValueError`` for a value that is not UTF-8."""
+        return lambda start, count: _gather(
             self.data, *(places[column, start : start + count] for places in (self.begins, self.sizes))
         )
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedChanges:
-    """Of each change the row there is afterwards, and what was sent of the row before: the whole of it where the replica identity
-    is full, else its key, and NULL for all other columns. Where there is none, all is NULL."""
+    """For each change the new row, and the old row as it was sent: whole if the replica identity is
+    full, else its key and NULLs in all other columns. A row that does not exist is all NULL."""
 
     old: Values
     new: Values
@@ -215,14 +219,14 @@ class DecodedChanges:
         return DecodedChanges(self.old.of(columns), self.new.of(columns), self.has_old, self.has_new, self.is_insert)
 
     def rows(self) -> Values:
-        """The row there is afterwards, with what was not sent of it as it was before, if that was sent; where there is none, what
-        was sent of the row before."""
+        """The new row, in which the old row's values replace those that were not sent, if possible.
+        If there is no new row, the old row as it was sent."""
         if not self.has_old.any():
             return self.new
         return self.new.or_from(self.old, ~self.has_new | ((self.new.sizes == UNSENT) & (self.old.sizes != NULL)))
 
 
-def _gathered(data: Bytes, begins: Numbers, sizes: Numbers) -> pa.Array:
+def _gather(data: Bytes, begins: Numbers, sizes: Numbers) -> pa.Array:
     is_valid, lengths = sizes >= 0, np.maximum(sizes, 0)
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
@@ -266,6 +270,6 @@ def _relation(data: bytes) -> Relation:
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
-    """What stands there, and where it ends."""
+    """The NUL-terminated text at ``at``, and the offset after it."""
     end = data.index(b"\0", at)
     return data[at:end].decode(), end + 1

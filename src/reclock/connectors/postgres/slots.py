@@ -1,4 +1,5 @@
-"""Making a replication slot, which waits for transactions that are open upstream: only so long, and saying for which."""
+"""Creates replication slots. This waits for the upstream's open transactions, for a bounded time;
+the error then names them."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from psycopg.pq import ExecStatus
 from reclock.errors import UpstreamBusy
 
 PATIENCE_S = 30.0
-"""How long one step waits for open transactions. The next step begins anew. A server whose transactions always overlap for longer
-never gets a slot."""
+"""How long one step waits for open transactions. The next step starts over. If transactions always
+stay open for longer, the server never gets a slot."""
 
 _CANCEL_S = 10
 
@@ -28,14 +29,14 @@ _OPEN: LiteralString = """
 
 
 def create_slot(walsender: psycopg.Connection[Any], connection: psycopg.Connection[Any], slot: str) -> tuple[str, str]:
-    """The LSN at which the slot's changes begin, and the name of the snapshot that shows what was before. The snapshot lasts as
-    long as ``walsender`` does nothing else.
+    """The LSN at which the slot's changes begin, and the name of the snapshot of the state before.
+    The snapshot lasts until the next command of ``walsender``.
 
-    The server waits until every transaction that is open now has ended. Raises ``UpstreamBusy`` if that takes longer than
-    ``PATIENCE_S``; then there is no slot.
+    The server waits for the end of every transaction that is open now. Raises ``UpstreamBusy`` if
+    that takes longer than ``PATIENCE_S``; then there is no slot.
     """
     command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(slot))
-    walsender.pgconn.send_query(command.as_bytes(walsender))  # its protocol knows no other form of statement
+    walsender.pgconn.send_query(command.as_bytes(walsender))  # it takes simple queries only
     is_late = not _answers(walsender, PATIENCE_S)
     if is_late:
         busy = [str(row[0]) for row in connection.execute(_OPEN).fetchall()]
@@ -54,7 +55,7 @@ def create_slot(walsender: psycopg.Connection[Any], connection: psycopg.Connecti
 
 
 def _answers(connection: psycopg.Connection[Any], patience_s: float) -> bool:
-    """Whether the server has answered the command within that time."""
+    """Whether the server answers the command within ``patience_s``."""
     deadline = time.monotonic() + patience_s
     while connection.pgconn.is_busy():
         left_s = deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""Values of PostgreSQL in their text form, as Arrow columns. The session is set so that the forms are these (``SETTINGS``)."""
+"""PostgreSQL values in text form as Arrow columns. ``SETTINGS`` selects these forms."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ _TYPES = {
 
 
 def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
-    """What a column of this type becomes: what has no type of its own here becomes its text. A ``numeric`` keeps its precision and
-    scale, as ``modifier`` holds them, up to 38 digits."""
+    """The type of an upstream column in Reclock; text for a type that Reclock does not have. A
+    ``numeric`` of up to 38 digits keeps its precision and scale, which ``modifier`` encodes."""
     if type_oid != _NUMERIC_OID:
         return _TYPES.get(type_oid, TEXT)
     if modifier < 4:
@@ -61,13 +61,15 @@ def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
 
 
 def is_kept_as(type_oid: int, type: ScalarType) -> bool:
-    """Whether values of the upstream's type go into a column of this one; of which precision they are shows with each value."""
-    own_type = TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
-    return own_type is type.name or type.name is TypeName.TEXT
+    """Whether a column of ``type`` can take values of the upstream's type. It does not compare
+    precisions: conversion checks each value."""
+    upstream_type = TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
+    return upstream_type is type.name or type.name is TypeName.TEXT
 
 
 def to_array(texts: pa.Array, type: ScalarType) -> pa.Array:
-    """Texts as values of ``type``. Raises ``ValueError`` for one that ``type`` cannot hold (``NaN`` of a numeric, ``infinity``)."""
+    """The texts as values of ``type``. Raises ``ValueError`` for a value that ``type`` cannot hold
+    (a numeric's ``NaN``, ``infinity``)."""
     return _CONVERSIONS.get(type.name, lambda array: array.cast(arrow_type(type)))(texts)
 
 

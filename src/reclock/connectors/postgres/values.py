@@ -1,4 +1,5 @@
-"""Rows of a PostgreSQL table, from the texts of their values. An error names the table and the row of a value that does not fit."""
+"""Converts rows of a PostgreSQL table from the texts of their values. If a value does not fit, the
+error names its table and row."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from reclock.connectors.postgres.types import to_array
 from reclock.errors import OutputFailed
 
 _SHOWN_CHARACTERS = 80
-"""How much of a value an error shows."""
+"""The longest part of a value that an error shows."""
 
 
 def convert(table: str, desc: RelationDesc, texts: Sequence[Texts], lsns: Numbers) -> list[pa.Array]:
-    """The columns of ``desc`` from the texts of their values. The commit record of row ``i`` is at ``lsns[i]``; 0 means that the
-    row was copied.
+    """The columns of ``desc`` from the texts of their values. The commit record of row ``i`` is at
+    ``lsns[i]``; 0 means that the row was copied.
 
-    Raises ``OutputFailed`` for a value that its column cannot hold: the first row of the first such column.
+    Raises ``OutputFailed`` for the first row of the first column with a value that does not fit.
     """
     arrays = []
     for column, text in zip(desc.columns, texts, strict=True):
@@ -34,17 +35,18 @@ def _misfit(table: str, desc: RelationDesc, texts: Sequence[Texts], column: Colu
     text = texts[desc.names.index(column.name)]
     row = _first_misfit(column, text, len(lsns))
     identifying = desc.key or desc.names
-    values = ", ".join(f"{name} = {_shown(own, row)}" for name, own in zip(desc.names, texts, strict=True) if name in identifying)
+    columns = [(name, values) for name, values in zip(desc.names, texts, strict=True) if name in identifying]
+    row_values = ", ".join(f"{name} = {_display(values, row)}" for name, values in columns)
     where = f"committed at LSN {lsns[row] >> 32:X}/{lsns[row] & 0xFFFFFFFF:X}" if lsns[row] else "copied from the table"
     return OutputFailed(
-        f'table "{table}", column "{column.name}": {column.type} cannot hold {_shown(text, row)}',
-        detail=f"in the row with {values}, {where}",
+        f'table "{table}", column "{column.name}": {column.type} cannot hold {_display(text, row)}',
+        detail=f"in the row with {row_values}, {where}",
     )
 
 
 def _first_misfit(column: Column, text: Texts, count: int) -> int:
     lower, upper = 0, count
-    while upper - lower > 1:  # it is in [lower, upper)
+    while upper - lower > 1:  # the first misfit is in [lower, upper)
         middle = (lower + upper) // 2
         try:
             to_array(text(lower, middle - lower), column.type)
@@ -54,7 +56,7 @@ def _first_misfit(column: Column, text: Texts, count: int) -> int:
     return lower
 
 
-def _shown(text: Texts, row: int) -> str:
+def _display(text: Texts, row: int) -> str:
     try:
         [value] = text(row, 1).to_pylist()
     except ValueError:
