@@ -84,7 +84,7 @@ def _gather(client: Any, references: Sequence[Any], imports: dict[str, str]) -> 
 
 def register(settings: Mapping[str, Any], subject: str, avro: str) -> int:
     """The id of a schema of Avro, which is the subject's newest or was it. Raises ``RefusedSchema``, ``UpstreamUnavailable``."""
-    from confluent_kafka.schema_registry import RegisteredSchema as Registered
+    from confluent_kafka.schema_registry import Schema as Registered
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     try:
