@@ -70,8 +70,8 @@ class ManagedCollections(Protocol):
     ) -> None:
         """Commit all changes at one time, or none.
 
-        Raises ``ReportersGone`` for tokens that expired, and ``WriteConflict`` if one of ``unchanged``
-        was written after ``since``.
+        Raises ``ReportersGone`` for tokens that expired, and ``WriteConflict`` if one of
+        ``unchanged`` was written after ``since``.
         """
         ...
 
@@ -88,7 +88,7 @@ class ReporterNames(Protocol):
 
 
 def net_changes(requests: Sequence[Request], contents: Mapping[Row, int]) -> dict[Row, int]:
-    """The net changes that the requests, applied in order, make to a collection with ``contents``."""
+    """The net changes that the requests, in order, make to a collection with ``contents``."""
     changes: Counter[Row] = Counter()
     for request in requests:
         match request:
@@ -152,7 +152,7 @@ class CollectionManager:
         return reporter
 
     def issue(self, reporter: _Reporter, collection: IntrospectionType, request: Request) -> None:
-        """Queue the request and return at once. A request of a closed or lost reporter is dropped."""
+        """Queue the request and return at once. It is dropped if the reporter is closed or lost."""
         with self._guard:
             if reporter.is_closed or reporter.token not in self._reporters:
                 return
@@ -169,8 +169,8 @@ class CollectionManager:
     def flush(self) -> bool:
         """Commit everything that was issued before the call; whether that changed anything.
 
-        If it fails, what was committed is unknown, so all reporters are lost: their rows are deleted
-        when they start again, or when their leases expire. Raises the error.
+        If it fails, what was committed is unknown, so all reporters are lost: their rows are
+        deleted when they start again, or when their leases expire. Raises the error.
         """
         with self._flushing:
             try:

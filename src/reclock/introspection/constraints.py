@@ -48,8 +48,8 @@ def _constraints(state: SystemState) -> Rows:
 def _definition(facts: ConstraintFacts) -> tuple[str, str]:
     """The constraint as SQL: the text before the name of the table that it refers to, and after it.
 
-    A constraint that is not enforced reads NOT VALID: clients of this version of PostgreSQL look for
-    nothing else.
+    A constraint that is not enforced reads NOT VALID: clients of this version of PostgreSQL look
+    for nothing else.
     """
     deferrable = " DEFERRABLE" if facts.is_deferrable else ""
     deferrable += " INITIALLY DEFERRED" if facts.is_deferred else ""

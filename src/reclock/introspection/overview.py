@@ -75,7 +75,7 @@ class SourceOverview:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaOverview:
-    """A replica that reports, and its usage, which is None until measured. 100 % of CPU is one core."""
+    """A replica that reports. Its usage is None until measured; 100 % of CPU is one core."""
 
     cluster: str
     id: int
@@ -129,7 +129,7 @@ def overview(
 
 
 def staircase(remap: Remap) -> tuple[Stair, ...]:
-    """The growth of the whole source: a stair for each time with a binding, the newest ``STAIRS``."""
+    """The growth of the source: a stair for each time with a binding, the newest ``STAIRS``."""
     growth: dict[Timestamp, int] = {}
     for binding in remap.bindings:
         growth[binding.time] = growth.get(binding.time, 0) + binding.increment

@@ -26,8 +26,8 @@ def render(overview: Overview, *, docs_url: str) -> str:
 def stairs_path(stairs: Sequence[Stair], now: Timestamp, *, width: int = PLOT_WIDTH, height: int = PLOT_HEIGHT) -> str:
     """The stairs as the ``d`` attribute of an SVG path; empty without stairs.
 
-    Time runs to the right, from the first stair to ``now``, and the total upward from 0. Between two
-    stairs the line is level, because nothing is bound between their times.
+    Time runs to the right, from the first stair to ``now``, and the total upward from 0. Between
+    two stairs the line is level, because nothing is bound between their times.
     """
     if not stairs:
         return ""
@@ -49,7 +49,7 @@ def moment(at: Timestamp) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """A span in its largest unit, rounded down: ``850 ms``, ``12 s``, ``5 min``, ``3 h``, ``2 d``."""
+    """A span in its largest unit, rounded down: ``12 s``, ``5 min``, ``3 h``, ``2 d``."""
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
         if milliseconds >= size:
             return f"{milliseconds // size} {unit}"

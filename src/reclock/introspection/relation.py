@@ -93,7 +93,7 @@ class SinkFacts:
 
 @dataclass(frozen=True, slots=True)
 class BrokenObject:
-    """An object that cannot be used. ``what`` is the broken part: ``definition`` or ``collection``."""
+    """A broken object. ``what`` is the part that is broken: ``definition`` or ``collection``."""
 
     id: GlobalId
     name: str
@@ -152,8 +152,9 @@ Rows = Iterable[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A relation that the program defines. One of three says how: ``rows`` computes them from the state,
-    ``query`` makes it a view of other relations, ``managed`` names a collection that storage writes."""
+    """A relation that the program defines. One of three says how: ``rows`` computes them from the
+    state, ``query`` makes it a view of other relations, ``managed`` names a collection that storage
+    writes."""
 
     schema: str
     name: str

@@ -33,7 +33,8 @@ class SessionReport:
 class StatementReport:
     """One execution of a statement.
 
-    ``sql`` contains no secret. ``error`` is None on success, ``rows`` if the statement returns none.
+    ``sql`` contains no secret. ``error`` is None on success, ``rows`` if the statement returns
+    none.
     """
 
     session_id: str
@@ -89,7 +90,7 @@ class Reports:
                 self._reporter.append(IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)])
 
     def statement_ended(self, statement: StatementReport) -> None:
-        """Record it, unless this interval has ``STATEMENTS_AT_ONCE`` with the same outcome already."""
+        """Record it, unless ``STATEMENTS_AT_ONCE`` in this interval had the same outcome."""
         with self._guard:
             has_failed = statement.error is not None
             remaining = self._remaining.get(has_failed, STATEMENTS_AT_ONCE)
@@ -112,7 +113,7 @@ class Reports:
             self._reporter.append(IntrospectionType.STATEMENTS, [(row, 1)])
 
     def step(self) -> None:
-        """Start reporting, again after a loss. When a sample is due, report lags and trim histories."""
+        """Start reporting, again after a loss. If a sample is due, report lags, trim histories."""
         with self._guard:
             self._remaining.clear()
             if self._reporter is None or self._is_lost.is_set():

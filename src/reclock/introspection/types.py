@@ -1,4 +1,5 @@
-"""The types of the collections that storage manages: the second of three parts of a unified relation.
+"""The types of the collections that storage manages: the second of three parts of a unified
+relation.
 
 The first is the log that a replica measures in `clusters.measurements`, to which
 `controllers.subscribes` subscribes. The third is the relation that queries read: the entry of the
@@ -31,16 +32,19 @@ LOGS: dict[LogName, RelationDesc] = {
         LogName.PROCESS_USAGE: _columns(process=TEXT, cpu_percent=DOUBLE, memory_bytes=BIGINT, memory_percent=DOUBLE),
     }.items()
 }
-"""The columns of a replica's logs. Durations are upper bounds of buckets, powers of two of nanoseconds."""
+"""The columns of a replica's logs.
+
+Durations are upper bounds of buckets, which are powers of two of nanoseconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedType:
     """A managed collection's columns, retention and privacy.
 
-    The rows of a history outlive their reporter, until their last column is older than the retention
-    of histories. ``private`` columns are shown only to roles that may see what ``authenticated_user``
-    executes.
+    The rows of a history outlive their reporter, until their last column is older than the
+    retention of histories. ``private`` columns are shown only to roles that may see what
+    ``authenticated_user`` executes.
     """
 
     desc: RelationDesc

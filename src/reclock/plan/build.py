@@ -150,10 +150,11 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
 
 
 def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
-    """The left and the right expression, if ``condition`` can be a join key; the right one addresses
-    the right columns alone.
+    """The left and the right expression, if ``condition`` can be a join key; the right one
+    addresses the right columns alone.
 
-    A join key is an equality between the two sides that cannot fail, of two expressions of one type.
+    A join key is an equality between the two sides that cannot fail, of two expressions of one
+    type.
     """
     if not isinstance(condition, Call) or condition.function != "=" or could_error(condition):
         return None

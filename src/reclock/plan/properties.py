@@ -1,4 +1,4 @@
-"""What is known of every result of a plan, whatever its collections hold: keys and bounds on the number of rows."""
+"""Properties of every result of a plan, whatever its collections hold: keys and bounds on rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from reclock.plan.relational import Constant, Distinct, Filter, Get, Join, JoinK
 
 
 def unique_key(plan: Plan) -> tuple[int, ...] | None:
-    """Positions of columns no two rows agree in, if known."""
+    """Positions of columns in which no two rows agree, or None if no such key is known."""
     match plan:
         case Get(desc=desc) if desc.key is not None:
             return tuple(desc.names.index(name) for name in desc.key)
@@ -36,7 +36,7 @@ def unique_key(plan: Plan) -> tuple[int, ...] | None:
 
 
 def most_rows(plan: Plan) -> int | None:
-    """0, 1 or None: a bound on the number of rows."""
+    """An upper bound on the number of rows: 0, 1, or None if it may be more."""
     match plan:
         case Constant(rows=rows):
             return len(rows) if len(rows) < 2 else None

@@ -1,8 +1,8 @@
 """The relational plan: the planner produces it from SQL, engines render it, EXPLAIN prints it.
 
 Every node is a value that knows its output's ``RelationDesc``. Relations are multisets. Names exist
-only in the descs; expressions address columns by position. ``compute/operators/`` holds the rules by
-which a node is computed and maintained.
+only in the descs; expressions address columns by position. ``compute/operators/`` holds the rules
+by which a node is computed and maintained.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The input's columns at ``indexes``, in that order; a column may repeat. ``desc`` gives the names."""
+    """The input's columns at ``indexes``, in that order, named by ``desc``; a column may repeat."""
 
     input: Plan
     indexes: tuple[int, ...]
@@ -78,8 +78,9 @@ class Join:
     """Pairs of rows with equal ``keys`` for which ``residual`` holds.
 
     A key is a left index and a right index; NULL equals nothing. The output is the left columns
-    followed by the right ones; for SEMI and ANTI it is the left columns alone. ``residual`` addresses
-    the left columns followed by the right ones. A join without keys and residual is a cross join.
+    followed by the right ones; for SEMI and ANTI it is the left columns alone. ``residual``
+    addresses the left columns followed by the right ones. A join without keys and residual is a
+    cross join.
     """
 
     left: Plan
@@ -116,8 +117,8 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """Sort by column ``index``. The planner makes PostgreSQL's default for NULLs explicit: last when
-    ascending, first when descending."""
+    """Sort by column ``index``. The planner makes PostgreSQL's default for NULLs explicit: last
+    when ascending, first when descending."""
 
     index: int
     is_descending: bool = False
@@ -128,8 +129,8 @@ class Ordering:
 class TopK:
     """The rows of each group, in ``order``, from ``offset`` on, at most ``limit`` of them.
 
-    Without ``group_by`` all rows are one group. All remaining columns, ascending, break ties, so that
-    the result is deterministic.
+    Without ``group_by`` all rows are one group. All remaining columns, ascending, break ties, so
+    that the result is deterministic.
     """
 
     input: Plan
@@ -145,8 +146,8 @@ class TopK:
 
 @dataclass(frozen=True, slots=True)
 class FlatMap:
-    """Each input row once per element of the longest of ``arrays``, followed by an element of each array,
-    or NULL beyond its end."""
+    """Each input row once per element of the longest of ``arrays``, followed by an element of each
+    array, or NULL beyond its end."""
 
     input: Plan
     arrays: tuple[Scalar, ...]
@@ -155,10 +156,11 @@ class FlatMap:
 
 @dataclass(frozen=True, slots=True)
 class WindowFunction:
-    """A function of a row's position in its group, by its SQL name. ``ntile`` has ``offset`` buckets.
+    """A function of a row's position in its group, by its SQL name. ``ntile`` has ``offset``
+    buckets.
 
-    ``lag``, ``lead``, ``first_value`` and ``last_value`` return column ``value`` of another row: the
-    row ``offset`` rows before or after it, or the first or last row of the frame. If ``lag`` or
+    ``lag``, ``lead``, ``first_value`` and ``last_value`` return column ``value`` of another row:
+    the row ``offset`` rows before or after it, or the first or last row of the frame. If ``lag`` or
     ``lead`` finds no such row, it returns column ``default``, or NULL.
     """
 
@@ -172,8 +174,8 @@ class WindowFunction:
 class Frame:
     """The rows of the group that a window function reads for a row, from ``start`` to ``end``.
 
-    Both are offsets from the row; None is the first row of the group, or the last. With ``is_range``
-    the only offset is zero, which means all peers of the row.
+    Both are offsets from the row; None is the first row of the group, or the last. With
+    ``is_range`` the only offset is zero, which means all peers of the row.
     """
 
     start: int | None = None
@@ -185,8 +187,8 @@ class Frame:
 class Window:
     """The input's rows, each followed by the value of ``function`` for the row in its group.
 
-    Without ``group_by`` all rows are one group. Groups are sorted by ``order``, ties as in ``TopK``.
-    Aggregates, ``first_value`` and ``last_value`` read the rows of the ``frame``.
+    Without ``group_by`` all rows are one group. Groups are sorted by ``order``, ties as in
+    ``TopK``. Aggregates, ``first_value`` and ``last_value`` read the rows of the ``frame``.
     """
 
     input: Plan
@@ -199,7 +201,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """All rows of all inputs; multiplicities add up. Types agree; names are those of the first input."""
+    """All rows of all inputs; multiplicities add up. Types agree; names are the first input's."""
 
     inputs: tuple[Plan, ...]
     desc: RelationDesc
@@ -276,7 +278,7 @@ def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
 
 
 def row_limit(plan: Plan, finishing: Finishing) -> int | None:
-    """The most rows that the result has, if ``finishing`` or the plan bounds them; otherwise None."""
+    """A bound on the number of rows, if ``finishing`` or the plan sets one; otherwise None."""
     if finishing.limit is not None:
         return finishing.limit
     while isinstance(plan, Map | Filter | Project | Distinct | Window):

@@ -1,6 +1,6 @@
-"""Scalars as trees: their parts, a walk through them, and rewriting them.
+"""Scalars as trees: their children, a walk through them, and rewriting them.
 
-The planner registers the scalars that exist only while it plans.
+The SQL planner also registers its own scalars, which exist only during planning.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from reclock.plan.scalars import Call, Case, Cast, ColumnRef, Literal
 
 @singledispatch
 def children(scalar: Any) -> tuple[Any, ...]:
-    """The scalars that ``scalar`` is directly made of."""
+    """The direct parts of ``scalar``, in order."""
     return ()
 
 
 @singledispatch
 def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
-    """The same node over other children, in the order of ``children``."""
+    """The same node over ``parts``, in the order of ``children``."""
     return scalar
 
 
@@ -58,7 +58,7 @@ def _(scalar: Case, parts: Sequence[Any]) -> Any:
 
 
 def rewrite(scalar: Any, change: Callable[[Any], Any | None]) -> Any:
-    """From the top: ``change`` returns a replacement, or None to have the children rewritten."""
+    """Rewrite from the top. ``change`` returns a replacement, or None to rewrite the children."""
     changed = change(scalar)
     if changed is not None:
         return changed
@@ -67,7 +67,7 @@ def rewrite(scalar: Any, change: Callable[[Any], Any | None]) -> Any:
 
 
 def walk(scalar: Any) -> Iterator[Any]:
-    """The scalar and everything in it."""
+    """The scalar and all of its descendants, parents first."""
     yield scalar
     for part in children(scalar):
         yield from walk(part)
@@ -82,7 +82,7 @@ def has(scalar: Any, *kinds: type) -> bool:
 
 
 def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
-    """The scalar over a row whose column ``to(i)`` was column ``i``."""
+    """The scalar with every reference to column ``i`` made one to column ``to(i)``."""
     return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
 
 
@@ -92,7 +92,7 @@ _STRICT = frozenset(
 
 
 def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:
-    """Whether the scalar may be NULL over rows of these columns. True if unsure."""
+    """Whether the scalar may be NULL over rows of ``columns``; True if unknown."""
     match scalar:
         case ColumnRef(index):
             return columns[index].is_nullable

@@ -1,4 +1,4 @@
-"""Scalar expressions of the plan: values over the columns of one input row, every one with its type."""
+"""Scalar expressions of a plan: each has a type, and computes a value from one input row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant. ``value`` is None (SQL NULL), bool, int, float, Decimal, str, bytes, date, datetime or timedelta."""
+    """A constant.
+
+    ``value`` is None (SQL NULL), bool, int, float, Decimal, str, bytes, date, datetime or
+    timedelta.
+    """
 
     value: Any
     type: ScalarType
@@ -26,7 +30,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """``$number`` of a statement that is only described: executing it puts a ``Literal`` here."""
+    """``$number`` in a statement that is only described; execution puts a ``Literal`` here."""
 
     number: int
     type: ScalarType
@@ -34,7 +38,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A scalar function or operator of ``reclock.plan.functions``, by its registered name, on typed arguments."""
+    """A call of a scalar function of ``reclock.plan.functions``, by its registered name."""
 
     function: str
     arguments: tuple[Scalar, ...]
@@ -43,7 +47,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """``operand`` as ``type`` with PostgreSQL's meaning: a value that does not fit is an error, never NULL."""
+    """``operand`` cast as in PostgreSQL: a value that does not fit is an error, never NULL."""
 
     operand: Scalar
     type: ScalarType
@@ -63,7 +67,10 @@ Scalar = ColumnRef | Literal | Parameter | Call | Cast | Case
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate function of ``reclock.plan.functions`` over the rows of a group; no arguments means ``count(*)``."""
+    """An aggregate function of ``reclock.plan.functions`` over the rows of a group.
+
+    ``count`` without arguments is ``count(*)``.
+    """
 
     function: str
     arguments: tuple[Scalar, ...]

@@ -1,4 +1,4 @@
-"""Scalar functions, operators and aggregates: the types they take, what they answer, and how each engine writes them."""
+"""Scalar functions, operators and aggregates: their types, and how each engine writes them."""
 
 from reclock.plan.functions import (  # noqa: F401  (each registers its functions)
     aggregates,

@@ -1,5 +1,6 @@
-"""Floating-point numbers: none is a negative zero, and an overflow is an error, as in PostgreSQL, never an infinity that no
-operand was.
+"""Floating-point numbers: no result is a negative zero.
+
+As in PostgreSQL, overflow is an error: a result is infinite only if an operand is.
 """
 
 from __future__ import annotations
@@ -10,23 +11,26 @@ from reclock.algebra.relations import ScalarType
 from reclock.plan.functions.sql_names import raised, type_sql
 
 _OPERAND = re.compile(r'[\w."`]+|CAST\([^()]*( AS [A-Z]+)\)')
-"""A column or a constant, which costs nothing to be written twice."""
+"""A column or a constant, which can be written twice at no cost."""
 
 
 def positive_zero(engine: str, sql: str, type: ScalarType) -> str:
-    """``sql`` of ``type`` without the sign of a zero, which collections do not keep: equal rows are one row there."""
+    """``sql`` of ``type`` with ``-0`` as ``0``: equal rows are one row in a collection."""
     return f"({sql} + CAST(0 AS {type_sql(engine, type)}))" if type.is_float else sql
 
 
 def within_range(engine: str, result: str, *operands: str) -> str:
-    """``result``, or an error if it is infinite although all ``operands`` of which it is computed are finite."""
+    """``result``, or an error if it is infinite although all ``operands`` are finite."""
     finite = "".join(f" AND NOT {is_infinite(engine, operand)}" for operand in operands)
     error = raised(engine, "22003", "'value out of range: overflow'")
     return f"(CASE WHEN {is_infinite(engine, result)}{finite} THEN {error} ELSE {result} END)"
 
 
 def computed(engine: str, template: str, left: str, right: str) -> str:
-    """``template``, with ``{0}`` and ``{1}`` for the operands, within range. What an operand computes is written once."""
+    """``template``, whose ``{0}`` and ``{1}`` are the operands, with overflow as an error.
+
+    An operand that is computed is written, and computed, once.
+    """
     if _OPERAND.fullmatch(left) and _OPERAND.fullmatch(right):
         return within_range(engine, template.format(left, right), left, right)
     pair = f"{{'l': {left}, 'r': {right}}}" if engine == "duckdb" else f"named_struct('l', {left}, 'r', {right})"
@@ -38,7 +42,7 @@ def is_infinite(engine: str, sql: str) -> str:
 
 
 def with_value(engine: str, sql: str, body: str) -> str:
-    """``body``, which calls the value of ``sql`` ``v``: it is written, and computed, once."""
+    """``body``, in which ``v`` is the value of ``sql``, which is written, and computed, once."""
     if engine == "duckdb":
         return f"list_extract(list_transform([{sql}], lambda v: {body}), 1)"
     return f"get(transform(array({sql}), v -> {body}), 0)"

@@ -9,12 +9,12 @@ from reclock.algebra.relations import ScalarType
 from reclock.errors import InternalError, UnknownFunction
 
 Types = tuple[ScalarType | None, ...]
-"""Types of arguments as they stand in a statement; None is an untyped string or NULL."""
+"""The types of a call's arguments; None is an untyped string or NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A function of the registry on arguments cast to ``argument_types``; it answers ``result``."""
+    """A registered function, the types to which its arguments are cast, and its result type."""
 
     function: str
     argument_types: tuple[ScalarType, ...]
@@ -23,9 +23,10 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One call as an engine writes it: SQL of each argument (safe to embed anywhere), its type, and the type of the result.
+    """One call to write in an engine's SQL.
 
-    ``constants`` maps the position of an argument that is a literal to its value.
+    ``arguments`` are SQL that can be embedded anywhere, ``types`` their types, ``result`` the type
+    of the result. ``constants`` maps the position of an argument that is a literal to its value.
     """
 
     arguments: tuple[str, ...]
@@ -34,20 +35,20 @@ class Site:
     constants: Mapping[int, object] = field(default_factory=dict)
     is_distinct: bool = False
     filter: str = ""
-    """Of an aggregate: `` FILTER (WHERE …)``, to stand behind every aggregate call that is written."""
+    """For an aggregate: `` FILTER (WHERE …)``, which follows every aggregate call in the SQL."""
     over: str = ""
-    """Of an aggregate over a window: `` OVER (…)``, to stand behind that."""
+    """For an aggregate over a window: `` OVER (…)``, which follows ``filter``."""
 
 
 Writer = Callable[[Site], str]
 Written = str | Writer
-"""A writer, or a template of SQL: ``{0}``, ``{1}`` are arguments, ``{all}`` all of them separated by commas."""
+"""A writer, or a template of SQL: ``{0}``, ``{1}`` are arguments, ``{all}`` is the list of all."""
 Resolver = Callable[[Types, Mapping[int, object]], tuple[tuple[ScalarType, ...], ScalarType] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function with the types it takes and how each engine writes it. The same value on every engine is the promise."""
+    """A function, its types, and how each engine writes it. Every engine returns the same value."""
 
     name: str
     description: str
@@ -61,7 +62,7 @@ AGGREGATES: dict[str, Function] = {}
 
 
 def writer(template: Written) -> Writer:
-    """The writer that ``template`` says."""
+    """``template`` as a writer."""
     if callable(template):
         return template
     return lambda site: template.format(*site.arguments, all=", ".join(site.arguments))
@@ -70,7 +71,7 @@ def writer(template: Written) -> Writer:
 def scalar(
     name: str, description: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = ""
 ) -> None:
-    """Register a scalar function; ``both`` is how every engine writes it, else ``duckdb`` and ``spark`` are."""
+    """Register a scalar function. Every engine writes ``both``; without it, each writes its own."""
     _add(SCALARS, Function(name, description, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
 
 
@@ -84,20 +85,21 @@ def aggregate(
 def resolve_scalar(
     name: str, argument_types: Sequence[ScalarType | None], constants: Mapping[int, object] | None = None
 ) -> Resolved:
-    """The scalar function ``name`` on such arguments, typed as PostgreSQL does. Raises ``UnknownFunction``.
+    """The scalar function ``name`` for these argument types, typed as PostgreSQL does.
 
-    ``constants`` tells the values of arguments that are literals: ``round(x, 2)`` then has two digits after the point.
+    ``constants`` maps the positions of literals to their values: ``round(x, 2)`` then has a type
+    with two digits after the point. Raises ``UnknownFunction``.
     """
     return _resolve(SCALARS, name, tuple(argument_types), constants or {})
 
 
 def resolve_aggregate(name: str, argument_types: Sequence[ScalarType | None]) -> Resolved:
-    """The aggregate function ``name`` on such arguments. Raises ``UnknownFunction``."""
+    """The aggregate function ``name`` for these argument types. Raises ``UnknownFunction``."""
     return _resolve(AGGREGATES, name, tuple(argument_types), {})
 
 
 def write(registry: Mapping[str, Function], name: str, engine: str, site: Site) -> str:
-    """The call as ``engine`` ("duckdb", "spark") reads it."""
+    """The call in the SQL of ``engine``, which is "duckdb" or "spark"."""
     if name not in registry:
         raise InternalError(f'plan calls unregistered function "{name}"')
     return registry[name].writers[engine](site)

@@ -1,4 +1,4 @@
-"""Types, identifiers, literals and errors in the SQL of each engine. Every literal in rendered SQL comes from here."""
+"""Types, identifiers, literals and errors in each engine's SQL. All literals are rendered here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DUCKDB_TYPES = {
     TypeName.BYTEA: "BLOB",
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP: "TIMESTAMP",
-    TypeName.TIMESTAMPTZ: "TIMESTAMP",  # in UTC; the zone is put back on the way out
+    TypeName.TIMESTAMPTZ: "TIMESTAMP",  # in UTC; results get their zone back
     TypeName.INTERVAL: "BIGINT",  # microseconds
     TypeName.OID: "BIGINT",
 }
@@ -53,21 +53,21 @@ def type_sql(engine: str, type: ScalarType) -> str:
 
 
 def identifier(engine: str, name: str) -> str:
-    """``name`` quoted, whatever is in it."""
+    """``name`` as a quoted identifier, whatever characters it has."""
     if engine == "spark":
         return "`" + name.replace("`", "``") + "`"
     return '"' + name.replace('"', '""') + '"'
 
 
 def string(engine: str, value: str) -> str:
-    """A string literal. Spark unescapes backslashes and substitutes ``${…}`` before it parses, so both are written as escapes."""
+    """A string literal. Backslashes and ``${…}`` are escaped for Spark, which would substitute them."""
     if engine == "spark":
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
     return "'" + value.replace("'", "''") + "'"
 
 
 def literal(engine: str, value: Any, type: ScalarType) -> str:
-    """``value`` as SQL of exactly ``type``."""
+    """``value`` as an SQL literal of exactly ``type``."""
     target = type_sql(engine, type)
     if value is None:
         return f"CAST(NULL AS {target})"
@@ -84,7 +84,7 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
         case TypeName.SMALLINT | TypeName.INTEGER | TypeName.BIGINT | TypeName.NUMERIC:
             text = f"{value:f}" if isinstance(value, Decimal) else str(int(value) if type.is_integer else value)
         case TypeName.REAL | TypeName.DOUBLE:
-            text = repr(float(value) + 0.0)  # which is no negative zero
+            text = repr(float(value) + 0.0)  # adding 0.0 turns -0.0 into 0.0
         case TypeName.BYTEA:
             if engine == "spark":
                 return f"X'{bytes(value).hex()}'"
@@ -102,6 +102,9 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
 
 
 def raised(engine: str, sqlstate: str, message: str) -> str:
-    """An expression of any type that fails the statement; ``message`` is SQL of a string. Read back by ``engines.failures``."""
+    """An expression of any type that fails the statement. ``message`` is SQL of a string.
+
+    ``engines.failures`` reads the error back.
+    """
     function = "raise_error" if engine == "spark" else "error"
     return f"{function}(concat('reclock:{sqlstate}:', {message}))"
