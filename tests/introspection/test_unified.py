@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -388,6 +389,22 @@ def test_a_round_is_one_commit_however_many_replicas_report(environment: Environ
         assert len(commits() - before) == most
     [(told,)] = sql(environment, "SELECT count(*) FROM mz_compute_frontiers_unified")
     assert told == 5 * count * rounds
+
+
+def test_a_round_under_way_when_reporting_ends_leaves_nothing_behind(environment: Environment) -> None:
+    """A replica that connects in that round would else be reported online for ever."""
+    sql(environment, "SELECT 1")
+    manager = environment.runtime.collection_manager
+    replicas = ReportedReplicas(lambda: {7: (CLUSTER, Scripted())}, manager, "p1", environment.stores.clock)
+    stopping = threading.Event()
+
+    def gather() -> None:
+        stopping.set()  # the process is told to end now
+        replicas.step()
+
+    manager.loop(stopping, interval_ms=1, gather=gather, close=replicas.close)
+    assert sql(environment, "SELECT replica_id FROM mz_cluster_replica_statuses") == []
+    assert sql(environment, "SELECT status FROM mz_cluster_replica_status_history ORDER BY 1") == [("online",)]
 
 
 def test_frontiers_and_lags_are_those_of_objects(environment: Environment, reported: Reports) -> None:

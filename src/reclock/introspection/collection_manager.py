@@ -184,15 +184,18 @@ class CollectionManager:
                 raise
             return has_written
 
-    def loop(self, stopping: threading.Event, *, interval_ms: int, gather: Callable[[], None]) -> None:
+    def loop(
+        self, stopping: threading.Event, *, interval_ms: int, gather: Callable[[], None], close: Callable[[], None] = lambda: None
+    ) -> None:
         """Call ``gather``, which issues new changes, and flush: at once, then at each interval.
 
-        When ``stopping`` is set, flush once more and return.
+        When ``stopping`` is set, call ``close``, which issues the last changes, flush and return.
+        Both are called by this thread alone, so nothing is gathered after ``close``.
         """
         last_message, is_last = "", False
         while True:
             message = ""
-            for step in (self.flush,) if is_last else (gather, self.flush):
+            for step in (close if is_last else gather, self.flush):
                 try:
                     step()
                 except Fenced:

@@ -25,15 +25,17 @@ def reporting(environment: Environment) -> Iterator[None]:
         reports.step()
         replicas.step()
 
+    def close() -> None:
+        replicas.close()
+        reports.close()
+
     stopping = threading.Event()
-    loop = partial(manager.loop, stopping, interval_ms=settings.introspection_interval_ms, gather=gather)
+    loop = partial(manager.loop, stopping, interval_ms=settings.introspection_interval_ms, gather=gather, close=close)
     thread = threading.Thread(target=loop, name="introspection", daemon=True)
     thread.start()
     try:
         yield
     finally:
         environment.runtime.reports = None
-        replicas.close()
-        reports.close()
         stopping.set()
         thread.join()
