@@ -112,6 +112,7 @@ _SYNTAX = {
     "within_length": "x::varchar(n)",
     "concat": "x || y",
     "position": "position(x IN y)",
+    "mode": "mode() WITHIN GROUP (ORDER BY x)",
     "percentile_cont": "percentile_cont(fraction) WITHIN GROUP (ORDER BY x)",
     "percentile_disc": "percentile_disc(fraction) WITHIN GROUP (ORDER BY x)",
 }
@@ -148,7 +149,9 @@ _SIGNATURES = {
     "json_build_object": "text, any type, … → text",
     "negate": "any number → the same",
     "only row": "bigint, any type → its type",
+    "mode": "any type with an order → its type",
     "percentile_disc": "any type with an order, double precision → its type",
+    "string_agg": "text, text → text",
 }
 """Of functions of any type beside others, which trying types would list one by one."""
 

@@ -30,7 +30,7 @@ from reclock.algebra.relations import (
 )
 from reclock.compute.engines.engine import Engine, TableInput
 from reclock.errors import EvaluationError, UnsupportedSql
-from reclock.plan.functions import SCALARS
+from reclock.plan.functions import AGGREGATES, SCALARS
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.relational import (
     Constant,
@@ -427,12 +427,35 @@ def test_window_functions_tell_of_rows_near_by(engine: Engine) -> None:
 
 def test_arrays_of_a_group_are_ordered_by_what_they_are_told_then_by_value(engine: Engine) -> None:
     given = constant([INTEGER, INTEGER, TEXT], (1, 2, "a"), (1, 1, "c"), (1, 1, "b"), (1, None, None), (2, 1, "z"))
-    plain, told = aggregate("array_agg", ref(given, 2)), aggregate("array_agg", ref(given, 2), ref(given, 1))
+    plain, told = aggregate("array_agg", ref(given, 2)), aggregate("array_agg", ref(given, 2), ref(given, 1), "ASC NULLS LAST")
     kept = aggregate("array_agg", ref(given, 2), filter=call("=", ref(given, 1), 1))
-    plan = reduce(given, (0,), plain, told, kept)
+    last = aggregate("array_agg", ref(given, 2), ref(given, 1), "DESC NULLS LAST", ref(given, 2), "DESC NULLS FIRST")
+    joined = aggregate("string_agg", ref(given, 2), ",", ref(given, 1), "ASC NULLS FIRST", filter=call("=", ref(given, 0), 1))
+    unique = aggregate("string_agg", ref(given, 2), ",", ref(given, 2), "DESC NULLS FIRST", is_distinct=True)
+    plan = reduce(given, (0,), plain, told, kept, last, joined, unique)
     assert multiset(answer(engine, plan)) == multiset(
-        [(1, ["a", "b", "c", None], ["b", "c", "a", None], ["b", "c"]), (2, ["z"], ["z"], ["z"])]
+        [
+            (1, ["a", "b", "c", None], ["b", "c", "a", None], ["b", "c"], ["a", "c", "b", None], "b,c,a", "c,b,a"),
+            (2, ["z"], ["z"], ["z"], ["z"], None, "z"),
+        ]
     )
+
+
+def test_aggregates_of_bits_and_of_pairs(engine: Engine) -> None:
+    rows = [(1, 6, 1.0, 2.0), (1, 3, 2.0, 3.0), (1, 3, 3.0, 7.0), (1, None, None, 9.0), (2, 5, 0.5, None), (3, 1, 0.1, 4.0)]
+    given = constant([INTEGER, INTEGER, DOUBLE, DOUBLE], *rows, (3, 2, 0.1, 5.0))
+    bits, pair = ref(given, 1), (ref(given, 3), ref(given, 2))
+    over_bits = [aggregate(name, bits) for name in ("bit_and", "bit_or", "bit_xor", "mode", "any_value")]
+    of_pairs = [name for name in sorted(AGGREGATES) if name.startswith(("corr", "covar", "regr"))]
+    plan = reduce(given, (0,), *over_bits, *(aggregate(name, *pair) for name in of_pairs))
+    found = {row[0]: (row[1:6], dict(zip(of_pairs, row[6:], strict=True))) for row in answer(engine, plan)}
+    assert [found[group][0] for group in (1, 2, 3)] == [(2, 7, 6, 3, 3), (5, 5, 5, 5, 5), (0, 3, 3, 1, 1)]
+    line = {"regr_slope": 2.5, "regr_intercept": -1.0, "regr_r2": 12.5 / 14, "corr": 5 / 28**0.5}
+    sums = {"regr_sxx": 2.0, "regr_syy": 14.0, "regr_sxy": 5.0, "covar_pop": 5 / 3, "covar_samp": 2.5}
+    assert found[1][1] == {"regr_count": 3, "regr_avgx": 2.0, "regr_avgy": 4.0, **sums, **line}
+    assert found[2][1] == {name: 0 if name == "regr_count" else None for name in of_pairs}
+    sums = {"regr_sxx": 0.0, "regr_syy": 0.5, "regr_sxy": 0.0, "covar_pop": 0.0, "covar_samp": 0.0}
+    assert found[3][1] == {"regr_count": 2, "regr_avgx": 0.1, "regr_avgy": 4.5, **sums, **dict.fromkeys(line)}
 
 
 def test_finishing_orders_ties_by_the_remaining_columns_and_hides_what_was_only_ordered_by(engine: Engine) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reclock.algebra.relations import Column, RelationDesc
+from reclock.plan.functions.aggregates import COUNTS
 from reclock.plan.properties import unique_key
 from reclock.plan.relational import Constant, Distinct, Filter, Join, JoinKind, Map, Plan, Project, Reduce, Union
 from reclock.plan.scalar_trees import columns_of, is_nullable, move_columns
@@ -76,7 +77,7 @@ def _name(plan: Plan, scalar: Any, position: int) -> str:
 def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Reduce:
     keys = tuple(plan.desc.columns[i] for i in group_by)
     column_names = names or [aggregate.function for aggregate in aggregates]
-    results = tuple(Column(name, a.type, a.function != "count") for name, a in zip(column_names, aggregates, strict=True))
+    results = tuple(Column(name, a.type, a.function not in COUNTS) for name, a in zip(column_names, aggregates, strict=True))
     key_names = tuple(column.name for column in keys)
     is_key = len(set(key_names) | {column.name for column in results}) == len(keys) + len(results)
     return Reduce(plan, tuple(group_by), tuple(aggregates), RelationDesc(keys + results, key_names if is_key else None))

@@ -27,3 +27,8 @@ SELECT a FROM t WHERE 10 / (a - a) > 1
 SELECT power(0, '-inf'), power(0::float8, '-infinity'::float8)
 SELECT power(c, -1) FROM t
 SELECT power(-8, 0.5)
+SELECT any_value('x') FROM t
+SELECT array_agg(DISTINCT a ORDER BY g) FROM t
+SELECT string_agg(DISTINCT b, ',' ORDER BY a) FROM t
+SELECT regr_sxx(c, 1e308 * c) FROM t
+SELECT bit_and(c) FROM t

@@ -355,3 +355,25 @@ SELECT t.a, n, o FROM t JOIN generate_series(1, t.a) WITH ORDINALITY AS k (n, o)
 SELECT t.a, n FROM u, t INNER JOIN generate_series(1, 2) AS n ON n = t.a WHERE u.a = t.a
 SELECT t.a, n FROM t LEFT JOIN generate_series(1, 2) AS n ON n = t.a
 SELECT array_to_string(ARRAY[b, 'x', NULL], b), array_to_string(ARRAY[a], b), array_to_string(ARRAY[b], ',') FROM t
+SELECT any_value(b), any_value(f), any_value(x) FROM t JOIN u USING (a, b)
+SELECT any_value(b) FROM t WHERE a = 1
+SELECT bit_and(a), bit_or(a), bit_xor(a), bit_and(g), bit_or(g) FILTER (WHERE f), bit_xor(DISTINCT g), bit_and(a::smallint) FROM t
+SELECT f, bit_or(g) OVER (PARTITION BY f ORDER BY g) FROM t
+SELECT bit_and(a) FROM nothing
+SELECT mode() WITHIN GROUP (ORDER BY a), mode() WITHIN GROUP (ORDER BY b), mode() WITHIN GROUP (ORDER BY g), mode() WITHIN GROUP (ORDER BY e) FROM t
+SELECT f, mode() WITHIN GROUP (ORDER BY a) FILTER (WHERE g > 10) FROM t GROUP BY f
+SELECT mode() WITHIN GROUP (ORDER BY a) FROM nothing
+SELECT string_agg(b, ',' ORDER BY g DESC) FROM t
+SELECT array_agg(b ORDER BY g DESC), array_agg(a ORDER BY a NULLS FIRST, g DESC), array_agg(a ORDER BY c DESC NULLS LAST, g) FROM t
+SELECT sum(a ORDER BY g DESC), count(a ORDER BY b), max(b ORDER BY a) FROM t
+SELECT count(DISTINCT a ORDER BY a DESC), array_agg(DISTINCT a ORDER BY a DESC), array_agg(DISTINCT b ORDER BY b NULLS FIRST), string_agg(DISTINCT b, ',' ORDER BY b DESC) FROM t
+SELECT string_agg(b, ', ' ORDER BY a NULLS FIRST, g DESC) FILTER (WHERE g > 10), string_agg(b, NULL ORDER BY g) FROM t
+SELECT string_agg(b, ',' ORDER BY lower(b) DESC, 1) FROM t
+SELECT f, string_agg(b, ';' ORDER BY g DESC), array_agg(g ORDER BY a DESC, g) FROM t GROUP BY f
+SELECT ARRAY(SELECT a FROM t ORDER BY a DESC), ARRAY(SELECT a FROM t ORDER BY a NULLS FIRST), ARRAY(SELECT a FROM w UNION ALL SELECT g FROM t ORDER BY 1 DESC)
+SELECT a, ARRAY(SELECT u.b FROM u WHERE u.a = t.a ORDER BY u.b DESC) FROM t
+SELECT corr(c, g), regr_count(c, g), regr_avgx(c, g), regr_avgy(c, g), regr_slope(c, g), regr_intercept(c, g), regr_r2(c, g), regr_sxx(c, g), regr_syy(c, g), regr_sxy(c, g), covar_pop(c, g), covar_samp(c, g) FROM t
+SELECT f, corr(d, a), covar_samp(a, g) FILTER (WHERE a > 1), regr_slope(g, a), regr_r2(a, g), regr_count(a, c) FROM t GROUP BY f
+SELECT corr(a, a), regr_count(a, a), covar_pop(a, a), regr_avgx(a, a) FROM nothing
+SELECT covar_pop(DISTINCT a, a), corr(c, 'NaN'::float8), regr_avgx(c, 'Infinity'::float8) FROM t
+SELECT a, regr_slope(c, g) OVER (PARTITION BY f), corr(g, a) OVER () FROM t

@@ -4,12 +4,14 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     aggregates,
     arithmetic,
     arrays,
+    collected,
     formats,
     json,
     logic,
     mathematics,
     moments,
     patterns,
+    regressions,
     text,
 )
 from reclock.plan.functions.casts import resolve_cast

@@ -1,8 +1,6 @@
 """Aggregates. Each has one value for a multiset of rows, whatever their order.
 
-Sums of doubles depend on the order of addition, so it is fixed: ascending. ``string_agg`` is in ascending order of the values too,
-as is ``array_agg``; its arguments after the first are what it is ordered by before that. The second argument of a percentile is its
-fraction.
+Sums of doubles depend on the order of addition, so it is fixed: ascending. The second argument of a percentile is its fraction.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from reclock.algebra.relations import (
     TEXT,
     ScalarType,
     TypeName,
-    array,
     numeric,
 )
 from reclock.errors import EvaluationError, UnsupportedSql
@@ -28,11 +25,14 @@ from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import within_range
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
-from reclock.plan.functions.sql_names import string, type_sql
+from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
 from reclock.plan.functions.typing import exact, parameters
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
+
+COUNTS = ("count", "regr_count")
+"""Aggregates that are 0 over no rows; every other one is NULL."""
 
 
 def _one(types: Types) -> ScalarType | None:
@@ -133,41 +133,6 @@ def _deviation(types: Types, constants: Mapping[int, object]) -> Signature | Non
     return (DOUBLE,), DOUBLE if type.is_float else numeric(scale=FLOAT_SCALE)
 
 
-def _joined(engine: str) -> Writer:
-    def write(site: Site) -> str:
-        if not isinstance(site.constants.get(1), str):
-            raise UnsupportedSql("a separator of string_agg that is not a constant is not supported")
-        separator = string(engine, str(site.constants[1]))
-        if engine == "duckdb":
-            return call("string_agg", site, f"{site.arguments[0]}, {separator} ORDER BY {site.arguments[0]}")
-        count, values = call("count", site, site.arguments[0]), ascending_values(engine, site)
-        return f"(CASE WHEN {count} = 0 THEN CAST(NULL AS STRING) ELSE array_join({values}, {separator}) END)"
-
-    return write
-
-
-def _collected(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if not types or (types[0] is not None and types[0].element is not None):
-        return None
-    known = tuple(type or TEXT for type in types)
-    return known, array(known[0])
-
-
-def _write_collected(engine: str) -> Writer:
-    """All values, NULLs among them; NULL if there are none."""
-
-    def write(site: Site) -> str:
-        x, *keys = site.arguments
-        if engine == "duckdb":
-            order = ", ".join(f"{key} ASC NULLS LAST" for key in (*keys, x))
-            return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {order}){site.filter}"
-        parts = ", ".join(f"{key} IS NULL, {key}" for key in (*keys, x))
-        rows = f"collect_{'set' if site.is_distinct else 'list'}(named_struct('key', struct({parts}), 'value', {x})){site.filter}"
-        return f"(CASE WHEN size({rows}) > 0 THEN transform(array_sort({rows}), row -> row.value) END)"
-
-    return write
-
-
 def _fraction(site: Site) -> object:
     """Of a percentile. Raises ``InvalidOption``, or ``UnsupportedSql`` if it is no constant."""
     fraction = site.constants.get(1)
@@ -220,13 +185,6 @@ for _name, _resolve, _is_continuous, _description in (
         duckdb=_write_percentile("duckdb", is_continuous=_is_continuous),
         spark=_write_percentile("spark", is_continuous=_is_continuous),
     )
-aggregate(
-    "array_agg",
-    "The values, in ascending order or in that of `ORDER BY`.",
-    _collected,
-    duckdb=_write_collected("duckdb"),
-    spark=_write_collected("spark"),
-)
 aggregate("count", "The number of rows, or of values that are not NULL.", _count, _simple("count"))
 aggregate(
     "sum",
@@ -236,6 +194,33 @@ aggregate(
     spark=_write_sum("spark"),
 )
 aggregate("avg", "The average.", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark"))
+
+
+def _any(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """One value of any type. An untyped argument is text."""
+    return ((types[0] or TEXT,), types[0] or TEXT) if len(types) == 1 else None
+
+
+def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    type = types[0] if len(types) == 1 else None
+    return ((type,), type) if type is not None and type.is_integer else None
+
+
+def _most_frequent(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    found = _extreme(types, constants)
+    return found if found is not None and found[1].element is None else None
+
+
+aggregate("any_value", "A value that is not NULL: the smallest.", _any, _simple("min"))
+for _name, _description in (("bit_and", "AND"), ("bit_or", "OR"), ("bit_xor", "exclusive OR")):
+    aggregate(_name, f"The bitwise {_description} of the values that are not NULL.", _of_bits, _simple(_name))
+aggregate(
+    "mode",
+    "The most frequent value, the smallest if there are several.",
+    _most_frequent,
+    duckdb=lambda site: call("mode", site, f"{site.arguments[0]} ORDER BY {site.arguments[0]}"),
+    spark=lambda site: call("mode", site, f"{site.arguments[0]}, TRUE"),
+)
 aggregate("min", "The smallest value.", _extreme, _simple("min"))
 aggregate("max", "The largest value.", _extreme, _simple("max"))
 _ALL_TRUE = "Whether all values that are not NULL are true."
@@ -260,10 +245,3 @@ for _name, _root, _sample in (
         duckdb=_write_deviation("duckdb", is_root=_root, is_sample=_sample),
         spark=_write_deviation("spark", is_root=_root, is_sample=_sample),
     )
-aggregate(
-    "string_agg",
-    "The texts in ascending order, joined by a separator.",
-    exact(((TEXT, TEXT), TEXT)),
-    duckdb=_joined("duckdb"),
-    spark=_joined("spark"),
-)

@@ -10,8 +10,18 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
-from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
+from reclock.errors import (
+    AggregateNotAllowed,
+    InvalidColumnReference,
+    SqlSyntaxError,
+    TypeMismatch,
+    UnknownFunction,
+    UnknownObject,
+    UnknownRelation,
+    UnsupportedSql,
+)
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
+from reclock.plan.functions.collected import direction
 from reclock.plan.scalar_trees import walk
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.sql.names import fold
@@ -20,7 +30,7 @@ from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_
 from reclock.sql.queries.coercion import cast, coerce, default_to_text, scalar_type, text_limit
 from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, function_name, reject_unsupported, scalar, typed
 from reclock.sql.queries.format_function import formatted
-from reclock.sql.queries.overloads import call, check_unique, negated
+from reclock.sql.queries.overloads import call, check_unique, is_open, negated
 from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
@@ -55,7 +65,7 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
     name, arguments = function_name(node), node.expressions
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
         return context.subqueries.array(arguments[0], context.scope)
-    if name in PERCENTILES:
+    if name in ORDERED_SETS:
         raise SqlSyntaxError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
     if name in AGGREGATES:
         return _aggregate(name, arguments, None, context)
@@ -105,7 +115,10 @@ _OPERATOR_NAMES = frozenset(
 
 
 PERCENTILES = ("percentile_cont", "percentile_disc")
+ORDERED_SETS = (*PERCENTILES, "mode")
 """Aggregates that are written with WITHIN GROUP, the values behind it."""
+SORTED = ("array_agg", "string_agg")
+"""Aggregates whose value depends on the order of the rows."""
 
 
 @scalar.register
@@ -116,11 +129,12 @@ def _within_group(node: exp.WithinGroup, context: ExprContext) -> Any:
 def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
     """The name and the arguments, the values first."""
     name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else ""
-    if name not in PERCENTILES:
-        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported", hint=f"there are {' and '.join(PERCENTILES)}")
+    if name not in ORDERED_SETS:
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported", hint=f"there are {', '.join(ORDERED_SETS)}")
     order = node.expression.expressions
-    if len(order) != 1 or len(node.this.expressions) != 1 or order[0].args.get("desc"):
-        raise UnsupportedSql(f"{name} takes one fraction, and one value in ascending order")
+    if len(order) != 1 or len(node.this.expressions) != (name != "mode") or order[0].args.get("desc"):
+        takes = "one value in ascending order" if name == "mode" else "one fraction, and one value in ascending order"
+        raise UnsupportedSql(f"{name} takes {takes}")
     return name, [order[0].this, *node.this.expressions]
 
 
@@ -230,11 +244,12 @@ def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, co
 
 def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext) -> Aggregate:
     """The aggregate function ``name`` of ``arguments``, which are read as ``within``, of the rows that ``filter`` keeps."""
+    orderings: list[exp.Ordered] = []
+    if arguments and isinstance(arguments[-1], exp.Order):
+        orderings, arguments = arguments[-1].expressions, [*arguments[:-1], arguments[-1].this]
     is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
     if is_distinct:
         arguments = arguments[0].expressions
-    if arguments and isinstance(arguments[-1], exp.Order):
-        arguments = [*arguments[:-1], *_ordered(name, arguments[-1])]
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if name != "count" or is_distinct:
             raise UnknownFunction(name, ["*"])
@@ -243,10 +258,19 @@ def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, wit
         raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
     values = [scalar(argument, within) for argument in arguments]
     check_unique(name, values)
+    if name == "any_value" and len(values) == 1 and is_open(values[0]):
+        raise TypeMismatch("could not determine polymorphic type because input has type unknown")
+    keys = [typed(ordering.this, within) for ordering in orderings]
+    if is_distinct and any(key not in [default_to_text(value) for value in values] for key in keys):
+        raise InvalidColumnReference("in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
+    directions = [_direction(ordering) for ordering in orderings]
+    if name in SORTED:  # every other aggregate has the same value in any order
+        for key, word in zip(keys, directions, strict=True):
+            values += [key, Literal(word, TEXT)]
     resolved = resolve_aggregate(name, [value.type for value in values])
     cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
     kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
-    _check_level(name, [*cast_values, *([kept] if kept is not None else [])], within.scope)
+    _check_level(name, [*cast_values, *keys, *([kept] if kept is not None else [])], within.scope)
     return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept)
 
 
@@ -259,8 +283,6 @@ def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
         )
 
 
-def _ordered(name: str, order: exp.Order) -> list[exp.Expr]:
-    """The last argument and what the rows are ordered by, which ``array_agg`` takes as arguments too."""
-    if name != "array_agg" or any(ordering.args.get("desc") or ordering.args.get("nulls_first") for ordering in order.expressions):
-        raise UnsupportedSql(f"this ORDER BY in {name} is not supported", hint="array_agg takes an ascending one")
-    return [order.this, *(ordering.this for ordering in order.expressions)]
+def _direction(ordering: exp.Ordered) -> str:
+    reject_unsupported(ordering, "this", "desc", "nulls_first")
+    return direction(is_descending=bool(ordering.args.get("desc")), nulls_first=bool(ordering.args.get("nulls_first")))

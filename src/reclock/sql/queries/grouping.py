@@ -9,6 +9,7 @@ from typing import Any
 from reclock.algebra.relations import BIGINT
 from reclock.errors import GroupingError, InvalidGrouping
 from reclock.plan.build import compute, map_columns, reduce, union
+from reclock.plan.functions.aggregates import COUNTS
 from reclock.plan.relational import Plan, Reduce
 from reclock.plan.scalar_trees import children, rewrite, walk, with_children
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
@@ -62,10 +63,10 @@ def _attached(relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCa
 
 
 def of_no_rows(value: Any, plan: Reduce, width: int) -> Any:
-    """``value`` over groups of ``width`` keys, or over no row: NULL is what an aggregate of nothing is, but for count."""
+    """``value`` over groups of ``width`` keys, or over no row: NULL is what an aggregate of nothing is, but for counts."""
 
     def change(part: Any) -> Any | None:
-        is_count = isinstance(part, ColumnRef) and part.index >= width and plan.aggregates[part.index - width].function == "count"
+        is_count = isinstance(part, ColumnRef) and part.index >= width and plan.aggregates[part.index - width].function in COUNTS
         return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
 
     return rewrite(value, change)

@@ -17,6 +17,7 @@ from sqlglot import exp
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
 from reclock.plan.build import compute, distinct, filter_rows, join, map_columns, project, reduce
+from reclock.plan.functions.collected import direction
 from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
 from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
 from reclock.plan.scalar_trees import columns_of, has, is_nullable, rewrite
@@ -201,26 +202,23 @@ class SubqueryPlanner:
         if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(clause) for clause in _CUT):
             planned = self.context.queries.plan(query, self.context)
             _check_width(planned.visible, 1)
-            plan, keys = (
-                planned.plan,
-                [ColumnRef(ordering.index, planned.plan.desc.types[ordering.index]) for ordering in planned.order],
-            )
-            value = ColumnRef(0, plan.desc.types[0])
-            if (
-                planned.limit is not None
-                or planned.offset
-                or any(ordering.is_descending or ordering.nulls_first for ordering in planned.order)
-            ):
-                raise UnsupportedSql("this ORDER BY or LIMIT in ARRAY is not supported", hint="an ascending ORDER BY is")
+            if planned.limit is not None or planned.offset:
+                raise UnsupportedSql("this LIMIT in ARRAY is not supported", hint="put the query into a subquery in FROM")
+            plan = planned.plan
+            value, keys = ColumnRef(0, plan.desc.types[0]), list[Any]()
+            for ordering in planned.order:
+                word = direction(is_descending=ordering.is_descending, nulls_first=ordering.nulls_first)
+                keys += [ColumnRef(ordering.index, plan.desc.types[ordering.index]), Literal(word, TEXT)]
             collected = reduce(plan, (), [Aggregate("array_agg", (value, *keys), array(value.type))])
             found: Any = SubqueryValue(collected, (), ColumnRef(0, array(value.type)), is_exactly_one=True)
         else:
             [item] = query.expressions
             item = item.this if isinstance(item, exp.Alias) else item
             terms = [_ordered_by(ordering.this, item) for ordering in order.expressions] if order else []
-            ordered = [exp.Ordered(this=tracked_copy(term), nulls_first=False) for term in terms]
-            if order and any(ordering.args.get("desc") or ordering.args.get("nulls_first") for ordering in order.expressions):
-                raise UnsupportedSql("this ORDER BY in ARRAY is not supported", hint="an ascending ORDER BY is")
+            ordered = [
+                exp.Ordered(this=tracked_copy(term), desc=ordering.args.get("desc"), nulls_first=ordering.args.get("nulls_first"))
+                for term, ordering in zip(terms, order.expressions if order else (), strict=True)
+            ]
             argument = exp.Order(this=tracked_copy(item), expressions=ordered) if ordered else tracked_copy(item)
             collecting = tracked_copy(query)
             collecting.set("order", None)

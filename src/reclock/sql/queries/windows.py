@@ -14,7 +14,7 @@ from reclock.plan.functions import AGGREGATES
 from reclock.plan.relational import Frame, WindowFunction
 from reclock.plan.scalars import Case, Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.calls import PERCENTILES, aggregate
+from reclock.sql.queries.calls import ORDERED_SETS, SORTED, aggregate
 from reclock.sql.queries.coercion import coerce, common_type
 from reclock.sql.queries.expressions import ExprContext, function_name, reject_unsupported, scalar, typed
 from reclock.sql.queries.overloads import is_open
@@ -26,7 +26,7 @@ PLACES = {"row_number": BIGINT, "rank": BIGINT, "dense_rank": BIGINT, "percent_r
 """Functions that say where a row is, and the type of what they say."""
 
 FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value")
-ORDERED = ("array_agg", "string_agg", *PERCENTILES)
+ORDERED = (*SORTED, *ORDERED_SETS)
 """Aggregates that have an order of their own, which is not that of the window."""
 
 

@@ -49,6 +49,7 @@ class Reclock(Materialize):
     Parser = StatementParser
 
     class Generator(MaterializeGenerator):
+        MULTI_ARG_DISTINCT = True  # an aggregate of several arguments, as string_agg
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **MaterializeGenerator.TRANSFORMS,
             exp.Pow: lambda self, node: self.binary(node, "^"),
