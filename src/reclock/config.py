@@ -90,6 +90,12 @@ class Settings(BaseSettings):
         ge=0,
         description="memory of a process for collections that refreshes look rows up in by key; beyond it they scan; 0 for none",
     )
+    refresh_recompute_bytes: int = Field(
+        default=1 << 20,
+        ge=0,
+        description="an index whose inputs have at least so many bytes of Parquet is recomputed where a replica has measured "
+        "that to be cheaper than maintaining it from changes",
+    )
 
     query_memory: str = Field(
         default="50%",

@@ -35,7 +35,7 @@ def test_a_query_looks_at_consensus_once_and_sees_what_others_did_before(
         def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
             told.append(statement)
 
-        sa.event.listen(here.stores.consensus._database.autocommit, "before_cursor_execute", note)
+        sa.event.listen(here.stores.consensus._database.looker, "before_cursor_execute", note)
         assert run(ours, "SELECT n FROM t") == [(1,)]
         assert len(told) == 1, told
         run(theirs, "INSERT INTO t VALUES (2)")

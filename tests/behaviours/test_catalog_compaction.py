@@ -47,7 +47,7 @@ def stored_updates(place: CatalogPlace) -> int:
 
 
 COUNTS: dict[str, Callable[[CatalogPlace], int]] = {
-    "stash": lambda place: place.consensus.select(sa.text("SELECT count(*) FROM catalog_updates"))[0][0],  # type: ignore[arg-type]
+    "stash": lambda place: place.consensus.look(sa.text("SELECT count(*) FROM catalog_updates"))[0][0],  # type: ignore[arg-type]
     "persist": lambda place: sum(file.rows for file in DeltaLog.open(place.folder).files()),
 }
 

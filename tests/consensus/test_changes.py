@@ -51,7 +51,7 @@ def test_a_change_by_another_process_wakes_up(consensus: Consensus, other: Conse
 
 
 def test_a_watch_that_lost_its_connection_begins_anew(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reclock.consensus.database.changes._RETRY_S", 0.01)
+    monkeypatch.setattr("reclock.consensus.database.changes._AGAIN_S", 0.01)
     consensus = Consensus.connect(postgres_url)
     oracle = ConsensusOracle(consensus, lambda: Timestamp(1))
     oracle.open_timeline(CATALOG, Timestamp(0))

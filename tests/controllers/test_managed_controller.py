@@ -224,7 +224,7 @@ def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path
         assert sized.led() == {}
         assert [led for id, (_, led) in environment.control_plane.reported_replicas().items() if id > 0] == [None]
         commanded = len(replica.commands)
-        sized._election.resign()
+        sized._seat.leave()
         sized.step(stays=True)
         assert list(sized.led().values()) == [replica]
         assert len(replica.commands) > commanded  # another leader might have commanded something else

@@ -15,7 +15,7 @@ from reclock.adapter.query.overview import overview_of
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS
-from reclock.consensus.leadership.elections import LeaderElection
+from reclock.consensus.leadership.elections import Seat
 from reclock.errors import DroppedMeanwhile, QueryCanceled, StatementTimeout
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -25,8 +25,8 @@ def sql(environment: Environment, text: str) -> list[tuple]:
     return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
-def election(environment: Environment, owner: str, lease_ms: int = 600_000) -> LeaderElection:
-    return LeaderElection(environment.stores.consensus, environment.stores.leadership, "storage", owner=owner, lease_ms=lease_ms)
+def seat(environment: Environment, owner: str, lease_ms: int = 600_000) -> Seat:
+    return Seat(environment.stores.consensus, environment.stores.leadership, "storage", owner=owner, lease_ms=lease_ms)
 
 
 def upper(environment: Environment) -> int:
@@ -52,7 +52,7 @@ def other(home: Path) -> Iterator[Environment]:
 
 
 def test_a_definition_waits_for_nobody(environment: Environment) -> None:
-    election(environment, "ghost").acquire_or_renew()
+    seat(environment, "ghost").take()
     sql(environment, "CREATE TABLE t (a int); DROP TABLE t; CREATE TABLE t (a int)")
     assert environment.control_plane.storage_controller.frontier < upper(environment)
     assert environment.stores.tables.log.known() == frozenset()
@@ -62,21 +62,21 @@ def test_without_a_leader_whoever_needs_a_collection_leads_for_one_step(environm
     sql(environment, "CREATE TABLE t (a int)")
     sql(other, "INSERT INTO t VALUES (1)")
     assert sql(environment, "SELECT a FROM t") == [(1,)]
-    standing = election(environment, "").record()
+    standing = seat(environment, "").look()
     assert (standing.leader, standing.catalog_frontier) == (None, upper(environment))
 
 
 def test_a_statement_asks_consensus_once_how_far_the_controller_is(environment: Environment, monkeypatch) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
     asked = []
-    monkeypatch.setattr(LeaderElection, "record", lambda self: asked.append(None))
+    monkeypatch.setattr(Seat, "look", lambda self: asked.append(None))
     for _ in range(3):
         sql(environment, "INSERT INTO t VALUES (2); SELECT * FROM t")
     assert asked == []
 
 
 def test_a_query_without_collections_needs_no_storage_controller(environment: Environment) -> None:
-    election(environment, "ghost").acquire_or_renew()
+    seat(environment, "ghost").take()
     sql(environment, "CREATE TABLE t (a int)")
     assert sql(environment, "SELECT 1") == [(1,)]
     assert sql(environment, "SELECT name FROM mz_objects WHERE name = 't'") == [("t",)]
@@ -86,14 +86,14 @@ def test_a_query_without_collections_needs_no_storage_controller(environment: En
 
 @pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SELECT * FROM t", "COPY t TO STDOUT", "DELETE FROM t"])
 def test_a_statement_waits_for_a_leader_that_is_late_and_says_so(environment: Environment, statement: str) -> None:
-    election(environment, "ghost").acquire_or_renew()
+    seat(environment, "ghost").take()
     with pytest.raises(StatementTimeout) as late:
         sql(environment, f"CREATE TABLE t (a int); SET statement_timeout = '100'; {statement}")
     assert "the storage controller has not reached" in (late.value.detail or "")
 
 
 def test_waiting_for_a_leader_can_be_cancelled(environment: Environment) -> None:
-    election(environment, "ghost").acquire_or_renew()
+    seat(environment, "ghost").take()
     session, waiting = Session(environment, notice=lambda message: None), threading.Event()
     list(session.execute("CREATE TABLE t (a int)"))
     pause = session.cancellation.pause
@@ -111,9 +111,9 @@ def test_waiting_for_a_leader_can_be_cancelled(environment: Environment) -> None
 
 
 def test_one_whose_lease_is_over_is_not_waited_for(environment: Environment) -> None:
-    election(environment, "ghost", lease_ms=100).acquire_or_renew()
+    seat(environment, "ghost", lease_ms=100).take()
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-    assert election(environment, "").record().term == 2
+    assert seat(environment, "").look().term == 2
 
 
 def test_a_loop_follows_what_other_processes_define(environment: Environment, other: Environment) -> None:
@@ -121,18 +121,18 @@ def test_a_loop_follows_what_other_processes_define(environment: Environment, ot
         for number in range(5):
             sql(other, f"CREATE TABLE t{number} (a int); INSERT INTO t{number} VALUES ({number})")
             assert sql(environment, f"SELECT a FROM t{number}") == [(number,)]
-        assert election(other, "").record().leader == environment.stores.actor
-    assert election(other, "").record().leader is None
+        assert seat(other, "").look().leader == environment.stores.actor
+    assert seat(other, "").look().leader is None
 
 
 def test_of_two_loops_one_leads_and_the_other_takes_over(environment: Environment, other: Environment) -> None:
     with other.control_plane.storage_controller.looping():
         with environment.control_plane.storage_controller.looping():
             sql(other, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-            leader = election(other, "").record().leader
+            leader = seat(other, "").look().leader
             assert leader in (environment.stores.actor, other.stores.actor)
             sql(environment, "CREATE TABLE u (a int); INSERT INTO u VALUES (1)")
-            assert election(other, "").record().leader == leader
+            assert seat(other, "").look().leader == leader
         sql(environment, "CREATE TABLE v (a int)")
         assert sql(other, "INSERT INTO v VALUES (1); SELECT a FROM v") == [(1,)]
 

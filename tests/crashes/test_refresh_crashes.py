@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 from unittest.mock import Mock
@@ -19,7 +19,9 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.refresh import Refresher
 from reclock.collections.lake import Lake
 from reclock.compute import maintenance
+from reclock.compute.costs import RefreshCosts
 from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.maintenance import MaintenanceMode
 from reclock.config import Settings
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
@@ -52,6 +54,7 @@ class Replica:
     now: int = 1_000_000
     times_limit: int = 16
     is_new: bool = True
+    costs: RefreshCosts = field(default_factory=lambda: RefreshCosts(1 << 20))
 
     def __post_init__(self) -> None:
         self.consensus = Consensus.connect(f"sqlite:///{self.folder / 'c.db'}", clock=lambda: Timestamp(self.now))
@@ -78,7 +81,7 @@ class Replica:
     def refresh(self, at: int, owner: str = "r1"):
         settings = Settings(home=self.folder, refresh_times_limit=self.times_limit)
         engine = DuckDbEngine([str(self.folder)])
-        refresher = Refresher(self.frontiers, self.holds, self.lake, settings, owner, engine, lambda: engine)
+        refresher = Refresher(self.frontiers, self.holds, self.lake, settings, owner, engine, lambda: engine, self.costs)
         return refresher.refresh(SPEC, Timestamp(at))
 
     def read(self, at: int) -> dict[str, int]:
@@ -168,6 +171,41 @@ def test_an_internal_error_is_one_of_its_time_when_it_comes_again(replica: Repli
     with pytest.raises(ErrorAtTime, match="a plan failed"):
         replica.read(20)
     assert replica.read(30) == {"a": 2}
+
+
+class Scripted(RefreshCosts):
+    """Chooses the ways in this order."""
+
+    def script(self, *modes: MaintenanceMode) -> Scripted:
+        self.left, self.recorded = list(modes), []
+        return self
+
+    def choose(self, index, work) -> MaintenanceMode:
+        assert 0 < work.changed_bytes <= work.all_bytes
+        return self.left.pop(0)
+
+    def record(self, index, mode, work, seconds) -> None:
+        self.recorded.append((index, mode))
+
+
+@pytest.mark.parametrize("first", list(MaintenanceMode))
+def test_a_refresh_in_either_way_goes_on_from_one_in_the_other(replica: Replica, first: MaintenanceMode) -> None:
+    [second] = set(MaintenanceMode) - {first}
+    assert replica.refresh(10).how is MaintenanceMode.RECOMPUTED
+    replica.costs = Scripted(0).script(first, second, first, second, first)
+    replica.write(20, "a")
+    replica.refresh(20)
+    for at, word in ((30, "a"), (40, "b"), (50, "a"), (60, "b")):
+        replica.write(at, word)
+        replica.refresh(at)
+    assert replica.costs.recorded == [(INDEX.source_id, mode) for mode in (first, second, first, second, first)]
+    assert [replica.read(at) for at in (20, 30, 40, 50, 60)] == [
+        {"a": 1},
+        {"a": 2},
+        {"a": 2, "b": 1},
+        {"a": 3, "b": 1},
+        {"a": 3, "b": 2},
+    ]
 
 
 def test_each_time_is_kept_apart_up_to_the_limit(replica: Replica) -> None:

@@ -92,7 +92,7 @@ class StashLog:
         return self._consensus.read(work)
 
     def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
-        upper = _first(self._consensus.select(_UPPER))
+        upper = _first(self._consensus.look(_UPPER))
         if upper <= since:
             return upper, []
 

@@ -18,6 +18,7 @@ from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
 from reclock.compute import peeks
+from reclock.compute.costs import RefreshCosts
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Input, Inputs, TableInput
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
@@ -61,6 +62,7 @@ class InProcessReplica:
     """Uppers that this process knows of."""
     measurements: Measurements
     sink_context: SinkContext
+    costs: RefreshCosts
     catalog_frontier: Timestamp = MINIMUM
     _running: dict[GlobalId, Dataflow] = field(default_factory=dict)
     _peeks: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -76,6 +78,7 @@ class InProcessReplica:
             case DropDataflow(id):
                 self._running.pop(id, None)
                 self.measurements.dataflow_dropped(id)
+                self.costs.forget(id)
             case AdvanceCatalogFrontier(to):
                 self.catalog_frontier = max(self.catalog_frontier, to)
             case CancelPeek(id):
@@ -131,7 +134,9 @@ class InProcessReplica:
     def refresh(self, refresh: Refresh) -> Refreshed:
         self._require(refresh.catalog_ts)
         dataflow = self._dataflow(refresh.id)
-        refresher = Refresher(self.frontiers, self.holds, self.lake, self.settings, refresh.owner, self.small(), self.large)
+        refresher = Refresher(
+            self.frontiers, self.holds, self.lake, self.settings, refresh.owner, self.small(), self.large, self.costs
+        )
         began_ns, refreshed = time.monotonic_ns(), None
         try:
             refreshed = refresher.refresh(dataflow, refresh.at)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import maintenance, peeks
+from reclock.compute.costs import RefreshCosts, RefreshWork
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import with_row
 from reclock.compute.maintenance import MaintenanceMode
@@ -41,6 +43,7 @@ class Refresher:
     owner: str
     small: Engine
     large: Callable[[], Engine]
+    costs: RefreshCosts
 
     def refresh(self, index: Dataflow, at: Timestamp) -> Refreshed:
         """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
@@ -67,15 +70,15 @@ class Refresher:
         is_over = False
         while not is_over:
             steps, is_over = self._steps(index, target, readable_from)
-            for time in steps.times:
+            for change_time in steps.times:
                 payload = {"kind": "refresh", "index": index.id, "since": steps.since or 0}
                 claim = self.frontiers.claim(
-                    index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
+                    index.id, at=change_time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
                 )
                 failpoint("refresh.after_claim")
                 count, how = self._finish(index, claim)
                 updates += count
-                done.append(time)
+                done.append(change_time)
         # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
         advance_input_holds(index.id, self.frontiers, self.holds)
@@ -130,11 +133,9 @@ class Refresher:
         count, how = 0, None
         if version.upper <= at:
             inputs = {id: plan_input(id, version) for id, version in self._versions(index).items()}
-            kept = maintenance.maintainer(index.plan, index.desc)
             try:
-                updates = self._compute(kept, inputs, version, at)
-                errors = with_answer(version.errors, at)
-                count, how = updates.num_rows, maintenance.maintenance_mode(kept, inputs, version.answered_through)
+                updates, how = self._updates(index, inputs, version, at)
+                errors, count = with_answer(version.errors, at), updates.num_rows
             except (*maintenance.NO_ANSWER, InternalError) as error:
                 if isinstance(error, InternalError) and not is_repeated:
                     raise
@@ -150,6 +151,19 @@ class Refresher:
             )
             failpoint("refresh.after_append")
         return count, how
+
+    def _updates(self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp) -> tuple[pa.Table, MaintenanceMode]:
+        """The updates at ``at``, found in the cheaper way where there are two."""
+        maintainer, before = maintenance.maintainer(index.plan, index.desc), stored.answered_through
+        how = maintenance.maintenance_mode(maintainer, inputs, before)
+        if how is MaintenanceMode.RECOMPUTED or before is None:
+            return self._compute(maintainer, inputs, stored, at), how
+        work = RefreshWork(peeks.bytes_to_read(inputs, at), peeks.bytes_to_read(inputs, at, after=before))
+        how = self.costs.choose(index.id, work)
+        began = time.monotonic()
+        updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
+        self.costs.record(index.id, how, work, time.monotonic() - began)
+        return updates, how
 
     def _compute(self, kept: maintenance.Maintainer, inputs: Inputs, own: Version, at: Timestamp) -> pa.Table:
         """The updates at ``at``, from the engine that fits."""

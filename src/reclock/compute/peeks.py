@@ -12,10 +12,10 @@ from reclock.errors import UnsupportedSql
 from reclock.plan.relational import Finishing, Plan
 
 
-def bytes_to_read(inputs: Inputs, as_of: Timestamp) -> int:
-    """Bytes of the Parquet files that may hold updates at times up to ``as_of``."""
-    versions = [input.version for input in inputs.values() if isinstance(input, CollectionInput)]
-    return sum(file.size_bytes for version in versions for file in version.files(upper=Timestamp(as_of + 1)))
+def bytes_to_read(inputs: Inputs, as_of: Timestamp, *, after: Timestamp | None = None) -> int:
+    """Bytes of the Parquet files that may hold updates at times (``after`` one) up to ``as_of``."""
+    stored = [input for input in inputs.values() if isinstance(input, CollectionInput)]
+    return sum(file.size_bytes for input in stored for file in input.files(as_of, after=after))
 
 
 def is_large(inputs: Inputs, as_of: Timestamp, threshold_bytes: int) -> bool:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import structlog
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
-from reclock.consensus.leadership.elections import LeaderElection, Term
+from reclock.consensus.leadership.elections import Seat, Term
 from reclock.controllers.controller import Controller
 from reclock.errors import Fenced, TermOver
 
@@ -28,10 +28,10 @@ RETRY_S = 1.0
 class ElectedController(Controller):
     """See the module."""
 
-    def __init__(self, election: LeaderElection) -> None:
-        super().__init__(election.controller)
-        self._changes = election.catalog_changes
-        self._election = election
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat.controller)
+        self._changes = seat.catalog_changes
+        self._seat = seat
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._must_step = False
@@ -53,7 +53,7 @@ class ElectedController(Controller):
 
     def _rest_s(self) -> float:
         """The longest pause between two steps of a leader. It must be shorter than the lease."""
-        return self._election.lease_ms / 3000
+        return self._seat.lease_ms / 3000
 
     def step(self, *, to: Timestamp = MAXIMUM, stays: bool = False) -> None:
         """Unless another process leads, or the frontier is at ``to`` already: lead, bring everything up to the catalog as it is,
@@ -65,23 +65,23 @@ class ElectedController(Controller):
             if self._frontier >= to:
                 return
             try:
-                if (term := self._election.acquire_or_renew()) is not None:
+                if (term := self._seat.take()) is not None:
                     self._lead(term, stays=stays)
                     self._is_leading = stays
                     return
             except Exception as failure:
                 self._end_term()
                 if not stays:
-                    self._election.resign()
+                    self._seat.leave()
                 if not isinstance(failure, TermOver):
                     raise
             self._end_term()
-            self._learn(self._election.record().catalog_frontier)
+            self._learn(self._seat.look().catalog_frontier)
 
     def loop(self, stopping: threading.Event) -> None:
         """Lead whenever no other process does, and follow the catalog, until ``stopping`` is set; ``wake`` it then.
 
-        Between steps it sleeps until the catalog changes (``check_catalog``), a thread waits for it (``wake``), or a step is due.
+        Between steps it sleeps until the catalog changes (``look``), a thread waits for it (``wake``), or a step is due.
         """
         self._is_looping = True
         due = time.monotonic()
@@ -105,7 +105,7 @@ class ElectedController(Controller):
             self._is_looping = False
             if self._is_leading:
                 self._end_term()
-                self._election.resign()
+                self._seat.leave()
 
     @contextmanager
     def looping(self) -> Iterator[None]:
@@ -114,7 +114,7 @@ class ElectedController(Controller):
         thread = threading.Thread(target=self.loop, args=(stopping,), name=f"{self.name}-controller", daemon=True)
         thread.start()
         try:
-            with self._changes.calling(self.check_catalog):
+            with self._changes.calling(self.look):
                 yield
         finally:
             stopping.set()
@@ -122,8 +122,8 @@ class ElectedController(Controller):
             thread.join()
 
     def leader(self) -> str | None:
-        """The current leader, read from consensus; None if there is none."""
-        return self._election.record().leader
+        """Who leads, as one read says; None if nobody does."""
+        return self._seat.look().leader
 
     @property
     def is_fenced(self) -> bool:
@@ -131,12 +131,12 @@ class ElectedController(Controller):
         return isinstance(self._failure, Fenced)
 
     def wake(self) -> None:
-        """Make the loop take a step at once."""
+        """The loop takes a step at once."""
         self._must_step = True
         self._wake.set()
 
-    def check_catalog(self) -> None:
-        """Make the loop check at once whether it is behind the catalog."""
+    def look(self) -> None:
+        """The loop looks at once whether it is behind the catalog."""
         self._wake.set()
 
     def try_advance(self, to: Timestamp) -> bool:
@@ -147,7 +147,7 @@ class ElectedController(Controller):
                 raise self._failure
             self.wake()
         else:
-            self._learn(self._election.record().catalog_frontier)
+            self._learn(self._seat.look().catalog_frontier)
             self.step(to=to)
         return self.frontier >= to
 

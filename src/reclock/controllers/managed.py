@@ -10,7 +10,7 @@ from collections.abc import Callable, Set
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM
-from reclock.consensus.leadership.elections import LeaderElection, Term
+from reclock.consensus.leadership.elections import Seat, Term
 from reclock.consensus.processes.replicas import Registration, Replicas
 from reclock.controllers.controller import CurrentCatalog, Pause
 from reclock.controllers.elected import ElectedController
@@ -49,7 +49,7 @@ class ManagedClusterController(ElectedController):
         self,
         current_catalog: CurrentCatalog,
         oracle: TimestampOracle,
-        election: LeaderElection,
+        seat: Seat,
         cluster_id: int,
         registry: Callable[[Term | None], Replicas],
         connect: Connect,
@@ -57,7 +57,7 @@ class ManagedClusterController(ElectedController):
         start_ms: int,
     ) -> None:
         """``registry`` gives the registrations, as a leader writes them if it is given a term."""
-        super().__init__(election)
+        super().__init__(seat)
         self._current_catalog, self._oracle, self._cluster_id = current_catalog, oracle, cluster_id
         self._registry, self._orchestrator, self._start_ms = registry, orchestrator, start_ms
         self._commanded = ReplicaLinks(connect)
@@ -83,7 +83,7 @@ class ManagedClusterController(ElectedController):
                 self._command(self._commanded.to(registration), catalog, term)
         if self._frontier < upper or not stays:
             failpoint("controllers.managed.before_advance")
-            self._election.publish(term, upper, leaves=not stays)
+            self._seat.publish(term, upper, leaves=not stays)
         self._learn(upper)
         if not stays:
             self._forget()
@@ -117,7 +117,7 @@ class ManagedClusterController(ElectedController):
             if link.running is None:
                 link.running = dict(link.replica.running())
             for command in compute_commands(link.running, catalog, self._cluster_id):
-                if self._election.acquire_or_renew() != term:
+                if self._seat.take() != term:
                     raise TermOver(self.name, own=term)
                 link.replica.carry_out(command)
                 failpoint("controllers.managed.after_command")
@@ -157,7 +157,7 @@ class ManagedClusterController(ElectedController):
     def is_attended(self) -> bool:
         """Whether a replica is alive or being started, or a leader is there to start one."""
         registrations = self._registry(None).of_cluster(self._cluster_id)
-        return any(registration.is_alive for registration in registrations) or self._election.has_leader()
+        return any(registration.is_alive for registration in registrations) or self._seat.is_taken()
 
     def peek(self, peek: Peek, pause: Pause | None = None, *, replica: str = "") -> PeekResponse:
         return self.requests.peek(peek, pause, replica=replica)

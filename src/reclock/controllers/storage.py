@@ -8,7 +8,7 @@ from functools import partial
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
-from reclock.consensus.leadership.elections import LeaderElection, Term
+from reclock.consensus.leadership.elections import Seat, Term
 from reclock.controllers.controller import CurrentCatalog
 from reclock.controllers.elected import RETRY_S, ElectedController
 from reclock.controllers.implied import incarnations, storage_commands
@@ -37,15 +37,15 @@ class StorageController(ElectedController):
     """See the module. A drop that readers block is repeated until it succeeds, and so is a creation that failed, which blocks only
     reads and writes of that object."""
 
-    def __init__(self, current_catalog: CurrentCatalog, oracle: TimestampOracle, election: LeaderElection, plane: Plane) -> None:
-        super().__init__(election)
+    def __init__(self, current_catalog: CurrentCatalog, oracle: TimestampOracle, seat: Seat, plane: Plane) -> None:
+        super().__init__(seat)
         self._current_catalog, self._oracle, self._plane = current_catalog, oracle, plane
         self._term_state: _LeaderTerm | None = None
 
     def _lead(self, term: Term, *, stays: bool) -> None:
         term_state = self._term_state
         if term_state is None or term_state.term != term:
-            plane = self._plane(term, partial(self._election.publish, term, leaves=not stays))
+            plane = self._plane(term, partial(self._seat.publish, term, leaves=not stays))
             term_state = self._term_state = _LeaderTerm(term, plane)
         failpoint("controllers.storage.elected")
         present = term_state.plane.present() if term_state.present is None else term_state.present
@@ -55,7 +55,7 @@ class StorageController(ElectedController):
         failures: list[NotCreated] = []
         for command in storage_commands(present, catalog):
             failpoint("controllers.storage.before_command")
-            if self._election.acquire_or_renew() != term:
+            if self._seat.take() != term:
                 raise TermOver(self.name, own=term)
             answer = term_state.plane.carry_out(command)
             if answer is not None:

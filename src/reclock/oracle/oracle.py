@@ -121,14 +121,14 @@ class ConsensusOracle:
 
     def read_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`. One read; takes no lock and makes no writer wait."""
-        found = self._consensus.select(_READ, {"of": timeline})
+        found = self._consensus.look(_READ, {"of": timeline})
         if not found:
             raise UnknownTimeline(timeline)
         return Timestamp(found[0][0])
 
     def read_all(self) -> Mapping[str, Timestamp]:
         """See `TimestampOracle`. One read, as ``read_ts``."""
-        return {row.timeline: Timestamp(row.read_ts) for row in self._consensus.select(_READ_ALL)}
+        return {row.timeline: Timestamp(row.read_ts) for row in self._consensus.look(_READ_ALL)}
 
     def write_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`: ``write_ts = max(write_ts + 1, now)``. One statement."""

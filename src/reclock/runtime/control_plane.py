@@ -15,7 +15,7 @@ from reclock.collections.table_wal import TableWal
 from reclock.collections.tables import Tables
 from reclock.consensus.frontiers.groups import Frontiers, GroupFrontier
 from reclock.consensus.frontiers.holds import ReadHolds
-from reclock.consensus.leadership.elections import LeaderElection, Term
+from reclock.consensus.leadership.elections import Seat, Term
 from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects
 from reclock.consensus.processes.replicas import Registration, Replicas
@@ -54,21 +54,21 @@ class ControlPlane:
         self._in_process_controllers: dict[int, ComputeController] = {}
         self._managed_controllers: dict[int, ManagedClusterController] = {}
 
-    def election(self, controller: str) -> LeaderElection:
+    def seat(self, controller: str) -> Seat:
         """The place at the head of that controller, for this actor."""
         stores = self._stores
         lease_ms = stores.settings.controller_lease_ms
-        return LeaderElection(stores.consensus, stores.leadership, controller, owner=stores.actor, lease_ms=lease_ms)
+        return Seat(stores.consensus, stores.leadership, controller, owner=stores.actor, lease_ms=lease_ms)
 
     # --- storage ---
 
     @cached_property
     def storage_controller(self) -> StorageController:
         """Creates and drops collections; one process leads it."""
-        election = self.election("storage")
+        seat = self.seat("storage")
 
         def make_plane(term: Term, publish: Callable[[Timestamp], None]) -> Storage:
-            stores, consensus, leadership = self._stores, election.within(term), self._stores.leadership
+            stores, consensus, leadership = self._stores, seat.within(term), self._stores.leadership
             table_wal = TableWal(consensus, leadership, stores.clock, max_clock_jump_ms=stores.settings.max_clock_jump_ms)
             return Storage(
                 stores.lake,
@@ -82,7 +82,7 @@ class ControlPlane:
                 lambda: stores.oracle.read_ts(EPOCH_MS),
             )
 
-        return StorageController(self._stores.planner_catalog, self._stores.oracle, election, make_plane)
+        return StorageController(self._stores.planner_catalog, self._stores.oracle, seat, make_plane)
 
     def await_storage(self, catalog: PlannerCatalog, pause: Pause | None = None) -> None:
         """Returns once all that ``catalog`` defines can be read and written, unless it was dropped since."""
@@ -125,10 +125,10 @@ class ControlPlane:
         return controller or self._managed_controllers.setdefault(cluster_id, self._make_managed_controller(cluster_id))
 
     def _make_managed_controller(self, cluster_id: int) -> ManagedClusterController:
-        stores, election = self._stores, self.election(f"compute {cluster_id}")
+        stores, seat = self._stores, self.seat(f"compute {cluster_id}")
 
         def registry(term: Term | None) -> Replicas:
-            return Replicas(stores.consensus if term is None else election.within(term), stores.leadership)
+            return Replicas(stores.consensus if term is None else seat.within(term), stores.leadership)
 
         def connect(registration: Registration) -> RemoteReplica:
             known = stores.catalog.snapshot().cluster_replicas.get(registration.replica_id)
@@ -142,7 +142,7 @@ class ControlPlane:
 
         start_ms = stores.settings.replica_start_ms
         return ManagedClusterController(
-            stores.planner_catalog, stores.oracle, election, cluster_id, registry, connect, self.orchestrator, start_ms
+            stores.planner_catalog, stores.oracle, seat, cluster_id, registry, connect, self.orchestrator, start_ms
         )
 
     @cached_property

@@ -12,6 +12,7 @@ from reclock.clusters.measurements import Measurements
 from reclock.clusters.sizes import ReplicaSize, size_named
 from reclock.clusters.usage import Usage
 from reclock.collections.arrangements import Arrangements
+from reclock.compute.costs import RefreshCosts
 from reclock.connectors.factory import ConnectionContext
 from reclock.connectors.objects.object_store import open_object_store
 from reclock.consensus.processes.reporters import Reporters
@@ -65,6 +66,7 @@ class ProcessRuntime:
             stores.published_uppers,
             Measurements(lambda ids: stores.frontiers.get_all(list(ids)), stores.lake, stores.clock, sample_ms, usage),
             self.sink_context,
+            RefreshCosts(self.settings.refresh_recompute_bytes),
         )
 
     @cached_property

@@ -77,16 +77,16 @@ def _live(
     stopping: threading.Event,
     server: ReplicaServer,
 ) -> str:
-    settings, registry, election = (
+    settings, registry, seat = (
         environment.stores.settings,
         environment.stores.replicas,
-        environment.control_plane.election(f"compute {replica.cluster_id}"),
+        environment.control_plane.seat(f"compute {replica.cluster_id}"),
     )
     led = time.monotonic()
     while not stopping.wait(settings.replica_lease_ms / 4000):
         try:
             registry.beat(replica.id, incarnation, lease_ms=settings.replica_lease_ms)
-            if election.has_leader():
+            if seat.is_taken():
                 led = time.monotonic()
         except (ReplicaSuperseded, Fenced) as over:
             return over.message

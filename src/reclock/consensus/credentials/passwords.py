@@ -1,9 +1,9 @@
-"""Verifiers of the passwords of roles.
+"""Passwords of roles, kept as their verifiers.
 
-They are stored beside the catalog, not in it, so its dumps, copies and change logs never show them.
-The catalog names each by a reference that is never used again. A verifier is stored before the catalog
+They lie beside the catalog, not in it: what dumps it, copies it or logs its changes never sees them.
+The catalog names each by a reference that nothing had before. A verifier is stored before the catalog
 names it and removed after the catalog names another, so a crash between the two leaves a verifier
-without a role, never a role that has lost its password.
+that nothing names, never a role that has lost its password.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Passwords:
         )
 
     def put(self, verifiers: Mapping[str, str]) -> None:
-        """Store new verifiers by reference. They are durable when this returns."""
+        """Store new verifiers by reference; they are durable when this returns."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
@@ -47,7 +47,7 @@ class Passwords:
         self._consensus.transact(write)
 
     def forget(self, references: Iterable[str]) -> None:
-        """Delete verifiers. A reference without one is no error."""
+        """Remove verifiers; one that is gone already is no error."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)

@@ -1,8 +1,8 @@
-"""Encrypted values of secrets. They are stored beside the catalog, and their key in neither store, so no store alone reveals them.
+"""Values of secrets, encrypted. They lie beside the catalog, and their key beside neither: whoever has one store has no secret.
 
-A value has a reference that is never used again; the secret's text in the catalog names it. The value is written before the
-catalog names it, and a new value of a secret does not replace the old one before the catalog names the new one. The reference is
-encrypted with the value, so a value cannot be put in the place of another.
+A value has a reference that nothing had before, which the catalog's text of the secret names. So it is written before the catalog
+says that it is there, and a new value of a secret does not replace the old one before the catalog names it. The reference is
+encrypted with the value: one cannot be put in the place of another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _secrets = sa.Table(
 
 
 class Secrets:
-    """The values by reference. ``key`` is a Fernet key; if empty, the key is in ``key_file``, which the first secret creates."""
+    """The values by reference. ``key`` is Fernet's; without one it is that of ``key_file``, which is made with the first secret."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership, key: str, key_file: Path) -> None:
         self._consensus = consensus
@@ -39,8 +39,8 @@ class Secrets:
         self._key_file = key_file
 
     def put(self, reference: str, value: str) -> None:
-        """Store ``value``, durably; may be repeated. Raises ``ConfigurationError`` if the key of earlier values is missing."""
-        cipher = self._cipher() or _cipher_of(self._create_key())
+        """Keep ``value``; again does no harm. Raises ``ConfigurationError`` if the key of what is kept already is missing."""
+        cipher = self._cipher() or _cipher_of(self._made_key())
         token = cipher.encrypt(f"{reference}\0{value}".encode()).decode()
 
         def write(connection: sa.Connection) -> None:
@@ -51,7 +51,7 @@ class Secrets:
         self._consensus.transact(write)
 
     def get(self, reference: str, name: str) -> str:
-        """The value. Raises ``SecretUnavailable``, which calls the secret ``name``."""
+        """The value; ``name`` is for people. Raises ``SecretUnavailable``."""
         token = self._consensus.read(
             lambda connection: connection.scalar(sa.select(_secrets.c.token).where(_secrets.c.reference == reference))
         )
@@ -61,10 +61,10 @@ class Secrets:
         if cipher is None:
             raise SecretUnavailable(name, detail=f'its key is not here: there is no "{self._key_file}"', hint=_HINT)
         try:
-            stored_reference, _, value = cipher.decrypt(token.encode()).decode().partition("\0")
+            found, _, value = cipher.decrypt(token.encode()).decode().partition("\0")
         except InvalidToken:
-            stored_reference = value = ""
-        if stored_reference != reference:
+            found = value = ""
+        if found != reference:
             raise SecretUnavailable(name, detail="it was encrypted with another key", hint=_HINT)
         return value
 
@@ -76,20 +76,20 @@ class Secrets:
         self._consensus.transact(write)
 
     def kept_before(self, moment: Timestamp) -> set[str]:
-        """The references of values that were stored before ``moment`` and that this process can decrypt."""
+        """The references of values that were put before ``moment``, as far as this process has their key."""
         cipher = self._cipher()
         if cipher is None:
             return set()
-        tokens = self._consensus.select(sa.select(_secrets.c.reference, _secrets.c.token))
-        return {row.reference for row in tokens if _put_at(cipher, row.token) < moment}
+        tokens = self._consensus.look(sa.select(_secrets.c.reference, _secrets.c.token))
+        return {each.reference for each in tokens if _put_at(cipher, each.token) < moment}
 
     def _cipher(self) -> Fernet | None:
         if self._key:
             return _cipher_of(self._key)
         return _cipher_of(self._key_file.read_text().strip()) if self._key_file.exists() else None
 
-    def _create_key(self) -> str:
-        """Create the environment's key file and return the key. If several processes create it at once, all use the first."""
+    def _made_key(self) -> str:
+        """A key of its own for this environment. Several processes may make one at once: all go on with the first."""
         if self._consensus.read(lambda connection: connection.scalar(sa.select(sa.func.count()).select_from(_secrets))):
             raise ConfigurationError(f'the key of the secrets is not here: there is no "{self._key_file}"', hint=_HINT)
         unfinished = self._key_file.with_name(f".{self._key_file.name}.{uuid4().hex}")
@@ -112,7 +112,7 @@ _HINT = "every process needs the key of the one that made the first secret: its 
 def _put_at(cipher: Fernet, token: str) -> Timestamp:
     try:
         return Timestamp(cipher.extract_timestamp(token.encode()) * 1000)
-    except InvalidToken:  # encrypted with another key, so its age is unknown
+    except InvalidToken:  # another key's: not for us to judge
         return MAXIMUM
 
 

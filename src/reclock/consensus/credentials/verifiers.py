@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 verifiers in PostgreSQL's form: they check a password, which cannot be read from them."""
+"""SCRAM-SHA-256 verifiers of passwords in PostgreSQL's form: a password can be checked by one, not read from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFIX = "SCRAM-SHA-256$"
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """The server's data to check that a client knows a password (RFC 5802)."""
+    """What proves that somebody knows a password (RFC 5802)."""
 
     iterations: int
     salt: bytes
@@ -27,7 +27,7 @@ class Verifier:
 
     @classmethod
     def of(cls, password: str) -> Self:
-        """A new verifier, with a new salt."""
+        """A new one, with a salt of its own."""
         salt, stored_key, server_key, iterations = scramp.ScramMechanism("SCRAM-SHA-256").make_auth_info(
             password, iteration_count=_ITERATIONS, salt=secrets.token_bytes(16)
         )
@@ -54,7 +54,7 @@ class Verifier:
 
 
 def stored_password(text: str) -> str:
-    """The verifier to store for the password in a statement, which may be a verifier already. Raises ``InvalidOption``."""
+    """What is kept for a password as it is written in a statement: a verifier is kept as it is. Raises ``InvalidOption``."""
     try:
         return str(Verifier.parse(text))
     except ValueError:
@@ -69,6 +69,6 @@ def stored_password(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """The verifier of a role's new password, never shown; None removes the password."""
+    """What a role's password is to be: its verifier, shown nowhere; None takes the password away."""
 
     verifier: str | None = field(repr=False)

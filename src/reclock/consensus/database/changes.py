@@ -18,22 +18,22 @@ _logger = structlog.get_logger(__name__)
 CHANNEL = "reclock_catalog"
 
 _SQLITE_POLL_S = 0.02
-_WAIT_S = 0.25
-_RETRY_S = 1.0
+_LOOK_S = 0.25
+_AGAIN_S = 1.0
 
 
 class Watch(Protocol):
     """Sees changes from the moment it was made."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait up to ``timeout_s`` for a change. Returns whether the catalog may have changed since the last call."""
+        """Whether the catalog may have changed since the last call; waits for that, but no longer than ``timeout_s``."""
         ...
 
     def close(self) -> None: ...
 
 
 class PostgresWatch:
-    """Listens on its own connection. While nothing changes, the server has nothing to do."""
+    """Listens on a connection of its own. While nothing changes, the server has nothing to do."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -52,11 +52,11 @@ class SqliteWatch:
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._version = self._read_version()
+        self._version = self._look()
 
     def wait(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        while (version := self._read_version()) == self._version:
+        while (version := self._look()) == self._version:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_SQLITE_POLL_S)
@@ -66,7 +66,7 @@ class SqliteWatch:
     def close(self) -> None:
         self._connection.close()
 
-    def _read_version(self) -> int:
+    def _look(self) -> int:
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
@@ -92,7 +92,7 @@ class CatalogChanges:
 
     @contextmanager
     def calling(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Call ``callback`` after each change inside the block. It must return at once."""
+        """Inside the block ``callback`` is called; it should return at once."""
         with self._lock:
             self._callbacks.append(callback)
             if self._thread is None:
@@ -108,16 +108,16 @@ class CatalogChanges:
         while True:
             try:
                 with closing(self._open_watch()) as watch:
-                    self._call()  # for changes from before the watch began
+                    self._call()  # what changed before the watch began
                     while not self._is_over():
-                        if watch.wait(_WAIT_S):
+                        if watch.wait(_LOOK_S):
                             self._call()
                     return
             except Exception as error:  # the edge of the loop: the database may be back at the next attempt
                 _logger.warning("cannot watch the catalog for changes; retrying", error=str(error))
                 if self._is_over():
                     return
-                time.sleep(_RETRY_S)
+                time.sleep(_AGAIN_S)
 
     def _is_over(self) -> bool:
         """Whether there are no more callbacks; the next one starts another thread then."""

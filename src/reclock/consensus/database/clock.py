@@ -20,7 +20,7 @@ class DatabaseClock:
         ask: Callable[[], Timestamp],
         elapsed_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
-        """``ask`` reads the database's clock. It is called if there was no observation yet."""
+        """``ask`` reads the database's clock, and is called where there was no observation yet."""
         self._ask = ask
         self._elapsed_ms = elapsed_ms
         self._ahead_ms: float | None = None
@@ -36,5 +36,5 @@ class DatabaseClock:
         """The database's time as ``ask`` reads it; later calls count from there."""
         began_ms = self._elapsed_ms()
         now = ask()
-        self._ahead_ms = now - (began_ms + self._elapsed_ms()) / 2  # the database read its clock about halfway
+        self._ahead_ms = now - (began_ms + self._elapsed_ms()) / 2  # it was read about halfway
         return now

@@ -18,26 +18,26 @@ _WAITING_FOR = "waiting for the consensus database"
 
 
 class InterruptibleConnection(psycopg.Connection[Any]):
-    """While it waits, it checks whether the statement should go on; if not, it asks the server to cancel the query.
+    """Checks while it waits whether the statement should go on; if not, the server is told to cancel the query.
 
-    If the server does not cancel the query in time, the connection is closed.
+    A server that does not do so in time is left: the connection is closed then.
     """
 
     def wait(self, gen: Generator[Any, Any, T], interval: float = CHECK_INTERVAL_S, timeout: float | None = None) -> T:
         interrupted: list[BaseException] = []
 
         def checked() -> Generator[Any, Any, T]:
-            awaited = next_of(gen.__next__)
-            while not isinstance(awaited, _Done):
-                ready = yield awaited
+            wanted = next_of(gen.__next__)
+            while not isinstance(wanted, _Done):
+                ready = yield wanted
                 if not ready:
                     try:
                         check(_WAITING_FOR)
                     except BaseException as error:
                         interrupted.append(error)
                         raise
-                awaited = next_of(lambda ready=ready: gen.send(ready))  # type: ignore[misc]
-            result: T = awaited.result
+                wanted = next_of(lambda ready=ready: gen.send(ready))  # type: ignore[misc]
+            result: T = wanted.result
             return result
 
         try:
@@ -48,7 +48,7 @@ class InterruptibleConnection(psycopg.Connection[Any]):
             raise
 
     def _abandon(self, gen: Generator[Any, Any, T]) -> None:
-        """Cancel the query and read the rest of the server's answer, so that the connection can be used again."""
+        """Cancel the query and take what the server still says, so that the connection can be used again."""
         try:
             self.cancel_safe(timeout=_CANCEL_S)
             waiting.wait(gen, self.pgconn.socket, interval=CHECK_INTERVAL_S, timeout=_CANCEL_S)
@@ -64,7 +64,7 @@ class _Done:
 
 
 def next_of(step: Callable[[], Any]) -> Any:
-    """The next value that a generator yields, or its result as ``_Done``."""
+    """What a generator yields next, or what it returned, as ``_Done``."""
     try:
         return step()
     except StopIteration as end:
@@ -72,7 +72,7 @@ def next_of(step: Callable[[], Any]) -> Any:
 
 
 def require_durable(connection: psycopg.Connection[Any]) -> None:
-    """Make every commit of this session durable when it is acknowledged, whatever the server's default is.
+    """Every commit of this session is durable when it is acknowledged, whatever the server's default is.
 
     Raises ``ConfigurationError`` if the server does not let the session decide.
     """
@@ -81,10 +81,10 @@ def require_durable(connection: psycopg.Connection[Any]) -> None:
     try:
         if _synchronous_commit(connection) == "off":
             connection.execute("SET synchronous_commit = on")
-        if (setting := _synchronous_commit(connection)) == "off":
+        if (found := _synchronous_commit(connection)) == "off":
             raise ConfigurationError(
                 "the consensus database would lose acknowledged commits",
-                detail=f'synchronous_commit is "{setting}" for this session although it was set to "on"',
+                detail=f'synchronous_commit is "{found}" for this session although it was set to "on"',
                 hint="set synchronous_commit = on for the role or database that consensus uses",
             )
     finally:

@@ -34,7 +34,7 @@ def copy_all(source: Consensus, target: Consensus, *, but: Iterable[str] = ()) -
 
 
 def clear(consensus: Consensus) -> None:
-    """Delete all rows. Afterwards every writer is fenced, and no process can join."""
+    """Delete all rows: every writer is fenced then, and no process can join."""
     consensus.transact(_delete_all)
 
 

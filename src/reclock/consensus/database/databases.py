@@ -1,4 +1,4 @@
-"""The differences between SQLite and PostgreSQL: how a transaction begins, which clock counts, how a lost race is reported."""
+"""The differences between SQLite and PostgreSQL: how a transaction begins, whose clock counts, how a lost race is reported."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class ConsensusDatabase:
     Transactions of ``writer`` run one after another, each seeing all that was committed before it: on SQLite by BEGIN IMMEDIATE; on
     PostgreSQL by SERIALIZABLE after LOCK TABLE, which takes no snapshot, so that waiting for the lock never costs a serialization
     failure. Those of ``reader`` see one state, at least as new as every commit acknowledged before they began, and neither wait
-    nor make others wait. ``autocommit`` has no transactions: each of its statements sees such a state, in one round trip.
+    nor make others wait. ``looker`` has no transactions: each of its statements sees such a state, in one round trip.
     ``creator`` is alone in creating tables.
     """
 
     writer: sa.Engine
     reader: sa.Engine
-    autocommit: sa.Engine
+    looker: sa.Engine
     creator: sa.Engine
     now: Callable[[sa.Connection], Timestamp]
     is_lost_race: Callable[[sa.exc.DBAPIError], bool]
@@ -57,7 +57,7 @@ class ConsensusDatabase:
 
 
 def open_database(url_text: str) -> ConsensusDatabase:
-    """The database at a SQLAlchemy URL, without connecting to it. Raises ``ConfigurationError``, which shows no secrets."""
+    """The database a SQLAlchemy URL names, not yet reached over the network. Raises ``ConfigurationError``, without secrets."""
     try:
         url = sa.make_url(url_text)
     except (sa.exc.ArgumentError, ValueError):
@@ -85,33 +85,32 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
     return ConsensusDatabase(
         writer=immediate,
         reader=engine.execution_options(**{_BEGIN: "BEGIN"}),
-        autocommit=engine,
+        looker=engine,
         creator=immediate,
         now=lambda connection: system_clock(),  # an embedded database has no clock but the machine's
         is_lost_race=lambda error: _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
-        # the driver raises OperationalError for an invalid statement too
+        # the driver calls a statement that is wrong in itself operational too
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError) and _sqlite_code(error) != sqlite3.SQLITE_ERROR,
         watch=partial(SqliteWatch, str(path)),
     )
 
 
 def _create_private(path: Path) -> None:
-    """Create an empty file that only its owner may read, unless the file exists.
+    """An empty file that only its owner may read, unless one is there.
 
-    It is created under another name and linked into place: closing a descriptor of a live SQLite file would drop this process's
-    locks on it.
+    It is made beside and linked into place: closing a descriptor of a live SQLite file would drop this process's locks on it.
     """
     if path.exists():
         return
     try:
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+        descriptor, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
         os.close(descriptor)
         try:
-            os.link(unfinished, path)
+            os.link(made, path)
         except FileExistsError:
             pass  # another process was faster
         finally:
-            os.unlink(unfinished)
+            os.unlink(made)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -147,7 +146,7 @@ def _postgresql(url: sa.URL) -> ConsensusDatabase:
     return ConsensusDatabase(
         writer=engine.execution_options(**{"isolation_level": "SERIALIZABLE", _BEGIN: lock}),
         reader=engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True),
-        autocommit=engine.execution_options(isolation_level="AUTOCOMMIT"),
+        looker=engine.execution_options(isolation_level="AUTOCOMMIT"),
         creator=engine.execution_options(**{_BEGIN: f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"}),
         now=_postgresql_now,
         is_lost_race=_postgresql_is_lost_race,
@@ -189,7 +188,7 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def _begin_immediate(connection: sa.Connection) -> None:
-    """Wait for the previous writer in short steps, because nothing could interrupt a wait inside SQLite."""
+    """Waits for the writer before it in short steps: nothing else could end a wait inside SQLite."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:

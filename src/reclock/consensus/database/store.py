@@ -23,12 +23,12 @@ from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, Intern
 T = TypeVar("T")
 
 metadata = sa.MetaData()
-"""Every table in consensus. Their modules define them, and the migrations create them: see `reclock.consensus.migrations`."""
+"""Every table in consensus, whichever module defines it. The migrations create them: see `reclock.consensus.migrations`."""
 
 sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
 
 PATIENCE_S = 30.0
-"""How long a transaction that loses races is repeated."""
+"""How long a transaction that lost races is repeated."""
 
 
 class Consensus:
@@ -50,7 +50,7 @@ class Consensus:
 
     @classmethod
     def connect(cls, url: str, *, clock: Clock | None = None) -> Consensus:
-        """Open the database at a SQLAlchemy URL and create or upgrade its tables; several processes may do so at once.
+        """Opens the database at a SQLAlchemy URL, with tables of this release's version; several processes may do so at once.
 
         ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError`` or ``ConsensusUnavailable``, neither of
         which repeats the URL.
@@ -64,11 +64,11 @@ class Consensus:
         return consensus
 
     def transact(self, work: Callable[[sa.Connection], T]) -> T:
-        """Run ``work`` in a transaction and return its result once all its writes are durable.
+        """What ``work`` returns, once all it wrote is durable. Transactions run as if one after another, in the order they return.
 
-        Transactions run as if one after another, in the order they return. They do not nest. ``work`` is repeated from its reads,
-        within a bound, if it lost a race or the connection broke before the commit; so it must have no other effects. If the
-        connection breaks during the commit, ``ConsensusOutcomeUnknown`` is raised and nothing is repeated.
+        ``work`` is repeated from its reads when a race was lost or the connection broke before the commit, within a bound; so it
+        must have no other effects. If the connection breaks during the commit, ``ConsensusOutcomeUnknown`` is raised and nothing
+        is repeated. Transactions do not nest.
         """
         if getattr(self._inside, "transaction", False):
             raise InternalError("a consensus transaction was begun inside another")
@@ -80,35 +80,35 @@ class Consensus:
             self._inside.transaction = False
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
-        """The result of ``work`` on one state, which has every transaction that returned before. Writes are rolled back."""
+        """What ``work`` returns on one consistent state that has every transaction which returned before. Writes are not kept."""
         self._ensure_tables()
-        return self._with_retries(lambda: _roll_back(self._database.reader, work))
+        return self._with_retries(lambda: _look(self._database.reader, work))
 
-    def select(self, query: sa.Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[sa.Row[Any]]:
-        """The rows of one SELECT on a state such as ``read`` sees. One round trip, for frequent reads."""
+    def look(self, query: sa.Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[sa.Row[Any]]:
+        """The rows of one SELECT, on one state as of ``read``: for a read that is made often."""
         self._ensure_tables()
-        return self._with_retries(lambda: _rows(self._database.autocommit, query, parameters))
+        return self._with_retries(lambda: _rows(self._database.looker, query, parameters))
 
     def guarded(self, check: Callable[[sa.Connection], object]) -> Consensus:
-        """This consensus for a writer that may lose its right to write: each of its transactions begins with ``check``."""
+        """The same consensus for a writer that may lose its right to write: each transaction begins with ``check``."""
         guarded = copy.copy(self)
         guarded._check = check
         _fresh_after_fork.add(guarded)
         return guarded
 
     def now(self, connection: sa.Connection) -> Timestamp:
-        """The current time of the database's clock. Leases are measured on it, so the clocks of processes may differ."""
+        """The present by the clock that leases are measured on: the database's, so that processes' own clocks may differ."""
         if self._clock:
             return self._clock()
         return self._database_clock.observe(lambda: self._database.now(connection))
 
     @property
     def clock(self) -> Clock:
-        """The database's clock for use outside transactions. After the first call it needs no round trip."""
+        """The same clock for use outside of transactions. After the first call it needs no round trip."""
         return self._clock or self._database_clock
 
     def close(self) -> None:
-        """Close every connection. A later call opens new ones."""
+        """Gives back every connection. A later call opens new ones."""
         self._database.dispose()
 
     def __repr__(self) -> str:
@@ -127,22 +127,22 @@ class Consensus:
         return checked
 
     def _ensure_tables(self) -> None:
-        """Create or upgrade the tables, unless they are of this release's version or a later one."""
+        """The tables are of this release's version, or a later one."""
         if self._has_tables:
             return
-        if not self._with_retries(lambda: _roll_back(self._database.reader, migrations.is_current)):
+        if not self._with_retries(lambda: _look(self._database.reader, migrations.is_current)):
             self._with_retries(lambda: _commit(self._database.creator, migrations.upgrade))
         self._has_tables = True
 
     def _outside_transaction(self, work: Callable[[sa.Connection], T]) -> T:
         def attempt() -> T:
-            with self._database.autocommit.connect() as connection:
+            with self._database.looker.connect() as connection:
                 return work(connection)
 
         return self._with_retries(attempt)
 
     def _with_retries(self, attempt: Callable[[], T]) -> T:
-        """Run ``attempt`` until it does not lose a race, within a bound, and no longer than the statement may wait."""
+        """Repeat a lost race, within a bound, and no longer than the statement may wait."""
         try:
             for retry in stamina.retry_context(
                 on=self._is_retriable,
@@ -182,7 +182,7 @@ def _commit(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         return result
 
 
-def _roll_back(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+def _look(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
     with engine.connect() as connection, connection.begin() as transaction:
         result = work(connection)
         transaction.rollback()
@@ -197,10 +197,10 @@ def _rows(engine: sa.Engine, query: sa.Select[Any], parameters: Mapping[str, obj
 _fresh_after_fork: weakref.WeakSet[Consensus] = weakref.WeakSet()
 
 
-def _abandon_connections_of_parent() -> None:
+def _leave_the_parents_connections() -> None:
     for consensus in list(_fresh_after_fork):
         consensus._database.dispose(close=False)
         consensus._inside = threading.local()
 
 
-os.register_at_fork(after_in_child=_abandon_connections_of_parent)
+os.register_at_fork(after_in_child=_leave_the_parents_connections)

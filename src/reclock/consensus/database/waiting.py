@@ -11,7 +11,7 @@ from types import TracebackType
 from reclock.errors import QueryCanceled, StatementTimeout
 
 Check = Callable[[str], object]
-"""Raises if the statement should stop waiting. The argument says what it waits for."""
+"""Raises if the statement should not go on waiting. The argument says what it waits for."""
 
 CHECK_INTERVAL_S = 0.05
 """The time between two checks of a wait."""

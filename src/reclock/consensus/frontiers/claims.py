@@ -15,7 +15,7 @@ Payload = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to append at ``at`` to the collections of a group. ``id`` is a fencing token: taking the claim over changes it.
+    """The right to append at ``at`` to the collections of a group. ``id`` is a fencing token: whoever takes over gets another.
 
     Until ``lease_until``, on the database's clock, nobody but ``owner`` may take it over. ``owner`` names one running actor.
     """
@@ -29,7 +29,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class GroupFrontier:
-    """The published frontier of a group. While the group is claimed, ``upper`` stays, at or below the claim's time."""
+    """What is published of a group. While it is claimed, ``upper`` stands still, at or below the claim's time."""
 
     group: str
     since: Timestamp
@@ -43,7 +43,7 @@ class GroupFrontier:
             raise InternalError(f'frontier group "{self.group}" has upper {self.upper} and a claim at {self.claim.at}')
 
     def lag_ms(self, now: Timestamp) -> int:
-        """How far the upper is behind ``now``."""
+        """How far its upper is behind what could be known at ``now``."""
         return max(0, now + 1 - self.upper)
 
     def is_readable_at(self, t: Timestamp) -> bool:

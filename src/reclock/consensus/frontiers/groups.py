@@ -48,7 +48,7 @@ class Frontiers:
     # --- groups ---
 
     def create(self, group: str, *, since: Timestamp, upper: Timestamp, is_backfilled: bool = False) -> None:
-        """Create the group. A group that exists already stays as it is."""
+        """The group is there afterwards; one that was there already is left as it stands."""
         new = GroupFrontier(group, since, upper, None)
 
         def work(connection: sa.Connection) -> None:
@@ -60,15 +60,15 @@ class Frontiers:
         self._write(work)
 
     def drop(self, groups: Iterable[str]) -> None:
-        """Delete the groups, their claims and their part in read holds. No writer can publish them any more."""
+        """The groups are gone afterwards, with their claims and what holds say of them: no writer can publish them any more."""
         doomed = sorted(set(groups))
 
         def work(connection: sa.Connection) -> None:
-            for batch in batches(doomed):
-                connection.execute(sa.delete(frontiers).where(frontiers.c.group_id.in_(batch)))
-                connection.execute(sa.delete(backfills).where(backfills.c.group_id.in_(batch)))
-                connection.execute(sa.delete(held_groups).where(held_groups.c.group_id.in_(batch)))
-                connection.execute(sa.delete(restarts).where(restarts.c.group_id.in_(batch)))
+            for some in batches(doomed):
+                connection.execute(sa.delete(frontiers).where(frontiers.c.group_id.in_(some)))
+                connection.execute(sa.delete(backfills).where(backfills.c.group_id.in_(some)))
+                connection.execute(sa.delete(held_groups).where(held_groups.c.group_id.in_(some)))
+                connection.execute(sa.delete(restarts).where(restarts.c.group_id.in_(some)))
 
         self._write(work)
 
@@ -77,71 +77,70 @@ class Frontiers:
         return self._consensus.read(lambda connection: get_group(connection, group))
 
     def get_all(self, groups: Iterable[str] | None = None) -> dict[str, GroupFrontier]:
-        """These groups, or all, read at one moment. Unknown groups are absent."""
+        """The groups named, or all, at one moment. A group that is unknown is absent."""
         wanted = None if groups is None else sorted(set(groups))
         return self._consensus.read(lambda connection: get_groups(connection, wanted))
 
-    # --- the steps of a writer: claim, amend as the work goes on, publish ---
+    # --- a writer's way: claim, amend as the work goes on, publish ---
 
     def claim(self, group: str, *, at: Timestamp, payload: Payload, owner: str, lease_ms: int) -> Claim:
-        """Claim the group for ``owner``. The claim is durable when this returns; only then may the owner write to the lake.
+        """The group is this writer's, and only now may the lake follow.
 
         Raises ``UpperMismatch`` if ``at`` is below the upper (take a newer time), and ``ClaimConflict`` if the group is claimed,
-        even by the same owner or with an expired lease (take it over).
+        be it by the same owner or by one whose lease has run out (take it over).
         """
         id = _new_id()
 
         def work(connection: sa.Connection) -> Claim:
-            current = get_group(connection, group)
-            if current.claim:
-                raise _conflict(group, current.claim)
-            if at < current.upper:
-                raise UpperMismatch(group, expected=at, found=current.upper)
-            return self._put(connection, current, Claim(id, at, owner, self._lease(connection, lease_ms), payload))
+            found = get_group(connection, group)
+            if found.claim:
+                raise _conflict(group, found.claim)
+            if at < found.upper:
+                raise UpperMismatch(group, expected=at, found=found.upper)
+            return self._put(connection, found, Claim(id, at, owner, self._lease(connection, lease_ms), payload))
 
         return self._write(work)
 
     def take_over(self, group: str, *, owner: str, lease_ms: int) -> Claim | None:
-        """Give the group's claim to ``owner``, to be finished, under a new id; its former writer can do no more with it.
+        """The standing claim with a new id and the same time and payload, to be finished; its former writer can do no more.
 
-        The time and the payload stay. None if nothing is claimed. Raises ``ClaimConflict`` while another owner's lease lasts.
+        None if nothing is claimed. Raises ``ClaimConflict`` while the lease of another owner lasts.
         """
         id = _new_id()
 
         def work(connection: sa.Connection) -> Claim | None:
-            current = get_group(connection, group)
-            claim = current.claim
-            if claim is None:
+            found = get_group(connection, group)
+            standing = found.claim
+            if standing is None:
                 return None
-            if claim.owner != owner and self._consensus.now(connection) < claim.lease_until:
-                raise _conflict(group, claim)
+            if standing.owner != owner and self._consensus.now(connection) < standing.lease_until:
+                raise _conflict(group, standing)
             lease_until = self._lease(connection, lease_ms)
-            return self._put(connection, current, replace(claim, id=id, owner=owner, lease_until=lease_until))
+            return self._put(connection, found, replace(standing, id=id, owner=owner, lease_until=lease_until))
 
         return self._write(work)
 
     def amend(self, group: str, claim: Claim, payload: Payload, *, lease_ms: int) -> Claim:
-        """Replace the claim's payload and renew its lease. Raises ``ClaimConflict`` if the claim is no longer ours.
+        """The same claim with this payload and a renewed lease. Raises ``ClaimConflict`` if it is no longer ours.
 
-        An expired lease does no harm as long as nobody took the claim over.
+        A lease that has run out does no harm as long as nobody took the claim over.
         """
 
         def work(connection: sa.Connection) -> Claim:
-            current = _get_own(connection, group, claim)
-            return self._put(connection, current, replace(claim, payload=payload, lease_until=self._lease(connection, lease_ms)))
+            found = _get_own(connection, group, claim)
+            return self._put(connection, found, replace(claim, payload=payload, lease_until=self._lease(connection, lease_ms)))
 
         return self._write(work)
 
     def publish(self, claims: Mapping[str, Claim], upper: Timestamp, *, since: Timestamp = MINIMUM) -> None:
-        """Make all groups readable below ``upper`` and unclaimed at one moment, or none of them.
+        """At one moment, all groups are readable below ``upper`` and unclaimed; or none, with ``ClaimConflict`` because one of the
+        claims is no longer ours, or ``UnknownCollection``.
 
-        The work of the claims must be durable in the lake before. ``upper`` must lie beyond their times. Publishing a claim again
-        changes nothing as long as nobody published its group since, so a call with an unknown outcome may be repeated.
+        What the claims say must be durable in the lake before. ``upper`` must lie beyond their times. Publishing a claim once more
+        changes nothing, as long as nobody published its group since: so an unknown outcome may be repeated.
 
-        With ``since``, for a claim whose work did not keep earlier times apart, the groups are readable from there only.
-
-        Raises, and publishes nothing: ``ClaimConflict`` if one of the claims is no longer ours, ``UnknownCollection``, and
-        ``SinceHeld`` if a read hold needs a time before ``since``.
+        With ``since``, for a claim whose work did not keep earlier times apart, the groups are readable from there only. Raises
+        ``SinceHeld``, and publishes nothing, if a read hold needs an earlier time.
         """
         for group, claim in claims.items():
             if upper <= claim.at:
@@ -154,110 +153,111 @@ class Frontiers:
             for group, held in earliest_holds(connection, self._consensus.now(connection), sorted(claims)).items() if since else ():
                 if held < since:
                     raise SinceHeld(group, wanted=since, held=held)
-            published = 0
-            for batch in batches(pending):
-                result = connection.execute(
+            moved = 0
+            for some in batches(pending):
+                done = connection.execute(
                     sa.update(frontiers)
-                    .where(frontiers.c.claim_id.in_(batch), frontiers.c.upper < upper)
+                    .where(frontiers.c.claim_id.in_(some), frontiers.c.upper < upper)
                     .values({"upper": upper, "since": later, "published_claim_id": frontiers.c.claim_id} | UNCLAIMED)
                 )
-                published += result.rowcount
-            if published != len(pending):
-                raise InternalError(f"{len(pending)} frontier groups were to be published, {published} were")
+                moved += done.rowcount
+            if moved != len(pending):
+                raise InternalError(f"{len(pending)} frontier groups were to be published, {moved} were")
 
         self._write(work)
 
     def abandon(self, group: str, claim: Claim) -> None:
-        """Remove the claim and leave the group's upper as it is. Raises ``ClaimConflict`` if the claim is no longer ours.
+        """The group is unclaimed, its upper as it was. Raises ``ClaimConflict`` if the claim is no longer ours.
 
-        Before that, every collection that the claim names must have a commit past its time, so that a writer that only slept fails.
+        Every collection that the claim names must have a commit past its time before, so that a writer that only slept fails there.
         """
         self._write(lambda connection: _change(connection, _get_own(connection, group, claim), UNCLAIMED))
 
     def decide(self, group: str, change: Callable[[Payload], Payload]) -> Claim:
-        """Change the payload of the group's claim, whoever owns it, by ``change``, which is pure and may run twice.
+        """The standing claim, whoever owns it, with the payload that ``change`` (pure: it may run twice) makes of its own.
 
-        The claim gets a new id. So its writer fails at its next step, and has to take the claim over and read the decision before
-        it goes on. Owner and lease stay. Raises ``NothingClaimed``.
+        It has a new id, so that its writer fails at its next step and must take it over, and read the decision, to go on. Owner and
+        lease stay. Raises ``NothingClaimed``.
         """
         id = _new_id()
 
         def work(connection: sa.Connection) -> Claim:
-            current = get_group(connection, group)
-            if current.claim is None:
+            found = get_group(connection, group)
+            if found.claim is None:
                 raise NothingClaimed(group)
-            return self._put(connection, current, replace(current.claim, id=id, payload=change(current.claim.payload)))
+            return self._put(connection, found, replace(found.claim, id=id, payload=change(found.claim.payload)))
 
         return self._write(work)
 
-    # --- for any actor: idle groups, compaction ---
+    # --- anybody's: idle groups, compaction ---
 
     def advance_idle(self, groups: Iterable[str], to: Timestamp) -> frozenset[str]:
-        """Move the uppers of the unclaimed ones of these groups up to ``to``, at one moment. Claimed and backfilled groups stay.
+        """Moves the uppers of those groups that are unclaimed up to ``to``, all at one moment. A claimed group never moves, and
+        neither does one whose history is being given.
 
-        Returns the groups, claimed ones included, that are complete below ``to`` now. Unknown groups are left out.
+        Answers which of the groups, claimed ones included, are complete below ``to`` now. Unknown ones are left out.
         """
         wanted = sorted(set(groups))
 
         def work(connection: sa.Connection) -> frozenset[str]:
             complete: set[str] = set()
-            for batch in batches(wanted):
-                in_batch = frontiers.c.group_id.in_(batch)
-                is_backfilled = frontiers.c.group_id.in_(sa.select(backfills.c.group_id))
-                idle = (in_batch, frontiers.c.claim_id.is_(None), frontiers.c.upper < to, ~is_backfilled)
+            for some in batches(wanted):
+                among = frontiers.c.group_id.in_(some)
+                waits = frontiers.c.group_id.in_(sa.select(backfills.c.group_id))
+                idle = (among, frontiers.c.claim_id.is_(None), frontiers.c.upper < to, ~waits)
                 connection.execute(sa.update(frontiers).where(*idle).values(upper=to))
-                complete.update(connection.scalars(sa.select(frontiers.c.group_id).where(in_batch, frontiers.c.upper >= to)))
+                complete.update(connection.scalars(sa.select(frontiers.c.group_id).where(among, frontiers.c.upper >= to)))
             return frozenset(complete)
 
         return self._write(work)
 
     def backfilled(self) -> frozenset[str]:
-        """The groups that are being backfilled: only the backfill moves their uppers."""
+        """The groups whose history is being given: only that moves their uppers."""
         return self._consensus.read(lambda connection: frozenset(connection.scalars(sa.select(backfills.c.group_id))))
 
     def advance_backfilled(self, group: str, to: Timestamp, *, is_over: bool) -> None:
-        """Raise the upper of a group that is being backfilled to at least ``to``; if ``is_over``, end its backfill.
+        """The upper of a group whose history is being given is at least ``to``; if that ``is_over``, it is a group as any other.
 
-        Raises ``ClaimConflict`` if the group is claimed.
+        Raises ``ClaimConflict`` if it is claimed.
         """
 
         def work(connection: sa.Connection) -> None:
-            current = get_group(connection, group)
-            if current.claim is not None:
-                raise _conflict(group, current.claim)
+            found = get_group(connection, group)
+            if found.claim is not None:
+                raise _conflict(group, found.claim)
             if not connection.scalars(sa.select(backfills.c.group_id).where(backfills.c.group_id == group)).all():
                 return
-            if current.upper < to:
-                _change(connection, current, {"upper": to})
+            if found.upper < to:
+                _change(connection, found, {"upper": to})
             if is_over:
                 connection.execute(sa.delete(backfills).where(backfills.c.group_id == group))
 
         self._write(work)
 
     def allow_compaction(self, group: str, since: Timestamp) -> None:
-        """Let compaction merge the group's times below ``since``. Does nothing if it may merge them already.
+        """Times of the group below ``since`` may be merged from now on; nothing changes if they might be already.
 
         Raises ``SinceHeld`` if a read hold needs an earlier time, ``UpperMismatch`` if ``since`` is beyond the upper.
         """
 
         def work(connection: sa.Connection) -> None:
-            current = get_group(connection, group)
-            if since <= current.since:
+            found = get_group(connection, group)
+            if since <= found.since:
                 return
-            if since > current.upper:
-                raise UpperMismatch(group, expected=since, found=current.upper)
+            if since > found.upper:
+                raise UpperMismatch(group, expected=since, found=found.upper)
             held = earliest_holds(connection, self._consensus.now(connection), (group,)).get(group)
             if held is not None and held < since:
                 raise SinceHeld(group, wanted=since, held=held)
-            _change(connection, current, {"since": since})
+            _change(connection, found, {"since": since})
 
         self._write(work)
 
     @staticmethod
-    def _put(connection: sa.Connection, current: GroupFrontier, claim: Claim) -> Claim:
-        """Make this the group's claim. Returns it as it will be read back."""
+    def _put(connection: sa.Connection, found: GroupFrontier, claim: Claim) -> Claim:
+        """Makes this the group's claim; answers it as it will be read back."""
         values = claimed(claim)
-        _change(connection, current, values)
+        _change(connection, found, values)
         return replace(claim, payload=json.loads(values["claim_payload"]))
 
     def _lease(self, connection: sa.Connection, lease_ms: int) -> Timestamp:
@@ -268,45 +268,45 @@ class Frontiers:
 
 
 def _get_own(connection: sa.Connection, group: str, claim: Claim) -> GroupFrontier:
-    current = get_group(connection, group)
-    if current.claim is None or current.claim.id != claim.id:
-        raise _conflict(group, current.claim)
-    return current
+    found = get_group(connection, group)
+    if found.claim is None or found.claim.id != claim.id:
+        raise _conflict(group, found.claim)
+    return found
 
 
 def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> list[str]:
     """The ids of those claims that stand; the others were published before. Raises if one is neither."""
-    current = get_groups(connection, sorted(claims))
-    standing = {group: frontier.claim.id for group, frontier in current.items() if frontier.claim}
+    found = get_groups(connection, sorted(claims))
+    standing = {group: frontier.claim.id for group, frontier in found.items() if frontier.claim}
     pending = {group: claim.id for group, claim in claims.items() if standing.get(group) == claim.id}
-    for batch in batches(sorted(claims.keys() - pending.keys())):
-        query = sa.select(frontiers.c.group_id, frontiers.c.published_claim_id).where(frontiers.c.group_id.in_(batch))
+    for some in batches(sorted(claims.keys() - pending.keys())):
+        query = sa.select(frontiers.c.group_id, frontiers.c.published_claim_id).where(frontiers.c.group_id.in_(some))
         published = {row.group_id: row.published_claim_id for row in connection.execute(query)}
-        for group in batch:
-            if group not in current:
+        for group in some:
+            if group not in found:
                 raise UnknownCollection(group)
             if published[group] != claims[group].id:
-                raise _conflict(group, current[group].claim)
+                raise _conflict(group, found[group].claim)
     return list(pending.values())
 
 
-def _change(connection: sa.Connection, expected: GroupFrontier, values: Mapping[str, Any]) -> None:
-    """Change the group's row. Raises ``ClaimConflict`` unless it is still as ``expected``."""
+def _change(connection: sa.Connection, found: GroupFrontier, values: Mapping[str, Any]) -> None:
+    """Changes the group's row if it still is as it was found."""
     unchanged = (
-        frontiers.c.group_id == expected.group,
-        frontiers.c.since == expected.since,
-        frontiers.c.upper == expected.upper,
-        frontiers.c.claim_id == expected.claim.id if expected.claim else frontiers.c.claim_id.is_(None),
+        frontiers.c.group_id == found.group,
+        frontiers.c.since == found.since,
+        frontiers.c.upper == found.upper,
+        frontiers.c.claim_id == found.claim.id if found.claim else frontiers.c.claim_id.is_(None),
     )
     if connection.execute(sa.update(frontiers).where(*unchanged).values(values)).rowcount != 1:
-        raise _conflict(expected.group, expected.claim)
+        raise _conflict(found.group, found.claim)
 
 
-def _conflict(group: str, claim: Claim | None) -> ClaimConflict:
-    if claim is None:
+def _conflict(group: str, standing: Claim | None) -> ClaimConflict:
+    if standing is None:
         return ClaimConflict(group, detail="the claim was finished or given up by another writer")
-    detail = f'"{claim.owner}" claims it at {claim.at}, with a lease until {claim.lease_until}'
-    return ClaimConflict(group, detail=detail, owner=claim.owner, lease_until=claim.lease_until)
+    detail = f'"{standing.owner}" claims it at {standing.at}, with a lease until {standing.lease_until}'
+    return ClaimConflict(group, detail=detail, owner=standing.owner, lease_until=standing.lease_until)
 
 
 def _new_id() -> str:

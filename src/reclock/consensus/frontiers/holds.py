@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ReadHold:
-    """While it lasts, none of its groups is compacted beyond ``at``. ``lease_until`` is None if it lasts until it is released."""
+    """While it lasts, no group of it is compacted beyond ``at``. ``lease_until`` is None if it lasts until it is released."""
 
     id: str
     groups: frozenset[str]
@@ -39,7 +39,7 @@ class ReadHolds:
         self._leadership = leadership
 
     def acquire(self, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None) -> ReadHold:
-        """Keep all the groups exact at ``at`` and later; the transaction that takes the hold has checked their ``since``.
+        """From now on all the groups stay exact at ``at`` and later: ``since`` was checked in the transaction that took the hold.
 
         Raises ``NotReadable`` if ``at`` is below the since of one, ``UnknownCollection``. ``at`` may be beyond an upper.
         """
@@ -47,12 +47,12 @@ class ReadHolds:
         id = uuid.uuid4().hex
 
         def work(connection: sa.Connection) -> ReadHold:
-            current = get_groups(connection, sorted(wanted))
+            found = get_groups(connection, sorted(wanted))
             for group in sorted(wanted):
-                if group not in current:
+                if group not in found:
                     raise UnknownCollection(group)
-                if at < current[group].since:
-                    raise NotReadable(group, at=at, since=current[group].since, upper=current[group].upper)
+                if at < found[group].since:
+                    raise NotReadable(group, at=at, since=found[group].since, upper=found[group].upper)
             self._sweep(connection)
             hold = ReadHold(id, wanted, at, owner, self._lease(connection, lease_ms))
             row = {"id": hold.id, "owner": hold.owner, "at": hold.at, "lease_until": hold.lease_until}
@@ -64,7 +64,7 @@ class ReadHolds:
         return self._write(work)
 
     def renew(self, hold: ReadHold, *, lease_ms: int | None) -> ReadHold:
-        """Renew the hold's lease from now on. Raises ``ReadHoldLost`` if it had expired: it has protected nothing since."""
+        """The same hold with a lease from now on. Raises ``ReadHoldLost`` if it had run out: it has protected nothing since."""
 
         def work(connection: sa.Connection) -> ReadHold:
             lease_until = self._lease(connection, lease_ms)
@@ -74,7 +74,7 @@ class ReadHolds:
         return self._write(work)
 
     def downgrade(self, hold: ReadHold, at: Timestamp) -> ReadHold:
-        """Move the hold to a later time, and let earlier times be compacted. Raises ``ReadHoldLost``."""
+        """The same hold at a later time; what lies before is free to be compacted. Raises ``ReadHoldLost``."""
         if at < hold.at:
             raise InternalError(f'read hold of "{hold.owner}" at {hold.at} cannot go back to {at}')
 
@@ -117,7 +117,7 @@ class ReadHolds:
         return self._consensus.read(lambda connection: frozenset(connection.scalars(query)))
 
     def sweep(self) -> int:
-        """Delete the expired holds. Returns how many."""
+        """Delete the expired holds; how many."""
         return self._write(self._sweep)
 
     def _change(
@@ -151,9 +151,9 @@ def forget_readers(connection: sa.Connection) -> None:
 
 
 def _remove(connection: sa.Connection, ids: Iterable[str]) -> None:
-    for batch in batches(ids):
-        connection.execute(sa.delete(held_groups).where(held_groups.c.hold_id.in_(batch)))
-        connection.execute(sa.delete(read_holds).where(read_holds.c.id.in_(batch)))
+    for some in batches(ids):
+        connection.execute(sa.delete(held_groups).where(held_groups.c.hold_id.in_(some)))
+        connection.execute(sa.delete(read_holds).where(read_holds.c.id.in_(some)))
 
 
 def _as_hold(connection: sa.Connection, row: sa.Row[Any]) -> ReadHold:

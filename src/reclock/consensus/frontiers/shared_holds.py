@@ -103,18 +103,18 @@ class SharedHolds:
                 return current
         began_ms = self._elapsed_ms()
         hold = self._holds().acquire(groups, at, owner=self._owner, lease_ms=self._lease_ms)
-        shared = _Shared(hold, began_ms + self._lease_ms / 2)
+        taken = _Shared(hold, began_ms + self._lease_ms / 2)
         with self._lock:
-            self._shared.add(shared)
-            previous = self._current.get(groups)
-            if previous is None or previous.hold.at <= at:
-                self._current[groups] = shared
+            self._shared.add(taken)
+            before = self._current.get(groups)
+            if before is None or before.hold.at <= at:
+                self._current[groups] = taken
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._renew_until_closed, name="read-holds", daemon=True)
                 self._keeper.start()
-        if previous is not None:
-            self._release_if_over(previous)
-        return shared
+        if before is not None:
+            self._release_if_over(before)
+        return taken
 
     def _is_open(self, shared: _Shared) -> bool:
         """Whether another read may share it: it lasts until it is renewed, even if one renewal fails."""

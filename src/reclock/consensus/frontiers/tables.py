@@ -76,18 +76,18 @@ def claimed(claim: Claim) -> dict[str, Any]:
 
 def get_group(connection: sa.Connection, group: str) -> GroupFrontier:
     """Raises ``UnknownCollection``."""
-    for frontier in get_groups(connection, (group,)).values():
-        return frontier
+    for found in get_groups(connection, (group,)).values():
+        return found
     raise UnknownCollection(group)
 
 
 def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[str, GroupFrontier]:
     """The existing ones of these groups, or all."""
-    query = sa.select(frontiers).order_by(frontiers.c.group_id)
+    every = sa.select(frontiers).order_by(frontiers.c.group_id)
     if groups is None:
-        rows: list[sa.Row[Any]] = list(connection.execute(query))
+        rows: list[sa.Row[Any]] = list(connection.execute(every))
     else:
-        rows = [row for batch in batches(groups) for row in connection.execute(query.where(frontiers.c.group_id.in_(batch)))]
+        rows = [row for some in batches(groups) for row in connection.execute(every.where(frontiers.c.group_id.in_(some)))]
     return {row.group_id: _as_group(row) for row in rows}
 
 
@@ -104,8 +104,8 @@ def earliest_holds(
     )
     if groups is None:
         return {row.group_id: row.at for row in connection.execute(earliest)}
-    is_in = held_groups.c.group_id.in_
-    return {row.group_id: row.at for batch in batches(groups) for row in connection.execute(earliest.where(is_in(batch)))}
+    among = held_groups.c.group_id.in_
+    return {row.group_id: row.at for some in batches(groups) for row in connection.execute(earliest.where(among(some)))}
 
 
 def _as_group(row: sa.Row[Any]) -> GroupFrontier:

@@ -1,4 +1,4 @@
-"""Which process leads a controller, and the controller's catalog frontier: one row for each controller.
+"""Which process leads a controller, and how far in the catalog the controller is: one row each.
 
 A leader has a *term*, a number that only grows, and a lease on the database's clock. Every write of a term is checked against the
 row in its own transaction: a leader that slept over its lease, while another took the lead, changes nothing any more.
@@ -43,23 +43,23 @@ class LeadershipRecord:
     catalog_frontier: Timestamp = MINIMUM
 
 
-def elect(current: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
+def elect(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
     """The row after ``candidate`` (its leader and epoch) stood for election; None if another leads.
 
     A leader is deposed when its lease or its epoch is over; after its epoch it cannot write anyway. Otherwise its term goes on,
     and its lease is renewed once a third of it has passed.
     """
-    leads = current.leader == candidate.leader and current.epoch == candidate.epoch
-    if leads and current.lease_until - now > lease_ms * 2 // 3:
-        return current
-    if not leads and current.leader is not None and current.epoch >= candidate.epoch and now < current.lease_until:
+    leads = found.leader == candidate.leader and found.epoch == candidate.epoch
+    if leads and found.lease_until - now > lease_ms * 2 // 3:
+        return found
+    if not leads and found.leader is not None and found.epoch >= candidate.epoch and now < found.lease_until:
         return None
-    term = current.term if leads else Term(current.term + 1)
-    return LeadershipRecord(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), current.catalog_frontier)
+    term = found.term if leads else Term(found.term + 1)
+    return LeadershipRecord(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), found.catalog_frontier)
 
 
-class LeaderElection:
-    """The election of one controller's leader, in which one process is the candidate."""
+class Seat:
+    """The leadership of one controller, as one process reads, takes and gives it up."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership, controller: str, *, owner: str, lease_ms: int) -> None:
         """``owner`` names one running actor."""
@@ -74,65 +74,66 @@ class LeaderElection:
         """Wakes up the leader."""
         return self._consensus.catalog_changes
 
-    def record(self) -> LeadershipRecord:
-        """The current row. One read."""
+    def look(self) -> LeadershipRecord:
+        """The row as it is now. One read."""
         return self._consensus.read(self._find)
 
-    def has_leader(self) -> bool:
+    def is_taken(self) -> bool:
         """Whether some process leads now."""
 
         def work(connection: sa.Connection) -> bool:
-            current = self._find(connection)
-            return current.leader is not None and self._consensus.now(connection) < current.lease_until
+            found = self._find(connection)
+            return found.leader is not None and self._consensus.now(connection) < found.lease_until
 
         return self._consensus.read(work)
 
-    def acquire_or_renew(self) -> Term | None:
-        """Lead, or renew the lease. Returns the term in which this process leads; None if another leads. Raises ``Fenced``.
+    def take(self) -> Term | None:
+        """The term in which this process leads, with a lease from now on; None if another leads. Raises ``Fenced``.
 
-        One read if nothing must change.
+        One read where nothing must change.
         """
 
         def decide(connection: sa.Connection) -> tuple[LeadershipRecord, LeadershipRecord | None]:
-            # a process that does not lead writes nothing, and must learn that it is fenced too
-            fence.check(connection, self._leadership)
-            current = self._find(connection)
-            return current, elect(current, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
+            fence.check(
+                connection, self._leadership
+            )  # a process that does not lead writes nothing, and must learn that it is fenced too
+            found = self._find(connection)
+            return found, elect(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
 
         def work(connection: sa.Connection) -> LeadershipRecord | None:
-            current, after = decide(connection)
-            if after is not None and after != current:
+            found, after = decide(connection)
+            if after is not None and after != found:
                 self._put(connection, after)
             return after
 
-        current, after = self._consensus.read(decide)
-        if after is not None and after != current:
+        found, after = self._consensus.read(decide)
+        if after is not None and after != found:
             after = self._consensus.transact(fence.guard(self._leadership, work))
         return after.term if after is not None else None
 
     def within(self, term: Term) -> Consensus:
-        """Consensus for the leader of ``term``: each write transaction raises ``TermOver`` if another process has the lead."""
+        """Consensus as a leader writes it: each write transaction raises ``TermOver`` if another has taken the lead."""
         return self._consensus.guarded(lambda connection: self._require(connection, term))
 
     def publish(self, term: Term, catalog_frontier: Timestamp, *, leaves: bool) -> None:
-        """Publish the catalog frontier. If the leader ``leaves``, another process may lead at once.
+        """Publish the catalog frontier. If it ``leaves``, the next process may lead at once.
 
         Raises ``TermOver``.
         """
 
         def work(connection: sa.Connection) -> None:
-            current = self._require(connection, term)
-            leader, frontier = None if leaves else current.leader, max(current.catalog_frontier, catalog_frontier)
-            self._put(connection, LeadershipRecord(term, leader, current.epoch, current.lease_until, frontier))
+            found = self._require(connection, term)
+            leader, frontier = None if leaves else found.leader, max(found.catalog_frontier, catalog_frontier)
+            self._put(connection, LeadershipRecord(term, leader, found.epoch, found.lease_until, frontier))
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
-    def resign(self) -> None:
+    def leave(self) -> None:
         """Give up the lead, if this process has it."""
 
         def work(connection: sa.Connection) -> None:
-            is_own_row = (_controllers.c.name == self.controller, _controllers.c.leader == self._candidate.leader)
-            connection.execute(sa.update(_controllers).where(*is_own_row).values(leader=None))
+            mine = (_controllers.c.name == self.controller, _controllers.c.leader == self._candidate.leader)
+            connection.execute(sa.update(_controllers).where(*mine).values(leader=None))
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
@@ -143,10 +144,10 @@ class LeaderElection:
         return LeadershipRecord(row.term, row.leader, row.epoch, row.lease_until, row.catalog_frontier)
 
     def _require(self, connection: sa.Connection, term: Term) -> LeadershipRecord:
-        current = self._find(connection)
-        if current.term != term or current.leader != self._candidate.leader:
+        found = self._find(connection)
+        if found.term != term or found.leader != self._candidate.leader:
             raise TermOver(self.controller, own=term)
-        return current
+        return found
 
     def _put(self, connection: sa.Connection, after: LeadershipRecord) -> None:
         values: dict[str, Any] = {
@@ -156,6 +157,6 @@ class LeaderElection:
             "lease_until": after.lease_until,
             "catalog_frontier": after.catalog_frontier,
         }
-        is_own_row = _controllers.c.name == self.controller
-        if connection.execute(sa.update(_controllers).where(is_own_row).values(values)).rowcount == 0:
+        mine = _controllers.c.name == self.controller
+        if connection.execute(sa.update(_controllers).where(mine).values(values)).rowcount == 0:
             connection.execute(sa.insert(_controllers).values(name=self.controller, **values))

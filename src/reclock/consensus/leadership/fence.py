@@ -1,4 +1,4 @@
-"""The fence: consensus mirrors the catalog's leadership, and every write compares its writer's leadership with it."""
+"""The fence: consensus mirrors who leads the catalog, and every write compares its writer with that."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ class Leadership:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The order of leaderships: by deploy generation first, then by epoch."""
+        """What decides between two: the deploy generation first, then the epoch."""
         return (self.deploy_generation, self.epoch)
 
 
 def current(connection: sa.Connection) -> Leadership | None:
-    """The leadership in consensus; None before the catalog was first opened."""
+    """The leadership consensus knows; None before the catalog was first opened."""
     row = connection.execute(sa.select(_leadership.c.epoch, _leadership.c.deploy_generation)).one_or_none()
     return Leadership(row.epoch, row.deploy_generation) if row else None
 
 
 def known_epoch(connection: sa.Connection) -> int:
-    """The epoch in consensus; 0 before the first."""
-    leadership = current(connection)
-    return leadership.epoch if leadership is not None else 0
+    """The epoch consensus knows; 0 before the first."""
+    found = current(connection)
+    return found.epoch if found is not None else 0
 
 
 def advance(connection: sa.Connection, to: Leadership) -> None:
-    """Mirror the catalog's leadership, within a write transaction. Raises ``Fenced`` if consensus has a higher one."""
-    known = current(connection)
+    """Mirrors the catalog's leadership, within a write transaction. It only grows: raises ``Fenced`` if a higher one is there."""
+    found = current(connection)
     values = {"epoch": to.epoch, "deploy_generation": to.deploy_generation}
-    if known is None:
+    if found is None:
         connection.execute(sa.insert(_leadership).values(id=1, **values))
-    elif to.rank < known.rank:
-        raise fenced(to, known)
-    elif to != known:
+    elif to.rank < found.rank:
+        raise fenced(to, found)
+    elif to != found:
         connection.execute(sa.update(_leadership).values(values))
 
 
 def check(connection: sa.Connection, own: Leadership) -> None:
-    """Raises ``Fenced`` unless ``own`` is the current leadership. Called in the transaction of the write that it guards."""
+    """Raises ``Fenced`` unless ``own`` is the current leadership. In the transaction of the write it guards."""
     require(own, current(connection))
 
 
@@ -78,7 +78,7 @@ def fenced(own: Leadership, found: Leadership) -> Fenced:
 
 
 def guard(own: Leadership, work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
-    """``work``, preceded by ``check`` in the same transaction."""
+    """``work`` behind a check in the same transaction."""
 
     def guarded(connection: sa.Connection) -> T:
         check(connection, own)

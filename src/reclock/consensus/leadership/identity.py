@@ -20,7 +20,7 @@ _environment = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentMark:
-    """``id`` never changes. Lake tables that must be found without consensus have paths that follow from it."""
+    """``id`` never changes; the places of lake tables that must be found without consensus follow from it."""
 
     id: str
     catalog: str
@@ -34,10 +34,10 @@ def current(connection: sa.Connection) -> EnvironmentMark | None:
 
 def establish(connection: sa.Connection, mark: EnvironmentMark) -> EnvironmentMark:
     """The mark in force: ``mark``, unless there is one already. In a write transaction."""
-    current_mark = current(connection)
-    if current_mark is None:
+    found = current(connection)
+    if found is None:
         connection.execute(sa.insert(_environment).values(one=1, id=mark.id, catalog=mark.catalog))
-    return current_mark or mark
+    return found or mark
 
 
 def switch_catalog(connection: sa.Connection, *, found: str, to: str) -> None:

@@ -1,7 +1,7 @@
 """The version of the tables in consensus, and the Alembic migrations that bring an older database to it.
 
 A new version is a module in ``versions``, whose ``down_revision`` is the version before, and a new ``VERSION``. Migrations only
-add, so processes of the previous release go on beside those of the next one. The version of the catalog keeps out releases
+add, so processes of the release before go on while others are of the next. The version of the catalog keeps out releases
 that cannot work together.
 """
 

@@ -1,7 +1,7 @@
-"""Upstream resources of dropped sources that have to be deleted, such as replication slots.
+"""What is still to be deleted upstream for dropped sources, such as a replication slot.
 
-A row is written before its source is dropped, so that another process finishes the work if this one is killed in between. The row
-of a source that still exists means nothing. The row is deleted once the upstream has deleted its part.
+A row is written before its source is dropped, so that a process that is killed in between leaves the work to others; the row of a
+source that still exists means nothing. The row is deleted once the upstream has deleted its part.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ _pending = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class PendingCleanup:
-    """``what`` is the resource that the upstream keeps for the source. ``upstream`` is its connector as JSON, without secrets.
-    ``at`` is the time of the last attempt, or of the entry before the first one. ``error`` and ``detail`` are of the last attempt,
-    if it failed.
+    """``what`` the upstream keeps for the source. ``upstream`` is its connector as JSON, without secrets. ``at`` is the time of the
+    last attempt, or of the entry before the first one; ``error`` and ``detail`` are of the last attempt, if it failed.
     """
 
     source_id: GlobalId
@@ -58,14 +57,14 @@ class PendingCleanups:
 
     def get_all(self) -> list[PendingCleanup]:
         """All entries, oldest attempt first."""
-        rows = self._consensus.select(sa.select(_pending).order_by(_pending.c.at, _pending.c.source_id))
+        rows = self._consensus.look(sa.select(_pending).order_by(_pending.c.at, _pending.c.source_id))
         return [
             PendingCleanup(GlobalId(row.source_id), row.name, row.what, row.upstream, Timestamp(row.at), row.error, row.detail)
             for row in rows
         ]
 
     def put(self, cleanups: Iterable[PendingCleanup]) -> None:
-        """Record these, in place of earlier entries of their sources."""
+        """Enter these, replacing earlier entries of their sources."""
         cleanups = list(cleanups)
 
         def write(connection: sa.Connection) -> None:

@@ -1,7 +1,7 @@
-"""Requests of users to read partitions of sources again from the beginning.
+"""Partitions of sources that people asked to be read again from their beginning.
 
-A request names the reading that is to begin. Once that reading has begun, the request has no more effect. It is
-deleted with its source.
+A request names the reading that is to begin. It stays when that reading has begun, and then means
+nothing more; it goes with its source.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class RestartRequests:
         self._leadership = leadership
 
     def of(self, group: str) -> dict[str, int]:
-        """The number of the newest requested reading, by partition name."""
+        """The number of the newest reading that was requested, by the name of the partition."""
         query = sa.select(restarts).where(restarts.c.group_id == group)
-        return {row.partition: row.reading for row in self._consensus.select(query)}
+        return {row.partition: row.reading for row in self._consensus.look(query)}
 
     def request(self, group: str, partition: str, reading: int) -> None:
-        """Request the reading, durably, in place of an earlier request for the partition. Raises ``Fenced``."""
+        """The reading is requested, durably. A request for an earlier one is replaced. Raises ``Fenced``."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            is_same = (restarts.c.group_id == group) & (restarts.c.partition == partition)
-            connection.execute(sa.delete(restarts).where(is_same))
+            same = (restarts.c.group_id == group) & (restarts.c.partition == partition)
+            connection.execute(sa.delete(restarts).where(same))
             connection.execute(sa.insert(restarts).values(group_id=group, partition=partition, reading=reading))
 
         self._consensus.transact(write)

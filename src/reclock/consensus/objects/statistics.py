@@ -1,4 +1,4 @@
-"""What sources and sinks have moved since they were created: counters that only grow and count each step once."""
+"""What sources and sinks have moved since they were made: counters that only grow, each work counted once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The sums of all steps up to the one at ``last_at``."""
+    """All steps up to that at ``last_at``."""
 
     object_id: str
     last_at: Timestamp
@@ -54,18 +54,20 @@ class Statistics:
         self._leadership = leadership
 
     def add(self, moved: Mapping[str, Moved]) -> None:
-        """Count one step of each object, unless it is at or before the object's last counted step. Raises ``Fenced``."""
+        """Count steps, by object. One at or before the last that was counted of its object is counted already. Raises
+        ``Fenced``.
+        """
 
         def work(connection: sa.Connection) -> None:
             for object_id, step in moved.items():
-                counts = {"steps": 1, "offsets": step.offsets, "updates": step.updates, "bytes": step.bytes}
-                is_own_row = _statistics.c.object_id == object_id
-                last_at = connection.scalar(sa.select(_statistics.c.last_at).where(is_own_row))
-                if last_at is None:
-                    connection.execute(sa.insert(_statistics).values(object_id=object_id, last_at=step.at, **counts))
-                elif last_at < step.at:
-                    sums = {name: _statistics.c[name] + value for name, value in counts.items()}
-                    connection.execute(sa.update(_statistics).where(is_own_row).values(last_at=step.at, **sums))
+                new = {"steps": 1, "offsets": step.offsets, "updates": step.updates, "bytes": step.bytes}
+                mine = _statistics.c.object_id == object_id
+                found = connection.scalar(sa.select(_statistics.c.last_at).where(mine))
+                if found is None:
+                    connection.execute(sa.insert(_statistics).values(object_id=object_id, last_at=step.at, **new))
+                elif found < step.at:
+                    sums = {name: _statistics.c[name] + value for name, value in new.items()}
+                    connection.execute(sa.update(_statistics).where(mine).values(last_at=step.at, **sums))
 
         if moved:
             self._consensus.transact(fence.guard(self._leadership, work))

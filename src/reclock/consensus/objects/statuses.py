@@ -1,4 +1,4 @@
-"""The statuses of sources, indexes and sinks: the current status of each, and their history."""
+"""The statuses of sources, indexes and sinks: the present one of each, and their history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _history = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """``at`` is when the status began; ``error``, ``detail`` and ``hint`` say what stalls the object, if it is stalled."""
+    """``at`` is when it began; ``error``, ``detail`` and ``hint`` say what stalls the object, if it is stalled."""
 
     name: str
     status: str
@@ -48,7 +48,7 @@ class Status:
     at: Timestamp
 
     def equals_except_time(self, other: Status) -> bool:
-        """Whether the statuses are equal but for their times."""
+        """Whether only the moment differs."""
         return (self.status, self.error, self.detail, self.hint) == (other.status, other.error, other.detail, other.hint)
 
     def as_row(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Status:
 
 
 class Statuses:
-    """The statuses, as recorded by an actor of one epoch. Recording the current status again changes nothing."""
+    """The statuses, as recorded by an actor of one epoch. A status that says the same as the present one adds nothing."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
@@ -79,11 +79,11 @@ class Statuses:
         hint: str | None = None,
         at: Timestamp,
     ) -> None:
-        """Make this the current status of ``name``, and add it to the history. Raises ``Fenced``."""
+        """The present status of ``name`` is this one, and the history ends with it. Raises ``Fenced``."""
         self.record_all([Status(name, status, error, detail, hint, at)])
 
     def record_all(self, statuses: Iterable[Status]) -> None:
-        """Record many statuses at one moment. One read and no write if nothing changed."""
+        """Records many at one moment. Where nothing changed this is one read and no write."""
         latest = {status.name: status for status in statuses}
         if not _changed(latest, self.current(latest)):
             return
@@ -92,8 +92,8 @@ class Statuses:
             changed = _changed(latest, _get(connection, sorted(latest)))
             if not changed:
                 return
-            for batch in batches(changed):
-                connection.execute(sa.delete(_current).where(_current.c.name.in_([status.name for status in batch])))
+            for some in batches(changed):
+                connection.execute(sa.delete(_current).where(_current.c.name.in_([status.name for status in some])))
             rows = [status.as_row() for status in changed]
             connection.execute(sa.insert(_current), rows)
             connection.execute(sa.insert(_history), rows)
@@ -101,17 +101,17 @@ class Statuses:
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def forget(self, names: Iterable[str]) -> None:
-        """Delete the current status of these names; their history stays."""
+        """Delete the present status of these names; their history stays."""
         dropped = sorted(set(names))
 
         def work(connection: sa.Connection) -> None:
-            for batch in batches(dropped):
-                connection.execute(sa.delete(_current).where(_current.c.name.in_(batch)))
+            for some in batches(dropped):
+                connection.execute(sa.delete(_current).where(_current.c.name.in_(some)))
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def prune(self, before: Timestamp) -> int:
-        """Delete the history before ``before``. Returns how many entries. Current statuses stay."""
+        """Delete the history before ``before``; how many entries. Present statuses stay."""
 
         def work(connection: sa.Connection) -> int:
             return connection.execute(sa.delete(_history).where(_history.c.at < before)).rowcount
@@ -119,12 +119,12 @@ class Statuses:
         return self._consensus.transact(fence.guard(self._leadership, work))
 
     def current(self, names: Iterable[str] | None = None) -> dict[str, Status]:
-        """The current status of each of the names, or of all. Names without a status are absent."""
+        """The present status of each of the names, or of all; one that never had any is absent."""
         wanted = None if names is None else sorted(set(names))
         return self._consensus.read(lambda connection: _get(connection, wanted))
 
     def history(self, name: str | None = None) -> list[Status]:
-        """The history of ``name``, or of all names, since it was last pruned, in the order of recording."""
+        """Every status that ``name``, or anything, had since the history was pruned, in the order they were recorded."""
         query = sa.select(_history).order_by(_history.c.id)
         if name is not None:
             query = query.where(_history.c.name == name)
@@ -136,11 +136,11 @@ def _changed(statuses: Mapping[str, Status], present: Mapping[str, Status]) -> l
 
 
 def _get(connection: sa.Connection, names: list[str] | None) -> dict[str, Status]:
-    query = sa.select(_current).order_by(_current.c.name)
+    every = sa.select(_current).order_by(_current.c.name)
     if names is None:
-        return {row.name: _as_status(row) for row in connection.execute(query)}
+        return {row.name: _as_status(row) for row in connection.execute(every)}
     return {
-        row.name: _as_status(row) for batch in batches(names) for row in connection.execute(query.where(_current.c.name.in_(batch)))
+        row.name: _as_status(row) for some in batches(names) for row in connection.execute(every.where(_current.c.name.in_(some)))
     }
 
 

@@ -1,7 +1,7 @@
 """The objects that storage has collections for: the incarnation of each, and why it could not be created.
 
-An id alone does not name an object for ever: a catalog that was put back in time allocates it again.
-So the first object that is created under an id records its incarnation here, and another object cannot take over
+An id alone does not name an object for ever: a catalog that was put back in time gives it out again.
+So the first object that is made under an id leaves its incarnation here, and another one cannot take over
 its frontier group, its table WAL or its claims.
 """
 
@@ -51,24 +51,24 @@ class StoredObjects:
         self._leadership = leadership
 
     def incarnations(self) -> dict[GlobalId, str]:
-        """The incarnation of each object that was created since incarnations exist."""
+        """Those of all objects that were made since there are incarnations."""
         query = sa.select(_objects)
-        return {row.object_id: row.incarnation for row in self._consensus.select(query)}
+        return {row.object_id: row.incarnation for row in self._consensus.look(query)}
 
     def adopt(self, id: GlobalId, incarnation: str, *, is_made: bool) -> None:
-        """Give the id to this incarnation. ``is_made`` says whether something was created under the id before.
+        """The id belongs to this incarnation afterwards. ``is_made`` says whether something was made under it before.
 
-        Raises ``ForeignCollection`` if the id belongs to another incarnation.
+        Raises ``ForeignCollection`` if it belongs to another one.
         """
 
         def work(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            adopted = connection.scalar(sa.select(_objects.c.incarnation).where(_objects.c.object_id == id))
-            if adopted is None and is_made:
-                adopted = ""  # from before there were incarnations
-            if adopted is not None and adopted != incarnation:
-                raise ForeignCollection(id, store="consensus", expected=incarnation, found=adopted)
-            if adopted is None:
+            found = connection.scalar(sa.select(_objects.c.incarnation).where(_objects.c.object_id == id))
+            if found is None and is_made:
+                found = ""  # from before there were incarnations
+            if found is not None and found != incarnation:
+                raise ForeignCollection(id, store="consensus", expected=incarnation, found=found)
+            if found is None:
                 connection.execute(sa.insert(_objects).values(object_id=id, incarnation=incarnation))
 
         self._consensus.transact(work)
@@ -78,15 +78,15 @@ class StoredObjects:
 
         def work(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            for batch in batches(ids):
-                connection.execute(sa.delete(_objects).where(_objects.c.object_id.in_(batch)))
+            for some in batches(ids):
+                connection.execute(sa.delete(_objects).where(_objects.c.object_id.in_(some)))
 
         self._consensus.transact(work)
 
     # --- objects that could not be created ---
 
     def unready(self) -> dict[GlobalId, Unready]:
-        return {row.object_id: Unready(row.error, row.hint) for row in self._consensus.select(sa.select(_unready))}
+        return {row.object_id: Unready(row.error, row.hint) for row in self._consensus.look(sa.select(_unready))}
 
     def set_unready(self, failures: Mapping[GlobalId, Unready]) -> None:
         """Record that these objects, and no others, could not be created."""

@@ -1,7 +1,7 @@
-"""The replicas of clusters: the current incarnation of each, its address, and until when it counts as alive.
+"""The replicas of clusters: of each its present incarnation, its address, and until when it counts as alive.
 
-An incarnation is recorded before its process is started, so that two leaders never start one each. The later incarnation wins:
-the superseded process learns it at its next heartbeat, and exits. Leases are on the database's clock.
+An incarnation is begun before its process is, so that two leaders never start one each; the process that is started later wins:
+a superseded process learns it at its next heartbeat, and ends. Leases are on the database's clock.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _replicas = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One incarnation of a replica. ``is_alive`` is as of the read. Callers need ``token``, which is never shown."""
+    """One incarnation of a replica. ``is_alive`` was so when it was read; ``token`` opens it, and is never shown."""
 
     replica_id: int
     cluster_id: int
@@ -66,26 +66,26 @@ class Replicas:
         return self._read(sa.true())
 
     def is_alive(self, replica_id: int, incarnation: Incarnation) -> bool:
-        """Whether that incarnation is the current one and its lease lasts."""
+        """Whether that incarnation is the present one and its lease lasts."""
         return any(registration.is_alive for registration in self._read(_own(replica_id, incarnation)))
 
     def begin(self, replica_id: int, cluster_id: int, *, lease_ms: int, supersede: bool = False) -> Incarnation | None:
-        """Record a new incarnation, to be announced within the lease; None if one is alive or being started.
+        """A new incarnation, to be announced within the lease; None if there is one that is alive or being started.
 
-        With ``supersede`` the new one takes its place.
+        With ``supersede`` there is none afterwards.
         """
 
         def work(connection: sa.Connection) -> Incarnation | None:
             now = self._consensus.now(connection)
-            is_own = _replicas.c.replica_id == replica_id
-            current = connection.execute(sa.select(_replicas.c.incarnation, _replicas.c.lease_until).where(is_own)).one_or_none()
-            if current is not None and now < current.lease_until and not supersede:
+            mine = _replicas.c.replica_id == replica_id
+            found = connection.execute(sa.select(_replicas.c.incarnation, _replicas.c.lease_until).where(mine)).one_or_none()
+            if found is not None and now < found.lease_until and not supersede:
                 return None
-            incarnation = Incarnation(current.incarnation + 1 if current is not None else 1)
+            incarnation = Incarnation(found.incarnation + 1 if found is not None else 1)
             values: dict[str, Any] = {"cluster_id": cluster_id, "incarnation": incarnation, "lease_until": now + lease_ms}
             values |= {"address": None, "token": secrets.token_urlsafe(32)}
-            if current is not None:
-                connection.execute(sa.update(_replicas).where(is_own).values(values))
+            if found is not None:
+                connection.execute(sa.update(_replicas).where(mine).values(values))
             else:
                 connection.execute(sa.insert(_replicas).values(replica_id=replica_id, **values))
             return incarnation
@@ -94,10 +94,10 @@ class Replicas:
 
     def token(self, replica_id: int, incarnation: Incarnation) -> str:
         """The token that callers of this incarnation need. Raises ``ReplicaSuperseded``."""
-        registrations = self._read(_own(replica_id, incarnation))
-        if not registrations:
+        found = self._read(_own(replica_id, incarnation))
+        if not found:
             raise ReplicaSuperseded(replica_id, incarnation)
-        return registrations[0].token
+        return found[0].token
 
     def announce(self, replica_id: int, incarnation: Incarnation, address: str, *, lease_ms: int) -> None:
         """Publish the address of the incarnation. Raises ``ReplicaSuperseded``, ``Fenced``."""

@@ -1,7 +1,7 @@
-"""The reporters of introspection: one reporter at a time writes the rows of a replica or process.
+"""The reporters of introspection: rows of a replica or process are written by one reporter at a time.
 
-A reporter of a name has a *token* and a lease on the database's clock. Taking a name creates a new token, and every write checks
-its tokens in its own transaction. So an earlier reporter writes no rows after another one began.
+A reporter of a name has a *token* and a lease on the database's clock. Taking a name gives a new token; every write checks its
+tokens in its own transaction. So rows of an earlier reporter are not written after another one began.
 """
 
 from __future__ import annotations
@@ -38,57 +38,57 @@ class Reporters:
         self._leadership = leadership
 
     def take(self, name: str) -> Token:
-        """Become the reporter of the name, in place of an earlier one."""
+        """Become the reporter of the name, in place of any earlier one."""
         token = Token(uuid.uuid4().hex)
 
         def work(connection: sa.Connection) -> None:
             connection.execute(sa.delete(_reporters).where(_reporters.c.name == name))
-            lease_until = self._consensus.now(connection) + self.lease_ms
-            connection.execute(sa.insert(_reporters).values(name=name, token=token, lease_until=lease_until))
+            until = self._consensus.now(connection) + self.lease_ms
+            connection.execute(sa.insert(_reporters).values(name=name, token=token, lease_until=until))
 
         self._consensus.transact(fence.guard(self._leadership, work))
         return token
 
     def take_abandoned(self) -> dict[str, Token]:
-        """Become the reporter of all names with expired leases. One read if there are none."""
+        """Become the reporter of all names whose leases are over. One read if there are none."""
 
         def find(connection: sa.Connection) -> list[str]:
             query = sa.select(_reporters.c.name).where(_reporters.c.lease_until <= self._consensus.now(connection))
             return list(connection.scalars(query))
 
         def work(connection: sa.Connection) -> dict[str, Token]:
-            tokens = {name: Token(uuid.uuid4().hex) for name in find(connection)}
+            taken = {name: Token(uuid.uuid4().hex) for name in find(connection)}
             until = self._consensus.now(connection) + self.lease_ms
-            for name, token in tokens.items():
+            for name, token in taken.items():
                 connection.execute(sa.update(_reporters).where(_reporters.c.name == name).values(token=token, lease_until=until))
-            return tokens
+            return taken
 
         return self._consensus.transact(fence.guard(self._leadership, work)) if self._consensus.read(find) else {}
 
     def renew(self, tokens: Iterable[Token]) -> frozenset[Token]:
-        """Renew the leases of the tokens that are still valid. Returns these tokens."""
+        """Renew the leases of the tokens that are still valid; these tokens."""
         wanted = sorted(tokens)
 
         def work(connection: sa.Connection) -> frozenset[Token]:
-            lease_until = self._consensus.now(connection) + self.lease_ms
-            renewed: set[Token] = set()
-            for batch in batches(wanted):
-                is_in_batch = _reporters.c.token.in_(batch)
-                connection.execute(sa.update(_reporters).where(is_in_batch).values(lease_until=lease_until))
-                renewed |= set(connection.scalars(sa.select(_reporters.c.token).where(is_in_batch)))
-            return frozenset(renewed)
+            until = self._consensus.now(connection) + self.lease_ms
+            held: set[Token] = set()
+            for some in batches(wanted):
+                among = _reporters.c.token.in_(some)
+                connection.execute(sa.update(_reporters).where(among).values(lease_until=until))
+                held |= set(connection.scalars(sa.select(_reporters.c.token).where(among)))
+            return frozenset(held)
 
         return self._consensus.transact(fence.guard(self._leadership, work)) if wanted else frozenset()
 
     def leave(self, tokens: Iterable[Token]) -> None:
         """Give up the names, unless other reporters have taken them."""
-        given_up = sorted(tokens)
+        held = sorted(tokens)
 
         def work(connection: sa.Connection) -> None:
-            for batch in batches(given_up):
-                connection.execute(sa.delete(_reporters).where(_reporters.c.token.in_(batch)))
+            for some in batches(held):
+                connection.execute(sa.delete(_reporters).where(_reporters.c.token.in_(some)))
 
-        if given_up:
+        if held:
             self._consensus.transact(fence.guard(self._leadership, work))
 
     def current(self) -> dict[str, Token]:
@@ -97,12 +97,12 @@ class Reporters:
 
 
 def require(connection: sa.Connection, tokens: Iterable[Token]) -> None:
-    """Raises ``ReportersGone`` with those tokens that are no longer valid. Called in a write transaction."""
+    """In a write transaction. Raises ``ReportersGone`` with the tokens that are no longer valid."""
     wanted = set(tokens)
-    valid = {
+    held = {
         token
-        for batch in batches(sorted(wanted))
-        for token in connection.scalars(sa.select(_reporters.c.token).where(_reporters.c.token.in_(batch)))
+        for some in batches(sorted(wanted))
+        for token in connection.scalars(sa.select(_reporters.c.token).where(_reporters.c.token.in_(some)))
     }
-    if wanted - valid:
-        raise ReportersGone(frozenset(wanted - valid))
+    if wanted - held:
+        raise ReportersGone(frozenset(wanted - held))
