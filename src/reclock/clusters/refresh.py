@@ -24,7 +24,7 @@ from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Claim, Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import advance_input_holds, hold_inputs
-from reclock.errors import EvaluationError, InternalError, SinceHeld, UnsupportedSql
+from reclock.errors import ErrorAtTime, EvaluationError, InternalError, SinceHeld, UnsupportedSql
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.progress import plan_input
@@ -156,9 +156,10 @@ class Refresher:
         """The updates at ``at``, found in the cheaper way where there are two."""
         maintainer, before = maintenance.maintainer(index.plan, index.desc), stored.answered_through
         how = maintenance.maintenance_mode(maintainer, inputs, before)
-        if how is MaintenanceMode.RECOMPUTED or before is None:
-            return self._compute(maintainer, inputs, stored, at), how
-        work = RefreshWork(peeks.bytes_to_read(inputs, at), peeks.bytes_to_read(inputs, at, after=before))
+        work = None if how is MaintenanceMode.RECOMPUTED or before is None else _work(inputs, before, at)
+        if work is None:
+            recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
+            return self._compute(recomputing, inputs, stored, at), MaintenanceMode.RECOMPUTED
         how = self.costs.choose(index.id, work)
         began = time.monotonic()
         updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
@@ -192,3 +193,12 @@ class Refresher:
 
     def _versions(self, index: Dataflow) -> dict[StorageCollectionId, Version]:
         return {id: self.lake.open(id).pin() for id in collections(index.plan)}
+
+
+def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:
+    """What a refresh from the answer ``before`` has to read; None if an input had an error since, so that it has no changes."""
+    all_bytes = peeks.bytes_to_read(inputs, at)
+    try:
+        return RefreshWork(all_bytes, peeks.bytes_to_read(inputs, at, after=before))
+    except ErrorAtTime:
+        return None
