@@ -11,21 +11,11 @@ from psycopg.rows import TupleRow
 
 from reclock.adapter.context.results import Result
 from reclock.algebra.relations import TEXT, Column, RelationDesc
-from reclock.errors import InvalidOption, ReclockError, UnknownObject
+from reclock.client.server_error import ServerError
+from reclock.errors import InvalidOption, UnknownObject
 from reclock.server.values import type_of
 
 _CANCEL_TIMEOUT_S = 2.0
-
-
-class ServerError(ReclockError):
-    """An error that a server reported."""
-
-    def __init__(self, error: psycopg.Error) -> None:
-        diagnosis = error.diag
-        super().__init__(
-            diagnosis.message_primary or str(error).strip(), detail=diagnosis.message_detail, hint=diagnosis.message_hint
-        )
-        self.sqlstate = error.sqlstate or "08006"
 
 
 class RemoteSession:

@@ -1,0 +1,115 @@
+"""A client of an environment that this process opens itself: no server is needed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result
+from reclock.adapter.session.session import Session
+from reclock.adapter.statement_context import Answer
+from reclock.client.change_stream import ChangeStream, Messages
+from reclock.client.client import Client
+from reclock.client.parameters import execute_with
+from reclock.client.query_result import QueryResult
+from reclock.client.statements import ChangesRequest, Params, Time, statement_text
+from reclock.compute.engines.engine import cast_to, result_schema
+from reclock.errors import UnsupportedSql
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
+from reclock.sql.names import DEFAULT_USER
+
+if TYPE_CHECKING:
+    from reclock.pipeline.tick_reports import TickReport
+
+
+class EmbeddedClient(Client):
+    """Executes statements over ``environment``, which it closes. Threads may share it: statements run one after the other."""
+
+    def __init__(
+        self, environment: Environment, *, user: str = DEFAULT_USER, notice: Callable[[str], None] = lambda message: None
+    ) -> None:
+        """``notice`` receives what statements report besides results."""
+        self.environment = environment
+        self._user, self._notice = user, notice
+        self._session = Session(environment, notice, user=user)
+        self._lock = threading.Lock()
+        self._streams: list[ChangeStream] = []
+
+    def sql(self, query: str, params: Params = None, as_of: Time | None = None) -> QueryResult:
+        with self._lock:
+            try:
+                text = statement_text(query, as_of)
+                if params:
+                    return _to_query_result(execute_with(self._session, text, params))
+                result = QueryResult("", None)
+                for answer in self._session.execute_together(text):
+                    result = _to_query_result(answer)
+                return result
+            except BaseException:
+                self._session.fail()
+                raise
+
+    def tick(self, sources: Sequence[str] | None = None, *, at: int | None = None) -> TickReport:
+        owner = f"client-{socket.gethostname()}-{os.getpid()}"
+        return tick.run(self.environment, only=sources, at=at, owner=owner)
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        self._session.close()
+        self.environment.close()
+
+    def _subscribe(self, request: ChangesRequest) -> ChangeStream:
+        text = request.text()
+        session = Session(self.environment, self._notice, user=self._user)
+        try:
+            answer = execute_with(session, text, request.params or ())
+            assert isinstance(answer, Result)
+        except BaseException:
+            session.close()
+            raise
+
+        def release() -> None:
+            answer.close()
+            session.close()
+            self._streams.remove(stream)
+
+        stream = ChangeStream(_messages(answer), release)
+        self._streams = [*self._streams, stream]
+        return stream
+
+
+def _to_query_result(answer: Answer) -> QueryResult:
+    if not isinstance(answer, Result) or answer.is_live:
+        raise UnsupportedSql("sql() cannot transfer the data of this statement")
+    if answer.desc is None:
+        return QueryResult(answer.tag, None)
+    return QueryResult(answer.tag, _table(answer, list(answer.batches)))
+
+
+def _table(answer: Result, batches: list[pa.RecordBatch]) -> pa.Table:
+    assert answer.desc is not None
+    schema = result_schema(answer.desc.columns)
+    tables = [cast_to(pa.Table.from_batches([batch]), schema) for batch in batches]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _messages(answer: Result) -> Messages:
+    """The live batches, gathered until a row of progress completes them."""
+    batches: list[pa.RecordBatch] = []
+    for batch in answer.batches:
+        if not batch.num_rows:
+            yield None
+            continue
+        batches.append(batch)
+        if batch.column(1)[batch.num_rows - 1].as_py():
+            yield _table(answer, batches)
+            batches = []
+    if batches:
+        yield _table(answer, batches)

@@ -1,0 +1,82 @@
+"""The result of a statement, in the forms that Python programs use."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from reclock.adapter.context.texts import text_of
+from reclock.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DISPLAYED_ROWS = 50
+
+
+def table_rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows of the table as Python values."""
+    if not table.num_columns:
+        return [()] * table.num_rows
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+class QueryResult:
+    """The rows of a query, in memory, or the command tag of a statement that answers no rows. It can be read repeatedly."""
+
+    def __init__(self, tag: str, table: pa.Table | None) -> None:
+        self.tag = tag
+        """What was done, such as ``INSERT 0 3``."""
+        self._table = table if table is not None else pa.table({})
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order. A query may use a name twice."""
+        return list(self._table.column_names)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples of Python values."""
+        return table_rows(self._table)
+
+    def arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        return self._table
+
+    def pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame."""
+        return self._table.to_pandas()
+
+    def polars(self) -> Any:
+        """The rows as a Polars frame. Raises ``ConfigurationError`` if Polars is not installed."""
+        try:
+            from polars import from_arrow
+        except ImportError:
+            raise ConfigurationError("polars is not installed", hint="pip install polars, or use arrow() or pandas()") from None
+        return from_arrow(self._table)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __repr__(self) -> str:
+        if not self._table.num_columns:
+            return f"<QueryResult {self.tag}>"
+        return f"<QueryResult of {len(self)} {'row' if len(self) == 1 else 'rows'}: {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook displays: the first rows, as SQL writes their values."""
+        if not self._table.num_columns:
+            return f"<pre>{escape(self.tag)}</pre>"
+        head = _html_row("th", self.columns)
+        body = "".join(
+            _html_row("td", ["NULL" if value is None else text_of(value) for value in row])
+            for row in table_rows(self._table.slice(0, _DISPLAYED_ROWS))
+        )
+        shown = f", the first {_DISPLAYED_ROWS} shown" if len(self) > _DISPLAYED_ROWS else ""
+        count = f"{len(self)} {'row' if len(self) == 1 else 'rows'}{shown}"
+        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{count}</p>"
+
+
+def _html_row(cell: str, values: list[str]) -> str:
+    return "<tr>" + "".join(f"<{cell}>{escape(value)}</{cell}>" for value in values) + "</tr>"

@@ -1,0 +1,90 @@
+"""The text of the statements that a client sends: queries at a time, and subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.errors import InvalidOption, ReclockError, SqlSyntaxError, UnsupportedSql
+from reclock.sql.statements.copy.syntax import CopyStatement
+from reclock.sql.statements.subscribe.syntax import SubscribeStatement
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.nodes import QueryStatement
+from reclock.sql.syntax.parse import parse
+
+Time = int | datetime
+"""A time in milliseconds since the Unix epoch, or a moment with a time zone."""
+Params = Sequence[Any] | None
+"""The values of ``$1``, ``$2``, …"""
+
+
+def timestamp_ms(time: Time) -> int:
+    """The time in milliseconds. Raises ``InvalidOption``."""
+    if isinstance(time, datetime):
+        if time.tzinfo is None:
+            raise InvalidOption(f"the time {time} has no time zone", hint="pass a datetime with tzinfo, or milliseconds")
+        return int(time.timestamp() * 1000)
+    return int(time)
+
+
+def statement_text(text: str, as_of: Time | None) -> str:
+    """The text to send for ``Client.sql``. Raises what parsing raises, ``InvalidOption`` and ``UnsupportedSql``."""
+    statements = parse(text)
+    for statement in statements:
+        if isinstance(statement.node, SubscribeStatement):
+            raise UnsupportedSql("sql() cannot run SUBSCRIBE, which does not end", hint="use subscribe()")
+        if isinstance(statement.node, CopyStatement):
+            raise UnsupportedSql("sql() cannot run COPY", hint="use psql or reclock sql")
+    if as_of is None:
+        return text
+    if len(statements) != 1 or not isinstance(statements[0].node, QueryStatement):
+        raise InvalidOption("as_of needs one query")
+    if statements[0].node.args.get("as_of") is not None:
+        raise InvalidOption("the query has an AS OF clause already")
+    return f"{statements[0].text}\nAS OF {timestamp_ms(as_of)}"
+
+
+def relation_name(name: str) -> str:
+    """The name as SQL writes it. Raises ``SqlSyntaxError`` if ``name`` is not the name of one relation."""
+    try:
+        statements = parse(f"SUBSCRIBE {name}")
+    except SqlSyntaxError:
+        statements = []
+    node = statements[0].node if len(statements) == 1 else None
+    table = node.this if isinstance(node, SubscribeStatement) else None
+    if node is None or not isinstance(table, exp.Table) or any(v is not None for k, v in node.args.items() if k != "this"):
+        raise SqlSyntaxError(f'"{name}" is not the name of a relation')
+    return to_sql(table)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesRequest:
+    """What ``Client.subscribe`` asks for. ``target`` is a query or the name of a relation."""
+
+    target: str
+    params: Params = None
+    as_of: Time | None = None
+    up_to: Time | None = None
+    snapshot: bool = True
+
+    def text(self) -> str:
+        """The ``SUBSCRIBE`` statement. Raises what parsing raises, and ``InvalidOption``."""
+        options = "WITH (PROGRESS)" if self.snapshot else "WITH (SNAPSHOT = false, PROGRESS)"
+        as_of = "" if self.as_of is None else f" AS OF {timestamp_ms(self.as_of)}"
+        up_to = "" if self.up_to is None else f" UP TO {timestamp_ms(self.up_to)}"
+        return f"SUBSCRIBE {self._source()} {options}{as_of}{up_to}"
+
+    def _source(self) -> str:
+        try:
+            return relation_name(self.target)
+        except ReclockError:
+            statements = parse(self.target)
+        if len(statements) != 1 or not isinstance(statements[0].node, QueryStatement):
+            raise InvalidOption("only a relation or a query has changes")
+        if statements[0].node.args.get("as_of") is not None:
+            raise InvalidOption("the query has an AS OF clause", hint="pass as_of instead")
+        return f"(\n{statements[0].text}\n)"

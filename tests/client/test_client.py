@@ -1,0 +1,164 @@
+"""Both kinds of client, in this process and over the wire, have one interface and give the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from fixtures.server import SqlServer
+
+import reclock
+from reclock.errors import ConfigurationError, InvalidOption, ReclockError
+
+VALUES = """SELECT 1::smallint AS s, 2::integer AS i, 3::bigint AS b, 1.5::real AS r, 2.5::double precision AS d,
+  1.10::numeric(10, 2) AS n, 'x' AS t, true AS f, date '2026-11-21' AS day, timestamp '2026-11-21 10:00:00' AS at,
+  timestamptz '2026-11-21 10:00:00+00' AS tz, '\\x0102'::bytea AS raw, interval '1 day' AS age, NULL::integer AS nothing"""
+
+
+def url(server: SqlServer) -> str:
+    return f"postgresql://reclock@127.0.0.1:{server.port}/reclock"
+
+
+@pytest.fixture(params=["embedded", "wire"])
+def client(request: pytest.FixtureRequest, sql_server: SqlServer) -> Iterator[reclock.Client]:
+    """Two clients of one environment, one after the other."""
+    with reclock.connect(sql_server.home if request.param == "embedded" else url(sql_server)) as client:
+        yield client
+        client.sql("DROP TABLE IF EXISTS orders")
+
+
+@pytest.fixture
+def orders(client: reclock.Client) -> reclock.Client:
+    client.sql("CREATE TABLE orders (id integer, item text); INSERT INTO orders VALUES (1, 'cup'), (2, '<pan>')")
+    return client
+
+
+def newest(client: reclock.Client) -> int:
+    with client.subscribe("orders") as changes:
+        return next(changes).time
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    program = "import reclock, sys; print(*{'pyarrow', 'pyspark', 'sqlglot', 'duckdb', 'pandas', 'psycopg'} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip() == ""
+
+
+def test_both_clients_give_values_the_same_types(sql_server: SqlServer) -> None:
+    with reclock.connect(sql_server.home) as embedded, reclock.connect(url(sql_server)) as remote:
+        for query in (VALUES, f"{VALUES} WHERE false", "SELECT ARRAY[1, 2] AS a, ARRAY['x', NULL] AS b", "SELECT 1 AS a, 2 AS a"):
+            assert embedded.sql(query).arrow() == remote.sql(query).arrow(), query
+
+
+def test_a_result_has_the_forms_of_python(orders: reclock.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = orders.sql("SELECT id, item FROM orders ORDER BY id")
+    assert result.rows() == [(1, "cup"), (2, "<pan>")]
+    assert (result.columns, len(result)) == (["id", "item"], 2)
+    assert result.arrow() == pa.table({"id": pa.array([1, 2], pa.int32()), "item": ["cup", "<pan>"]})
+    assert result.pandas().to_dict("list") == {"id": [1, 2], "item": ["cup", "<pan>"]}
+    assert "<td>&lt;pan&gt;</td>" in result._repr_html_()
+    assert "<p>2 rows</p>" in result._repr_html_()
+    assert orders.sql("DELETE FROM orders WHERE id = 1")._repr_html_() == "<pre>DELETE 1</pre>"
+    assert orders.sql("").rows() == []
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ConfigurationError, match="polars is not installed"):
+        result.polars()
+
+
+def test_parameters_have_the_types_of_their_values(client: reclock.Client) -> None:
+    values = [7, "it's", Decimal("1.25"), date(2026, 11, 21), datetime(2026, 11, 21, tzinfo=UTC), b"\x00\x01", True, 2.5]
+    query = "SELECT $1::bigint, $2::text, $3::numeric(10, 2), $4::date, $5::timestamptz, $6::bytea, $7::boolean, $8::float8"
+    assert client.sql(query, values).rows() == [tuple(values)]
+    assert client.sql("SELECT $1::integer AS a", [None]).rows() == [(None,)]
+
+
+def test_reads_at_a_time(orders: reclock.Client) -> None:
+    before = newest(orders)
+    orders.sql("DELETE FROM orders WHERE id = $1", [1])
+    moment = datetime.fromtimestamp(before / 1000, UTC)
+    for time in (before, moment):
+        assert sorted(orders.table("public.orders").as_of(time).rows()) == [(1, "cup"), (2, "<pan>")]
+    assert orders.sql("SELECT count(*) FROM orders WHERE id > $1; -- all", [0], as_of=before).rows() == [(2,)]
+    assert orders.table("orders").rows() == [(2, "<pan>")]
+
+
+def test_a_subscription_gives_each_time_whole(orders: reclock.Client) -> None:
+    with orders.subscribe("SELECT item FROM orders WHERE id <> $1", [2]) as changes:
+        first = next(changes)
+        assert first.rows() == [(("cup",), 1)]
+        orders.sql("UPDATE orders SET item = 'mug' WHERE id = 1")
+        second = next(changes)
+        assert sorted(second.rows()) == [(("cup",), -1), (("mug",), 1)]
+        assert second.arrow().column_names == ["item", "mz_diff"]
+    assert list(changes) == []
+    bounded = orders.table("orders").as_of(first.time).subscribe(up_to=second.time + 1, snapshot=False)
+    assert [(batch.time, len(batch)) for batch in bounded] == [(second.time, 2)]
+
+
+def test_a_subscription_is_awaited_and_closed_while_it_waits(orders: reclock.Client) -> None:
+    async def first_two() -> list[int]:
+        async with orders.subscribe("orders") as changes:
+            sizes = [len(await anext(changes))]
+            orders.sql("INSERT INTO orders VALUES (3, 'jug')")
+            return [*sizes, len(await anext(changes))]
+
+    assert asyncio.run(first_two()) == [2, 1]
+    changes = orders.subscribe("orders", snapshot=False)
+    received: list[object] = []
+    reader = threading.Thread(target=lambda: received.extend(changes))
+    reader.start()
+    changes.close()
+    reader.join(60)
+    assert not reader.is_alive()
+    assert received == []
+
+
+@pytest.mark.parametrize(
+    ("query", "params", "as_of", "sqlstate"),
+    [
+        ("SELECT nothing FROM numbers", None, None, "42703"),
+        ("SELECT 1 / (n - n) FROM numbers", None, None, "22012"),
+        ("SELECT 1; SELEC 2", None, None, "42601"),
+        ("SELECT $1::integer", ["x"], None, "22P02"),
+        ("SELECT $1::integer + $2::integer", [1], None, "08P01"),
+        ("SELECT $1::text", [object()], None, "42804"),
+        ("SUBSCRIBE numbers", None, None, "0A000"),
+        ("COPY numbers TO STDOUT", None, None, "0A000"),
+        ("SELECT * FROM numbers AS OF 1", None, 2, "22023"),
+        ("CREATE TABLE x (a integer)", None, 2, "22023"),
+        ("SELECT * FROM numbers", None, datetime(2026, 1, 1), "22023"),
+    ],
+)
+def test_errors_have_the_same_sqlstate(client: reclock.Client, query: str, params, as_of, sqlstate: str) -> None:
+    with pytest.raises(ReclockError) as raised:
+        client.sql(query, params, as_of)
+    assert raised.value.sqlstate == sqlstate
+    assert client.sql("SELECT 1").rows() == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["a; DROP TABLE numbers", "(SELECT 1)", "numbers AS OF 5", "a b", ""])
+def test_a_table_is_named_by_a_name_alone(client: reclock.Client, name: str) -> None:
+    with pytest.raises(ReclockError) as raised:
+        client.table(name)
+    assert raised.value.sqlstate == "42601"
+
+
+def test_an_embedded_client_ticks(tmp_path: Path, sql_server: SqlServer) -> None:
+    with pytest.raises(ReclockError, match="the catalog is not initialized"):
+        reclock.connect(tmp_path)
+    with reclock.connect(tmp_path, create=True) as client:
+        client.sql("CREATE TABLE t (a integer); CREATE MATERIALIZED VIEW v AS SELECT sum(a) FROM t; INSERT INTO t VALUES (1), (2)")
+        assert client.tick().succeeded
+        assert client.table("v").rows() == [(3,)]
+        assert client.status().columns[:3] == ["name", "status", "error"]
+    with reclock.connect(url(sql_server)) as remote, pytest.raises(ReclockError, match="cannot tick"):
+        remote.tick()
+    with pytest.raises(InvalidOption):
+        reclock.connect(url(sql_server), create=True)
