@@ -1,4 +1,4 @@
-"""Privileges as the catalog keeps them: letters, and items ``grantee=letters/grantor``, as in PostgreSQL and Materialize."""
+"""Privileges in the catalog: letters, and items ``grantee=letters/grantor``, as in PostgreSQL and Materialize."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 PUBLIC_ROLE_ID = "p"
-"""Stands for every role in privileges; no role has it."""
+"""The id that stands for every role in privileges. No role has it."""
 
 
 class Privilege(StrEnum):
-    """What can be granted. The value is the letter that stands for it, in the order they are written in."""
+    """A privilege that can be granted. Its value is its letter. The order is that in which the letters are written."""
 
     INSERT = "a"
     SELECT = "r"
@@ -33,13 +33,13 @@ def letters(privileges: Iterable[str]) -> str:
 
 
 def names(privileges: str) -> list[str]:
-    """What the letters stand for."""
+    """The names of the privileges that the letters stand for."""
     return [Privilege(letter).name for letter in privileges]
 
 
 @dataclass(frozen=True, slots=True)
 class AclItem:
-    """What ``grantee`` (a role's id, or ``PUBLIC_ROLE_ID``) was granted by ``grantor``."""
+    """The privileges that ``grantor`` granted to ``grantee`` (a role's id, or ``PUBLIC_ROLE_ID``)."""
 
     grantee: str
     privileges: str
@@ -56,33 +56,33 @@ Acl = tuple[AclItem, ...]
 
 
 def check_letters(privileges: str) -> None:
-    """Raises ``ValueError`` unless ``privileges`` are letters, each once, in their order, at least one."""
+    """Raises ``ValueError`` unless ``privileges`` are letters, at least one, each once and in order."""
     if not privileges or not set(privileges) <= set(LETTERS) or letters(privileges) != privileges:
         raise ValueError(f'"{privileges}" are not privileges: letters of {LETTERS}, each once, in this order')
 
 
 def granted(acl: Acl, grantee: str, privileges: str, grantor: str) -> Acl:
-    """``acl`` and these privileges. There is one item of a grantee and grantor."""
+    """``acl`` with these privileges added. It has one item for each grantee and grantor."""
     held = {(item.grantee, item.grantor): item.privileges for item in acl}
     held[grantee, grantor] = letters(held.get((grantee, grantor), "") + privileges)
-    return tuple(AclItem(of, letters, by) for (of, by), letters in held.items())
+    return tuple(AclItem(grantee, letters, grantor) for (grantee, grantor), letters in held.items())
 
 
 def revoked(acl: Acl, grantee: str, privileges: str = LETTERS) -> Acl:
-    """``acl`` without these privileges of ``grantee``, whoever granted them."""
+    """``acl`` without these privileges of ``grantee``, from all grantors."""
     return tuple(
-        AclItem(item.grantee, left, item.grantor)
+        AclItem(item.grantee, remaining, item.grantor)
         for item in acl
-        if (left := item.privileges if item.grantee != grantee else without(item.privileges, privileges))
+        if (remaining := item.privileges if item.grantee != grantee else without(item.privileges, privileges))
     )
 
 
-def without(privileges: str, gone: str) -> str:
-    return "".join(letter for letter in privileges if letter not in gone)
+def without(privileges: str, removed: str) -> str:
+    return "".join(letter for letter in privileges if letter not in removed)
 
 
 def with_owner(acl: Acl, old: str, new: str) -> Acl:
-    """``acl`` after the owner changed: what the old one granted counts as the new one's; an owner needs no grant of its own."""
+    """``acl`` after the owner changed: the new owner becomes the grantor of the old one's grants, and needs no grant itself."""
     changed: Acl = ()
     for item in acl:
         if item.grantee != new:

@@ -11,7 +11,7 @@ from reclock.catalog.transaction import CatalogTransaction
 
 @dataclass(frozen=True, slots=True)
 class BuiltinObject:
-    """``fingerprint`` changes whenever the definition does. One that ``is_stored`` has a collection under its id."""
+    """``fingerprint`` changes whenever the definition does. If ``is_stored``, the object has a collection under its id."""
 
     schema: str
     type: str
@@ -21,8 +21,10 @@ class BuiltinObject:
 
 
 def register_builtins(tx: CatalogTransaction, builtins: Sequence[BuiltinObject]) -> None:
-    """Afterwards exactly ``builtins`` are mapped: a new one to a new ``s…`` id, a changed one to its old id with the new
-    fingerprint, or to a new id if rows of the old definition are stored under it. Nothing is touched if they are mapped so already.
+    """Map exactly ``builtins`` to ids. Changes nothing if they are mapped already.
+
+    A new builtin gets a new ``s…`` id. A changed one keeps its id and gets the new fingerprint; if rows of its old definition are
+    stored under that id, it gets a new id too.
     """
     wanted = {(builtin.schema, builtin.type, builtin.name) for builtin in builtins}
     for key, mapping in list(tx.snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).items()):

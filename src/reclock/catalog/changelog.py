@@ -24,11 +24,7 @@ from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.kinds import key_order, spec_of
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.mend import Edit, Mended, audited, corrections, decide, edited, event_of, find_problem, read_leadership
-from reclock.catalog.objects import (
-    APPEND_ONLY,
-    AuditEvent,
-    Kind,
-)
+from reclock.catalog.objects import APPEND_ONLY, AuditEvent, Kind
 from reclock.catalog.readable import dump
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.subscription import CatalogSubscription
@@ -52,7 +48,6 @@ from reclock.errors import (
     CatalogSealed,
     CatalogUninitialized,
     CatalogVersionUnsupported,
-    Fenced,
     NotReadable,
     ReclockError,
     StatementTimeout,
@@ -170,7 +165,8 @@ class DurableCatalog(DurableCatalogState):
         with self._lock:
             self._require_unopened()
             leadership, event = self._lead_to_mend(edit, user, occurred_at)
-            is_written = edit.row in encode_rows(leadership_objects(leadership))  # the write that raised the epoch made it
+            # the write that raised the epoch also made an edit of the epoch
+            is_written = edit.row in encode_rows(leadership_objects(leadership))
             for _ in range(ATTEMPTS):
                 upper, stored = self._read_stored(edit)
                 problem = find_problem(stored) if is_written else decide(stored, edit)
@@ -404,7 +400,7 @@ class DurableCatalog(DurableCatalogState):
         leadership = self.leadership
         return self._log.compact(min(below, self._log.upper()), leadership)
 
-    # --- how ---
+    # --- inside ---
 
     def _opened(self) -> CatalogSnapshot:
         self._require_not_closed()
@@ -424,12 +420,12 @@ class DurableCatalog(DurableCatalogState):
     def _require_generation(self, header: Header) -> None:
         if header.deploy_generation is not None and self._deploy_generation < header.deploy_generation:
             leadership = Leadership(self._leadership.epoch if self._leadership else 0, self._deploy_generation)
-            raise _fenced(leadership, header.epoch, header.deploy_generation)
+            raise fence.fenced(leadership, Leadership(header.epoch, header.deploy_generation))
 
     def _require_leading(self, leadership: Leadership, snapshot: CatalogSnapshot) -> None:
-        epoch, generation = snapshot.config("epoch") or 0, snapshot.config("deploy_generation") or 0
-        if (epoch, generation) != (leadership.epoch, leadership.deploy_generation):
-            raise _fenced(leadership, epoch, generation)
+        current = Leadership(snapshot.config("epoch") or 0, snapshot.config("deploy_generation") or 0)
+        if current != leadership:
+            raise fence.fenced(leadership, current)
 
     def _read_header(self) -> Header:
         return read_header(rows_of(self._log.snapshot(only={Kind.CONFIG})[1]))
@@ -468,8 +464,9 @@ class DurableCatalog(DurableCatalogState):
 
     def _layout_changed(self) -> ReclockError:
         header, leadership = self._read_header(), self._leadership
-        if leadership is not None and leadership != Leadership(header.epoch, header.deploy_generation or 0):
-            return _fenced(leadership, header.epoch, header.deploy_generation or 0)
+        current = Leadership(header.epoch, header.deploy_generation or 0)
+        if leadership is not None and leadership != current:
+            return fence.fenced(leadership, current)
         return CatalogVersionUnsupported(found=header.version or 0, supported=CATALOG_VERSION)
 
     def _write_ts(self, upper: Timestamp) -> Timestamp:
@@ -488,7 +485,3 @@ def _upper_after(updates: Sequence[CatalogUpdate], at: Timestamp) -> Timestamp:
 
 def _contended() -> CatalogError:
     return CatalogError("the catalog cannot be opened: other actors keep writing to it")
-
-
-def _fenced(leadership: Leadership, epoch: int, deploy_generation: int) -> Fenced:
-    return Fenced(own=(leadership.epoch, leadership.deploy_generation), found=(epoch, deploy_generation))

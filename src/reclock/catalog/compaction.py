@@ -1,4 +1,4 @@
-"""Which updates of a changelog can be deleted once nobody may read below a time: those that cancel below it."""
+"""The updates of a changelog that compaction can delete once nobody may read below a time: those that cancel below it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _diff, _ts = pc.field(DIFF_COLUMN), pc.field(TIME_COLUMN)
 
 
 def cancelling(updates: Iterable[CatalogUpdate]) -> list[CatalogUpdate]:
-    """Of the updates of one row, in order of time: the oldest additions, and as many of the oldest retractions."""
+    """Of one row's updates in order of time, the oldest additions and as many of the oldest retractions."""
     additions: list[CatalogUpdate] = []
     retractions: list[CatalogUpdate] = []
     for update in updates:
-        if update.diff in (1, -1):  # no release writes another, and what somebody else wrote is for mending to see
+        if update.diff in (1, -1):  # no release writes other diffs; mending must see those of another program
             (additions if update.diff > 0 else retractions).append(update)
     pairs = min(len(additions), len(retractions))
     return additions[:pairs] + retractions[:pairs]
@@ -46,7 +46,7 @@ class Rewrite:
 
 
 def plan_rewrite(folder: Folder, files: Sequence[DataFile], below: Timestamp) -> Rewrite | None:
-    """What leaves out the updates before ``below`` that cancel; None if none do. Only files that have some are replaced.
+    """The rewrite that deletes the updates before ``below`` that cancel; None if none do. It replaces only files that have some.
 
     Raises as ``update_files.read``.
     """

@@ -1,8 +1,8 @@
 """Moving a catalog from one changelog to another, whatever implementations they are.
 
-The source is led once more and sealed in that same write: every actor is fenced, nobody joins, and so it stands still while it is
-copied. What says which of the two is in force changes last. A conversion that died is begun again, over whatever it left; or it is
-given up by opening the source, which breaks the seal and fences a conversion that still runs.
+The conversion takes the lead of the source and seals it in the same write. That fences every actor, and nobody can join, so the
+source does not change while it is copied. The mark that says which of the two is in force changes last. After a crash, run the
+conversion again, over whatever it left; or give it up by opening the source, which breaks the seal and fences a running conversion.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from reclock.oracle.oracle import TimestampOracle
 ATTEMPTS = 100
 
 Switch = Callable[[Leadership, Leadership], None]
-"""Puts the target in force, in one transaction: from then on the second leads. Raises ``Fenced`` if the first does not any more."""
+"""Puts the target in force in one transaction, so that the second leadership follows the first.
+
+Raises ``Fenced`` if the first is not the current one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The target is in force, under ``epoch``; ``objects`` is how many it holds, ``updates`` how many it lacked."""
+    """The target is in force, under ``epoch``. ``objects`` is how many it holds, ``updates`` how many were appended to it."""
 
     epoch: int
     objects: int
@@ -51,29 +53,29 @@ def convert_catalog(
     user: str,
     occurred_at: Timestamp,
 ) -> Converted | None:
-    """Keep the environment's catalog in the implementation ``to`` from now on; None if it is kept there already.
+    """Move the environment's catalog to the implementation ``to``; None if it is there already.
 
-    A shadow's secondary lags and diverges while it is written, so from a shadow only its primary is moved. Raises what ``convert``
-    raises, and ``CatalogError`` if the catalog is to move from a shadow to its own primary.
+    A shadow's secondary lags and diverges while it is written, so only its primary can be moved. Raises what ``convert`` raises,
+    and ``CatalogError`` for a move from a shadow to its own primary.
     """
     mark = consensus.read(identity.current)
     if mark is None:
         raise CatalogUninitialized()
     if mark.catalog == to:
         return None
-    found = "stash" if mark.catalog == "shadow" else mark.catalog
-    if found == to:
+    source_name = "stash" if mark.catalog == "shadow" else mark.catalog
+    if source_name == to:
         raise CatalogError(
             "the catalog is kept in the stash and in persist", hint="convert it to persist, and from there to the stash"
         )
-    source, target = (open_log(name, mark.id, settings, consensus) for name in (found, to))
+    source, target = (open_log(name, mark.id, settings, consensus) for name in (source_name, to))
     event = AuditEvent(0, "convert", "catalog", to, {"from": mark.catalog}, user, occurred_at)
     switch = switch_mark(consensus, found=mark.catalog, to=to)
     return convert(source, target, switch, oracle=oracle, deploy_generation=settings.deploy_generation, event=event)
 
 
 def switch_mark(consensus: Consensus, *, found: str, to: str) -> Switch:
-    """By the mark in consensus, with its fence. Done again if it is unknown whether it happened."""
+    """A switch that changes the mark and the fence in consensus. It is repeated if its outcome is unknown."""
 
     def switch(own: Leadership, following: Leadership) -> None:
         def work(connection: sa.Connection) -> None:
@@ -100,29 +102,29 @@ def convert(
     deploy_generation: int,
     event: AuditEvent,
 ) -> Converted:
-    """Make ``target`` hold what ``source`` holds, and ``event`` in its audit log besides; then ``switch``.
+    """Copy ``source`` to ``target``, with ``event`` added to the audit log, and then ``switch``.
 
-    The target may hold anything before: an older copy, or a part of one; its times go on from the source's. Raises
+    The target may hold anything before, such as an older or partial copy. Its times go on from the source's. Raises
     ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``CatalogCorrupt`` and ``Fenced``.
     """
     sealed = _seal(source, target, oracle, deploy_generation, event)
     updates = _copy(sealed, target, oracle)
-    found = _read(target)[1]
-    if found != sealed.wanted:
-        row = min(row for row, _ in found.items() ^ sealed.wanted.items())
+    copied = _read(target)[1]
+    if copied != sealed.wanted:
+        row = min(row for row, _ in copied.items() ^ sealed.wanted.items())
         raise CatalogError("the copy of the catalog is not what was copied", detail=f"the first difference is {' '.join(row)}")
     failpoint("catalog.convert.before_switch")
     switch(sealed.leadership, sealed.next_leadership)
     failpoint("catalog.convert.after_switch")
-    return Converted(sealed.next_leadership.epoch, len(found), updates)
+    return Converted(sealed.next_leadership.epoch, len(copied), updates)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sealed:
-    """The source stands still below ``upper``, led by ``leadership``; ``wanted`` is what the target is to hold.
+    """A source that does not change, up to ``upper``, led by ``leadership``. ``wanted`` is the contents that the target is to have.
 
-    ``next_leadership`` is the target's. It is above the one that whoever opens the source at this moment would take, so that such a
-    one is either seen by the switch, or fenced by it.
+    ``next_leadership`` is the target's. It is above the leadership that a process would take that opens the source now. So the
+    switch either sees such a process or fences it.
     """
 
     leadership: Leadership
@@ -132,7 +134,7 @@ class _Sealed:
 
 
 def _seal(source: CatalogLog, target: CatalogLog, oracle: TimestampOracle, deploy_generation: int, event: AuditEvent) -> _Sealed:
-    """Lead the source, above whoever led either log, and seal it."""
+    """Lead the source, above the leaders of both logs, and seal it."""
     for _ in range(ATTEMPTS):
         known = [leader.epoch for leader in (source.leadership(), target.leadership()) if leader is not None]
         upper, rows = _read(source)
@@ -158,10 +160,10 @@ def _seal(source: CatalogLog, target: CatalogLog, oracle: TimestampOracle, deplo
 
 
 def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
-    """Append what ``target`` lacks, and take away what it has too much; how many updates that took."""
-    upper, found = _read(target)
+    """Append the updates that give ``target`` the wanted contents. Returns how many."""
+    upper, copied = _read(target)
     at = max(oracle.write_ts(CATALOG), upper, sealed.upper)
-    updates = difference(found, sealed.wanted, at)
+    updates = difference(copied, sealed.wanted, at)
     failpoint("catalog.convert.before_copy")
     new_upper = Timestamp(at + 1)
     if target.leadership() == sealed.leadership:  # both share the fence of one consensus, which is not raised before the switch
@@ -172,12 +174,12 @@ def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
         target.lead(upper, new_upper, updates, leadership)
     oracle.apply_write(CATALOG, new_upper)
     failpoint("catalog.convert.after_copy")
-    target.compact(new_upper, leadership)  # what it held before is no history of the source
+    target.compact(new_upper, leadership)  # its earlier contents are not the source's history
     return len(updates)
 
 
 def _read(log: CatalogLog) -> tuple[Timestamp, Rows]:
-    """Everything, append-only kinds too. Raises ``CatalogCorrupt`` unless each object is there once."""
-    upper, kept = log.snapshot()
+    """All contents, append-only kinds too. Raises ``CatalogCorrupt`` unless each object occurs once."""
+    upper, objects = log.snapshot()
     _, events = log.snapshot(below=upper, only=APPEND_ONLY)
-    return upper, rows_of(kept + events)
+    return upper, rows_of(objects + events)

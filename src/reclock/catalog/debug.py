@@ -1,4 +1,4 @@
-"""The debug tool: a catalog is looked at, checked and mended through the protocol alone, so in every implementation alike."""
+"""The debug tool: it shows, checks and mends a catalog through ``DurableCatalogState``, alike in every implementation."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from reclock.errors import CatalogError
 
 
 def edit(state: DurableCatalogState, kind: str, key: str, value: str | None, *, user: str, occurred_at: Timestamp) -> Mended:
-    """Store ``value`` at ``key``, or delete what is there if it is None; both are JSON as a dump has it. ``state`` is not open.
+    """Store ``value`` at ``key``, or delete the object there if it is None. Both are JSON as in a dump. ``state`` is not open.
 
-    Raises ``InvalidOption`` if one is no such JSON, and what ``DurableCatalogState.mend`` raises.
+    Raises ``InvalidOption`` if one is not such JSON, and what ``DurableCatalogState.mend`` raises.
     """
     wanted = Edit(kind, from_json("KEY", key), None if value is None else from_json("VALUE", value))
     return state.mend(wanted, user=user, occurred_at=occurred_at)
 
 
 def check_upgrade(state: DurableCatalogState, builtins: Sequence[BuiltinObject], sizes: Collection[str] | None) -> CatalogSnapshot:
-    """What the catalog would hold if this program opened it. Changes nothing, and disturbs nobody.
+    """The contents of the catalog if this program opened it. Changes nothing and disturbs no process.
 
-    Raises what opening would raise; and ``CatalogError`` if a cluster or replica has a size not among ``sizes``. (None: any.)
+    Raises what opening would raise, and ``CatalogError`` if a cluster or replica has a size that is not in ``sizes`` (None: any).
     """
     snapshot = state.check_open(builtins)
     if sizes is not None:

@@ -43,7 +43,7 @@ ATTEMPTS = 100
 
 
 class DurableCatalogState(Protocol):
-    """A catalog that is created unopened, opened once in one of three ways, and closed.
+    """A catalog that is created unopened, then opened once in one of three ways, then closed.
 
     ``open`` leads: it fences every other actor. ``join`` adds an actor to the current epoch.
     ``open_read_only`` only reads. ``check_open``, ``dump`` and ``mend`` need no open catalog.

@@ -1,4 +1,4 @@
-"""Objects as the catalog stores them: a kind, a key and a value, the latter two as canonical JSON text."""
+"""The stored form of catalog objects: a kind, and a key and a value as canonical JSON text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = Mapping[tuple[str, str], str]
 
 
 _NEVER_STORED: Any = {"progress": {"desc": {"columns": {"__all__": {"limit": True, "type": {"element", "is_unconstrained"}}}}}}
-"""What no column of a progress relation has: the length of a text, elements, a numeric without a precision."""
+"""Attributes that no column of a progress relation has: a text's length, elements, a numeric without a precision."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -38,7 +38,7 @@ class CatalogUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """The same as a value: ``object`` appears (diff 1) or is retracted (diff -1) at ``ts``."""
+    """A decoded update: ``object`` appears (diff 1) or is retracted (diff -1) at ``ts``."""
 
     object: CatalogObject
     ts: Timestamp
@@ -46,7 +46,7 @@ class ObjectChange:
 
 
 def canonical(value: Any) -> str:
-    """JSON text that is the same for equal values: sorted keys, no blanks."""
+    """JSON text that is equal for equal values: sorted keys, no blanks."""
     return _ENCODER.encode(value)
 
 
@@ -65,7 +65,7 @@ def encode(thing: CatalogObject) -> tuple[str, str, str]:
 
 
 def decode(kind: str, key: str, value: str) -> CatalogObject:
-    """The object that is stored so. Raises ``CatalogCorrupt`` unless it is exactly what ``encode`` writes for it."""
+    """The object with this stored form. Raises ``CatalogCorrupt`` unless the text is exactly what ``encode`` writes."""
     if kind not in SPECS:
         raise CatalogCorrupt(kind, key, detail="there is no object kind of this name")
     spec = SPECS[Kind(kind)]
@@ -101,7 +101,7 @@ def decode_rows(rows: Rows) -> list[CatalogObject]:
 
 
 def rows_of(snapshot: Iterable[CatalogUpdate]) -> dict[tuple[str, str], str]:
-    """A consolidated snapshot by key. Raises ``CatalogCorrupt`` unless each key is there exactly once."""
+    """A consolidated snapshot by key. Raises ``CatalogCorrupt`` unless each key occurs exactly once."""
     rows: dict[tuple[str, str], str] = {}
     for update in snapshot:
         if update.diff != 1:
@@ -113,11 +113,11 @@ def rows_of(snapshot: Iterable[CatalogUpdate]) -> dict[tuple[str, str], str]:
 
 
 def difference(before: Rows, after: Rows, at: Timestamp) -> list[CatalogUpdate]:
-    """The updates at ``at`` that turn ``before`` into ``after``, retractions first; nothing for rows that stay."""
-    gone = [(row, value) for row, value in before.items() if after.get(row) != value]
-    new = [(row, value) for row, value in after.items() if before.get(row) != value]
-    retractions = [CatalogUpdate(kind, key, value, at, -1) for (kind, key), value in gone]
-    return retractions + [CatalogUpdate(kind, key, value, at, 1) for (kind, key), value in new]
+    """The updates at ``at`` that turn ``before`` into ``after``, retractions first; none for unchanged rows."""
+    removed = [(row, value) for row, value in before.items() if after.get(row) != value]
+    added = [(row, value) for row, value in after.items() if before.get(row) != value]
+    retractions = [CatalogUpdate(kind, key, value, at, -1) for (kind, key), value in removed]
+    return retractions + [CatalogUpdate(kind, key, value, at, 1) for (kind, key), value in added]
 
 
 def _fields(kind: str, key: str, text: str, names: tuple[str, ...], part: str) -> dict[str, Any]:

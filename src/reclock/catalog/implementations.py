@@ -1,4 +1,4 @@
-"""Which implementation keeps the catalog of an environment: the mark in consensus decides, the settings must agree with it."""
+"""The implementation that keeps an environment's catalog: the mark in consensus says which, and the settings must agree with it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Implementation = Literal["stash", "persist", "shadow"]
 
 
 def find_mark(settings: Settings, consensus: Consensus, *, may_make: bool) -> EnvironmentMark:
-    """The environment's mark, made by ``settings`` if there is none and ``may_make``: by default a new id, and the stash.
+    """The environment's mark. If it has none and ``may_make``, one is created from ``settings``: by default a new id and the stash.
 
     Raises ``CatalogUninitialized`` if there is none otherwise, ``ConfigurationError`` if the settings disagree with it.
     """
@@ -45,7 +45,7 @@ def find_mark(settings: Settings, consensus: Consensus, *, may_make: bool) -> En
 
 
 def open_log(implementation: str, environment_id: str, settings: Settings, consensus: Consensus) -> CatalogLog:
-    """The log of an environment's catalog in that implementation. Nothing is read or made yet."""
+    """The log of an environment's catalog in that implementation. Reads and creates nothing."""
     match implementation:
         case "stash":
             return StashLog(consensus)
@@ -60,7 +60,7 @@ def open_log(implementation: str, environment_id: str, settings: Settings, conse
 
 
 def _refuse_to_forget(settings: Settings) -> None:
-    """With consensus lost, the default would begin an empty catalog beside the one in the lake."""
+    """Raises ``ConfigurationError`` if consensus was lost and the default would create an empty catalog beside the lake's."""
     if settings.environment_id and not settings.catalog:
         folder = persist_folder(settings.lake_root, settings.environment_id, settings.lake_options)
         if DeltaLog.exists(folder):

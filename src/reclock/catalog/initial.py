@@ -1,4 +1,4 @@
-"""What a new catalog holds."""
+"""The contents of a new catalog."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _usable_by_all(owner_role_id: str) -> Acl:
 
 
 def initial_objects() -> list[CatalogObject]:
-    """The first contents: everything but ``epoch`` and ``deploy_generation``, which the write before them has set.
+    """The first contents, without ``epoch`` and ``deploy_generation``, which the previous write has set.
 
-    Every role may use the database, its public schema and the cluster, as in Materialize; making something there must be granted.
+    Every role may use the database, its public schema and the cluster, as in Materialize. CREATE must be granted.
     """
     schemas: list[tuple[int | None, str, str]] = [(None, name, SYSTEM_ROLE_ID) for name in SYSTEM_SCHEMAS]
     schemas.append((DATABASE_ID, "public", USER_ROLE_ID))

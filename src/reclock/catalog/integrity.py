@@ -1,4 +1,4 @@
-"""What must hold between the objects of a catalog, checked when one is loaded."""
+"""Invariants between the objects of a catalog, checked when a catalog is loaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reclock.errors import CatalogCorrupt, CatalogError
 
 
 def check_integrity(snapshot: CatalogSnapshot) -> None:
-    """Every reference leads to an object, and no allocator is about to give out an id in use. Raises ``CatalogCorrupt``."""
+    """Raises ``CatalogCorrupt`` if a reference leads to no object, or an allocator would allocate an id in use."""
     for kind in CACHED:
         for thing in snapshot.all(kind).values():
             for problem in (_dangling(snapshot, thing), _unallocated(snapshot, thing)):

@@ -1,4 +1,4 @@
-"""What holds for each kind of object: its type, key, unique name, what it refers to, and where its id comes from."""
+"""The rules of each kind of object: its type, key, unique name, references, and the allocator of its id."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ CatalogObject = (
 )
 
 Key = Any
-"""The key of an object in memory: the value of its only key field, or the tuple of several."""
+"""The key of an object in memory: the value of its only key field, or a tuple of several."""
 
 Reference = tuple[Kind, Key]
 
 
 @dataclass(frozen=True, slots=True)
 class KindSpec:
-    """``unique`` names the fields that no two objects share; ``references`` the objects that must exist beside this one;
-    ``allocated`` the allocator and number that this object's id came from."""
+    """``unique`` names the fields that no two objects share. ``references`` returns the objects that this one needs.
+    ``allocated`` returns the allocator and number of this object's id."""
 
     kind: Kind
     type: type
@@ -110,11 +110,11 @@ def _grant(*role_ids: str) -> list[Reference]:
 
 
 Owned = Cluster | Database | Item | Schema
-"""What has an owner and privileges."""
+"""An object with an owner and privileges."""
 
 
 def _roles(thing: Owned) -> list[Reference]:
-    """The owner, and those named in privileges."""
+    """The owner, and the roles in the privileges."""
     return [
         (Kind.ROLE, thing.owner_role_id),
         *_grant(*(role for item in thing.privileges for role in (item.grantee, item.grantor))),
@@ -122,8 +122,8 @@ def _roles(thing: Owned) -> list[Reference]:
 
 
 def _schema_references(schema: Schema) -> list[Reference]:
-    inside = [] if schema.database_id is None else [(Kind.DATABASE, schema.database_id)]
-    return [*inside, *_roles(schema)]
+    database = [] if schema.database_id is None else [(Kind.DATABASE, schema.database_id)]
+    return [*database, *_roles(schema)]
 
 
 def _item_references(item: Item) -> list[Reference]:
@@ -235,13 +235,13 @@ def spec_of(thing: CatalogObject) -> KindSpec:
 
 
 def identity(thing: CatalogObject) -> Reference:
-    """Kind and key: what names ``thing`` in the whole catalog."""
+    """Kind and key, which identify ``thing`` in the whole catalog."""
     spec = spec_of(thing)
     return spec.kind, spec.key_of(thing)
 
 
 def key_order(key: Key) -> tuple[Any, ...]:
-    """Sorts keys: None first, numbers by value, ids such as ``u10`` after ``u9``."""
+    """The sort key of a key: None first, numbers by value, ids such as ``u10`` after ``u9``."""
     parts = key if isinstance(key, tuple) else (key,)
     return tuple(_part_order(part) for part in parts)
 
@@ -258,6 +258,6 @@ def _part_order(part: Any) -> tuple[str, int, str]:
 
 
 def label(thing: CatalogObject) -> str:
-    """What a person calls ``thing``: its name, or its key if it has none."""
-    named = getattr(thing, "name", None)
-    return named if isinstance(named, str) else str(spec_of(thing).key_of(thing))
+    """The name of ``thing`` in messages: its name, or its key if it has none."""
+    name = getattr(thing, "name", None)
+    return name if isinstance(name, str) else str(spec_of(thing).key_of(thing))

@@ -1,5 +1,5 @@
-"""What a process knows of a changelog: the sum of all updates below an upper, and the newest
-updates themselves."""
+"""The part of a changelog that a process has in memory: the sums of all updates below an upper, and
+the newest updates themselves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Changing the stored catalog by hand, whatever its layout and however broken: pure decisions about what is stored.
+"""Changing the stored catalog by hand, in any layout and even if it is broken: pure decisions about the stored objects.
 
-A catalog that could be opened can be opened afterwards. One that could not is mended one object at a time, so there each object
-need only be sound by itself.
+A catalog that could be opened before an edit can be opened after it. A broken one is mended one object at a time, so each of its
+objects only has to be valid by itself.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from reclock.catalog.upgrade import EPOCH_BEFORE_FIRST, Header, upgrade
 from reclock.errors import CatalogCorrupt, CatalogError, CatalogUninitialized, EditRefused, UnknownObject
 
 Stored = Sequence[CatalogUpdate]
-"""The sums of a changelog as they are: a key may be there twice, or not a whole time."""
+"""The sums of a changelog, unchecked: a key may occur twice, or with another diff than 1."""
 
 Wanted = Mapping[tuple[str, str], str | None]
-"""Stored objects, by kind and key, as they are to become; None: gone."""
+"""The wanted values of stored objects, by kind and key; None deletes the object."""
 
 
 IN_EVERY_LAYOUT = APPEND_ONLY | {Kind.CONFIG, Kind.ID_ALLOCATOR}
-"""Kinds that have always had their present shape."""
+"""Kinds that have the same shape in every layout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One object, as stored text, that is to be there with this value; or, if that is None, not to be there."""
+    """The wanted value of one object, as stored text; None deletes the object."""
 
     kind: str
     key: str
@@ -46,23 +46,23 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """The edit is stored, under ``epoch``. ``problem`` is why the catalog still cannot be opened; None if it can."""
+    """The edit is stored, under ``epoch``. ``problem`` says why the catalog still cannot be opened; None if it can."""
 
     epoch: int
     problem: CatalogError | None
 
 
 def decide(stored: Stored, edit: Edit) -> CatalogError | None:
-    """Whether the edit may be made; and if so, what will still be wrong with the catalog.
+    """Check that the edit may be made. Returns the problem that the catalog will still have, or None.
 
-    Raises ``UnknownObject`` if there is no such kind or nothing to remove; ``EditRefused`` if the object is none, is protected, or
-    the catalog can be opened without the edit and could not with it; ``CatalogUninitialized``; and ``CatalogCorrupt`` if the
-    version has to be mended first.
+    Raises ``UnknownObject`` if there is no such kind or no object to delete; ``EditRefused`` if the value is no valid object, the
+    object is protected, or the catalog can be opened now but could not after the edit; ``CatalogUninitialized``; and
+    ``CatalogCorrupt`` if the version has to be mended first.
     """
-    found = copies(stored, *edit.row)
-    if edit.kind not in SPECS and (edit.value is not None or not found):
+    existing = copies(stored, *edit.row)
+    if edit.kind not in SPECS and (edit.value is not None or not existing):
         raise UnknownObject("object kind", edit.kind, hint=f"one of {', '.join(Kind)}")
-    if edit.value is None and not found:
+    if edit.value is None and not existing:
         raise UnknownObject(edit.kind, edit.key, hint='write the key as "reclock catalog dump" prints it')
     after = edited(stored, edit)
     version = read_config(after, "version")
@@ -73,7 +73,7 @@ def decide(stored: Stored, edit: Edit) -> CatalogError | None:
         raise CatalogCorrupt(*row[:2], detail="it is missing or cannot be read: mend it before the rest")
     if edit.value is not None and (version == CATALOG_VERSION or edit.kind in IN_EVERY_LAYOUT):
         _require_object(edit, edit.value)
-    _require_unprotected(stored, found, edit)
+    _require_unprotected(stored, existing, edit)
     problem = find_problem(after)
     if problem is not None and find_problem(stored) is None:
         where = f"{problem.kind} {problem.key}" if isinstance(problem, CatalogCorrupt) else problem.message
@@ -82,7 +82,7 @@ def decide(stored: Stored, edit: Edit) -> CatalogError | None:
 
 
 def find_problem(stored: Stored) -> CatalogError | None:
-    """What opening this catalog would raise."""
+    """The error that opening this catalog would raise; None if it can be opened."""
     try:
         upgrade(rows_of(update for update in stored if update.kind not in APPEND_ONLY), None)
     except CatalogError as problem:
@@ -91,7 +91,7 @@ def find_problem(stored: Stored) -> CatalogError | None:
 
 
 def read_leadership(stored: Stored) -> Header:
-    """What can be known of the header; what cannot be read counts as not written yet."""
+    """The header as far as it can be read. Fields that cannot be read count as not written yet."""
     epoch = read_config(stored, "epoch")
     generation = read_config(stored, "deploy_generation")
     return Header(read_config(stored, "version"), EPOCH_BEFORE_FIRST if epoch is None else epoch, generation)
@@ -99,12 +99,12 @@ def read_leadership(stored: Stored) -> Header:
 
 def read_config(stored: Stored, key: str) -> int | None:
     """The number of a config object, None if it is missing or cannot be read."""
-    found: Config | None = _only(stored, Config(key, 0))
-    return None if found is None else found.value
+    config: Config | None = _only(stored, Config(key, 0))
+    return None if config is None else config.value
 
 
 def event_of(stored: Stored, edit: Edit, *, user: str, occurred_at: Timestamp) -> AuditEvent:
-    """What the audit log says about the edit; its id is not given yet."""
+    """The audit event of the edit, before its id is allocated."""
     before = [to_json(update.value) for update in copies(stored, *edit.row)]
     details: dict[str, object] = {"before": before[0] if len(before) == 1 else before or None}
     if edit.value is None:
@@ -113,29 +113,32 @@ def event_of(stored: Stored, edit: Edit, *, user: str, occurred_at: Timestamp) -
 
 
 def audited(stored: Stored, event: AuditEvent) -> dict[tuple[str, str], str]:
-    """What puts ``event`` into the audit log of ``stored``, under its next id. Raises ``CatalogCorrupt`` if that is unknown."""
+    """The rows that add ``event`` to the audit log, under its next id in ``stored``. Raises ``CatalogCorrupt`` without that id."""
     allocator: IdAllocator | None = _only(stored, IdAllocator(Kind.AUDIT_LOG, 0))
     if allocator is None:
-        detail = "it is missing or cannot be read, and what is done by hand is recorded: mend it before the rest"
+        detail = "it is missing or cannot be read, and every edit is recorded in the audit log: mend it before the rest"
         raise CatalogCorrupt(*encode(IdAllocator(Kind.AUDIT_LOG, 0))[:2], detail=detail)
     return encode_rows((replace(event, id=allocator.next_id), replace(allocator, next_id=allocator.next_id + 1)))
 
 
 def edited(stored: Stored, edit: Edit) -> list[CatalogUpdate]:
-    """``stored`` as the edit leaves it."""
+    """``stored`` after the edit."""
     others = [update for update in stored if (update.kind, update.key) != edit.row]
     return others if edit.value is None else [*others, CatalogUpdate(*edit.row, edit.value, MINIMUM, 1)]
 
 
 def corrections(stored: Stored, wanted: Wanted, at: Timestamp) -> list[CatalogUpdate]:
-    """The updates that leave each of ``wanted`` there exactly once, or gone. A sound object changes at ``at``; of another, one copy
-    is undone at a time, at ``at`` and just after, since nobody who follows expects other diffs than 1 and -1."""
+    """The updates after which each of ``wanted`` is stored exactly once, or not at all.
+
+    An object that is stored once changes at ``at``. Otherwise one copy is undone at a time, at ``at`` and just after, because
+    followers expect only diffs of 1 and -1.
+    """
     updates: list[CatalogUpdate] = []
     for (kind, key), value in wanted.items():
-        found = copies(stored, kind, key)
-        if [(update.value, update.diff) for update in found] == ([] if value is None else [(value, 1)]):
+        current = copies(stored, kind, key)
+        if [(update.value, update.diff) for update in current] == ([] if value is None else [(value, 1)]):
             continue
-        undone = [(update.value, -1 if update.diff > 0 else 1) for update in found for _ in range(abs(update.diff))]
+        undone = [(update.value, -1 if update.diff > 0 else 1) for update in current for _ in range(abs(update.diff))]
         undone.sort(key=lambda copy: -copy[1])  # the retractions last: the new object may appear as the last copy goes
         updates += [CatalogUpdate(kind, key, text, Timestamp(at + n), diff) for n, (text, diff) in enumerate(undone)]
         if value is not None:
@@ -149,9 +152,9 @@ def copies(stored: Stored, kind: str, key: str) -> list[CatalogUpdate]:
 
 
 def _only(stored: Stored, like: CatalogObject) -> Any | None:
-    """The object of the same kind and key as ``like``; None unless it is there once and can be read."""
-    found = copies(stored, *encode(like)[:2])
-    return _read(found[0]) if len(found) == 1 and found[0].diff == 1 else None
+    """The object of the same kind and key as ``like``; None unless it is stored once and can be read."""
+    matching = copies(stored, *encode(like)[:2])
+    return _read(matching[0]) if len(matching) == 1 and matching[0].diff == 1 else None
 
 
 def _read(update: CatalogUpdate) -> CatalogObject | None:
@@ -168,9 +171,9 @@ def _require_object(edit: Edit, value: str) -> None:
         raise _refused(edit, invalid.detail) from None
 
 
-def _require_unprotected(stored: Stored, found: Stored, edit: Edit) -> None:
-    """What transactions protect is protected here too, as long as it can be read."""
-    readable = [thing for thing in map(_read, found) if thing is not None]
+def _require_unprotected(stored: Stored, existing: Stored, edit: Edit) -> None:
+    """Raises ``EditRefused`` for objects that transactions protect too, as far as they can be read."""
+    readable = [thing for thing in map(_read, existing) if thing is not None]
     if edit.kind in APPEND_ONLY and (readable or edit.value is not None):
         raise _refused(edit, "events are recorded, never changed")
     for thing in readable:
@@ -183,7 +186,10 @@ def _require_unprotected(stored: Stored, found: Stored, edit: Edit) -> None:
 
 
 def _require_advance(stored: Stored, readable: Sequence[Any], edit: Edit, after: Any) -> None:
-    """An allocator goes neither back nor behind an event; with objects of other kinds it is compared when the catalog is opened."""
+    """Raises ``EditRefused`` if the allocator went back, or behind the id of an event.
+
+    Opening the catalog compares it with objects of other kinds.
+    """
     events = [(update.kind, _read(update)) for update in stored if update.kind in APPEND_ONLY]
     used = [before.next_id - 1 for before in readable]
     used += [event.id for kind, event in events if kind == after.name and isinstance(event, AuditEvent | StorageUsage)]

@@ -1,4 +1,4 @@
-"""The runner of ``catalog_migrations``: from any older layout to the present one, in memory."""
+"""The runner of ``catalog_migrations``: from any older layout to the current one, in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STEP = re.compile(r"v(\d{4})_\w+")
 
 @cache
 def ladder() -> Mapping[int, Migration]:
-    """The steps by the version they lead to, in order. Raises ``InternalError`` if there is a gap or a stray module."""
+    """The migrations by target version, in order. Raises ``InternalError`` if there is a gap or a stray module."""
     package = importlib.import_module(PACKAGE)
     steps: dict[int, Migration] = {}
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
@@ -40,9 +40,9 @@ def ladder() -> Mapping[int, Migration]:
 
 
 def migrate(rows: Rows, *, found: int, wanted: int, steps: Mapping[int, Migration] | None = None) -> dict[tuple[str, str], str]:
-    """``rows`` of layout ``found`` in layout ``wanted``, the version object included; append-only kinds take no part.
+    """Migrate ``rows`` from layout ``found`` to layout ``wanted``, with the version object; append-only kinds stay as they are.
 
-    Raises ``CatalogVersionUnsupported`` if no ladder leads there, ``MigrationFailed`` if a step does not succeed.
+    Raises ``CatalogVersionUnsupported`` if no migrations lead there, ``MigrationFailed`` if one does not succeed.
     """
     steps = ladder() if steps is None else steps
     path = range(found + 1, wanted + 1)
@@ -52,7 +52,7 @@ def migrate(rows: Rows, *, found: int, wanted: int, steps: Mapping[int, Migratio
     for version in path:
         try:
             objects = _with_version(steps[version](objects), version)
-        except Exception as failure:  # a step may fail in any way; whatever it was, nothing of it is kept
+        except Exception as failure:  # a migration may fail in any way; nothing of it is kept
             raise MigrationFailed(version, detail=f"{type(failure).__name__}: {failure}") from failure
     return _rows(objects, wanted)
 

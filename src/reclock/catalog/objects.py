@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 
 APPEND_ONLY = frozenset({Kind.AUDIT_LOG, Kind.STORAGE_USAGE})
-"""Kinds that are written and listed, never changed, and never kept in memory. Old measurements of storage usage are taken away."""
+"""Kinds that are written and listed, never changed, and never kept in memory. Old measurements of storage usage are deleted."""
 
 
 class ItemType(StrEnum):
@@ -50,7 +50,7 @@ class ItemType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """What someone did to the environment. ``details`` is JSON-like."""
+    """A change that a user made to the environment. ``details`` is JSON-like."""
 
     id: int
     event_type: str
@@ -91,7 +91,7 @@ class ClusterIntrospectionSourceIndex:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Small numbers: ``version`` of the catalog's layout, ``epoch``, ``deploy_generation``; ``sealed`` while it is converted."""
+    """A number: the ``version`` of the catalog's layout, ``epoch``, ``deploy_generation``; ``sealed`` while it is converted."""
 
     key: str
     value: int
@@ -107,7 +107,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPrivilege:
-    """Privileges (letters) that objects made later by ``role_id``, or by anyone if it is PUBLIC, will carry. None means any."""
+    """Privileges (letters) on objects that ``role_id``, or any role if it is PUBLIC, will create. None means any place."""
 
     role_id: str
     database_id: int | None
@@ -130,7 +130,7 @@ class IdAllocator:
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """The definition of a source's progress relation. ``desc`` repeats what the source's type implies."""
+    """The definition of a source's progress relation. ``desc`` follows from the source's type."""
 
     source_id: GlobalId
     desc: RelationDesc
@@ -142,8 +142,8 @@ class Item:
 
     ``create_sql`` is the normalised statement; it is None for a progress relation, which has ``progress`` instead.
     ``created_at`` is a time of the data timeline: the item's collections begin there.
-    ``incarnation`` is a UUID, and no other item of any catalog has it: the item's collections carry it,
-    and those of another incarnation are not the item's, whatever their id. It is empty for an item
+    ``incarnation`` is a UUID that no other item of any catalog has. The item's collections carry it;
+    collections of another incarnation are not the item's, even under its id. It is empty for an item
     from before catalog version 4, whose collections carry none.
     """
 
@@ -165,12 +165,12 @@ ROLE_ATTRIBUTES = ("superuser", "login")
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """``attributes`` are of ``ROLE_ATTRIBUTES``; ``membership`` maps the roles this one is a member of to who granted that;
-    ``configuration`` holds session defaults of the role.
+    """``attributes`` are of ``ROLE_ATTRIBUTES``. ``membership`` maps each role that this one is a member of to the grantor.
+    ``configuration`` holds the role's session defaults.
 
-    ``password`` is None for a role without a password. Otherwise it is the reference under which
-    consensus keeps the verifier, and a role whose verifier is missing cannot log in. A role from
-    before catalog version 4 has its own id there, and a password only if consensus has a verifier.
+    ``password`` is None for a role without a password. Otherwise it is the reference of the verifier
+    in consensus, and a role without that verifier cannot log in. In a role from before catalog
+    version 4 it is the role's id, and the role has a password only if consensus has a verifier.
     """
 
     id: str
@@ -200,7 +200,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class StorageUsage:
-    """Bytes one collection's files took when they were counted."""
+    """The bytes of one collection's files at ``collected_at``."""
 
     id: int
     collection: str
@@ -216,7 +216,7 @@ class SystemConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class SystemObjectMapping:
-    """A builtin object's id, and the fingerprint of its definition, so that a changed builtin is noticed at open."""
+    """A builtin object's id, and the fingerprint of its definition, by which ``open`` notices a changed builtin."""
 
     schema_name: str
     object_type: str

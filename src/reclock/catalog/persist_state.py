@@ -1,4 +1,4 @@
-"""The table of a persist catalog at one version, as its log alone describes it."""
+"""The state of a persist catalog's table at one version, read from the table's log alone."""
 
 from __future__ import annotations
 

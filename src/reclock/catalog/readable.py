@@ -1,4 +1,4 @@
-"""Stored text as a person reads and writes it: in a dump, and on the command line."""
+"""Stored text in the form that people read and write, in a dump and on the command line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from reclock.errors import InvalidOption
 
 
 def dump(upper: Timestamp, stored: Iterable[CatalogUpdate]) -> str:
-    """The contents below ``upper`` as one JSON object, with a line for each stored object, in order of kinds and keys. ``copies``
-    tells how often it is there, if not once."""
+    """The contents below ``upper`` as one JSON object, with a line for each stored object, in order of kinds and keys.
+
+    ``copies`` says how many copies of the object are stored, if not one."""
     objects: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in Kind}
     for update in stored:
         entry = {"key": to_json(update.key), "value": to_json(update.value)}
@@ -38,7 +39,7 @@ def _order(entry: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def to_json(text: str) -> Any:
-    """A stored key or value: the JSON object that it is. What is none, or not written as the catalog writes it, stays text."""
+    """A stored key or value as the JSON object that it encodes; as text if it is not a canonical JSON object."""
     try:
         value = json.loads(text)
         return value if isinstance(value, dict) and canonical(value) == text else text
@@ -46,11 +47,11 @@ def to_json(text: str) -> Any:
         return text
 
 
-def from_json(name: str, given: str) -> str:
-    """The stored text that ``to_json`` shows as the JSON ``given``. Raises ``InvalidOption``, which calls it ``name``."""
+def from_json(name: str, json_text: str) -> str:
+    """The stored text that ``to_json`` shows as ``json_text``. Raises ``InvalidOption``, which calls it ``name``."""
     hint = 'write it as "reclock catalog dump" prints it, in quotes for the shell'
     try:
-        value = json.loads(given)
+        value = json.loads(json_text)
         text = value if isinstance(value, str) else canonical(value)
     except ValueError as invalid:
         raise InvalidOption(f"{name} is not JSON", detail=str(invalid), hint=hint) from None

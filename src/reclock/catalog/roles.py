@@ -1,4 +1,4 @@
-"""What a role may do, by the catalog: membership, ownership and grants, as PostgreSQL counts them."""
+"""The rights of a role: membership, ownership and grants, by PostgreSQL's rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reclock.catalog.objects import Item, Kind, Schema, SystemPrivilege
 from reclock.catalog.snapshot import CatalogSnapshot
 
 Target = Reference | None
-"""What privileges are on: a cluster, database, schema or item; None is the environment as a whole."""
+"""The object that privileges are on: a cluster, database, schema or item. None is the environment as a whole."""
 
 OWNED_KINDS = (Kind.CLUSTER, Kind.DATABASE, Kind.SCHEMA, Kind.ITEM)
 
@@ -33,19 +33,19 @@ APPLICABLE: Mapping[str, str] = {
 
 def memberships(snapshot: CatalogSnapshot, role_id: str) -> frozenset[str]:
     """The role, and every role it is a member of, directly or through others."""
-    found: set[str] = set()
+    members: set[str] = set()
     waiting = [role_id]
     while waiting:
         id = waiting.pop()
         role = snapshot.roles.get(id)
-        if id not in found and role is not None:
-            found.add(id)
+        if id not in members and role is not None:
+            members.add(id)
             waiting += role.membership
-    return frozenset(found)
+    return frozenset(members)
 
 
 def is_superuser(snapshot: CatalogSnapshot, role_id: str) -> bool:
-    """Whether the role itself has the attribute: it is not inherited."""
+    """Whether the role itself has the attribute, which is not inherited."""
     role = snapshot.roles.get(role_id)
     return role is not None and "superuser" in role.attributes
 
@@ -56,18 +56,18 @@ def type_of(thing: Owned) -> str:
 
 
 def owned(snapshot: CatalogSnapshot) -> Iterator[Owned]:
-    """Everything that has an owner, in order of its id within each kind."""
+    """Every object with an owner, in order of id within each kind."""
     for kind in OWNED_KINDS:
         yield from snapshot.sorted(kind)
 
 
 def is_system(thing: Owned) -> bool:
-    """Whether it belongs to the system: nobody changes it. The default cluster does not, though the system made it."""
+    """Whether the object belongs to the system, so that nobody can change it. The default cluster does not."""
     return isinstance(thing, Schema) and thing.database_id is None
 
 
 def acl_of(snapshot: CatalogSnapshot, target: Target) -> Acl:
-    """What was granted on ``target``."""
+    """The grants on ``target``."""
     if target is None:
         grants: Mapping[object, SystemPrivilege] = snapshot.all(Kind.SYSTEM_PRIVILEGE)
         return tuple(AclItem(grant.grantee, grant.privileges, grant.grantor) for grant in grants.values())
@@ -76,13 +76,14 @@ def acl_of(snapshot: CatalogSnapshot, target: Target) -> Acl:
 
 
 def shown_acl(thing: Owned) -> Acl:
-    """What was granted on ``thing``, after what its owner has without a grant."""
-    own = APPLICABLE[type_of(thing)]
-    return (AclItem(thing.owner_role_id, own, thing.owner_role_id), *thing.privileges) if own else thing.privileges
+    """The privileges of the owner of ``thing``, which need no grant, and then the grants on it."""
+    letters_of_owner = APPLICABLE[type_of(thing)]
+    item = AclItem(thing.owner_role_id, letters_of_owner, thing.owner_role_id) if letters_of_owner else None
+    return thing.privileges if item is None else (item, *thing.privileges)
 
 
 def held(snapshot: CatalogSnapshot, role_id: str, target: Target) -> str:
-    """The privileges that the role has on ``target``: its own, inherited, and PUBLIC's; all of them if it owns it."""
+    """The privileges that the role has on ``target``: its own, inherited and PUBLIC's; all of them if it owns ``target``."""
     roles = memberships(snapshot, role_id)
     if is_superuser(snapshot, role_id) or owns(snapshot, roles, target):
         return LETTERS
@@ -97,7 +98,7 @@ def owns(snapshot: CatalogSnapshot, roles: Collection[str], target: Target) -> b
 
 
 def default_acl(snapshot: CatalogSnapshot, owner_role_id: str, type_: str, schema_id: int | None, database_id: int | None) -> Acl:
-    """What ALTER DEFAULT PRIVILEGES says of a new object of this owner, type and place, as granted by the owner."""
+    """The default privileges (ALTER DEFAULT PRIVILEGES) of a new object of this owner, type and place, granted by the owner."""
     object_type = "table" if type_ in ("table", "source", "source_progress", "view") else type_
     collected: dict[str, str] = {}
     for default in snapshot.sorted(Kind.DEFAULT_PRIVILEGE):
@@ -110,5 +111,5 @@ def default_acl(snapshot: CatalogSnapshot, owner_role_id: str, type_: str, schem
         ):
             collected[default.grantee] = collected.get(default.grantee, "") + default.privileges
     applicable = APPLICABLE[type_]
-    found = {grantee: letters(set(privileges) & set(applicable)) for grantee, privileges in collected.items()}
-    return tuple(AclItem(grantee, privileges, owner_role_id) for grantee, privileges in found.items() if privileges)
+    grants = {grantee: letters(set(privileges) & set(applicable)) for grantee, privileges in collected.items()}
+    return tuple(AclItem(grantee, privileges, owner_role_id) for grantee, privileges in grants.items() if privileges)

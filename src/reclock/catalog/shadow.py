@@ -1,4 +1,4 @@
-"""Shadow: two logs as one, every call on both and every result compared."""
+"""Shadow: two logs as one. Every call is made on both, and the results are compared."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ ATTEMPTS = 1000
 class ShadowLog:
     """A ``CatalogLog`` that decides in ``primary`` and repeats in ``secondary``. Safe for threads and processes if they are.
 
-    The two are reconciled by the maximum of their uppers, which is the primary's: a secondary that lags, because another actor
-    is between the two or died there, is given the primary's updates and leadership. Any other difference raises
-    ``CatalogImplementationsDiffer``.
+    The primary's upper is the maximum of the two. A secondary can lag because another actor is between the two calls, or died
+    there; then it gets the primary's updates and leadership. Any other difference raises ``CatalogImplementationsDiffer``.
     """
 
     def __init__(self, primary: CatalogLog, secondary: CatalogLog) -> None:
@@ -42,7 +41,7 @@ class ShadowLog:
         return max(self._primary.since(), self._secondary.since())
 
     def leadership(self) -> Leadership | None:
-        return self._compared("leadership", lambda log: log.leadership(), lambda found: [found])
+        return self._compared("leadership", lambda log: log.leadership(), lambda leadership: [leadership])
 
     def snapshot(
         self, *, below: Timestamp | None = None, only: Collection[str] | None = None
@@ -59,15 +58,15 @@ class ShadowLog:
         return self._compared("updates", lambda log: log.updates(since, only=only), comparable)
 
     def _compared(self, call: str, read: Callable[[CatalogLog], T], comparable: Callable[[T], list[object]]) -> T:
-        """What both answer. A difference counts only if neither has moved meanwhile."""
+        """The result of both logs. A difference counts only if neither has moved meanwhile."""
         for _ in range(ATTEMPTS):
             upper = self._catch_up()
             first, second = read(self._primary), read(self._secondary)
-            one, other = comparable(first), comparable(second)
-            if one == other:
+            primary_result, secondary_result = comparable(first), comparable(second)
+            if primary_result == secondary_result:
                 return first
             if self._primary.upper() == self._secondary.upper() == upper:
-                raise _differ(call, one, other)
+                raise _differ(call, primary_result, secondary_result)
         raise CatalogError("the catalog cannot be read: other actors keep writing to it")
 
     # --- writing ---
@@ -109,24 +108,24 @@ class ShadowLog:
         refused = _refusal(write, self._primary)
         failpoint(f"catalog.shadow.{call}.between")
         if refused is not None:
-            self._catch_up()  # what the primary refused for, the secondary knows now
+            self._catch_up()  # so that the secondary knows the reason of the primary's refusal
             also_refused = _refusal(write, self._secondary)
             if type(also_refused) is not type(refused) and type(also_refused) is not type(_refusal(write, self._primary)):
                 raise _differ(call, [refused], [also_refused])
             raise refused
-        _refusal(write, self._secondary)  # refused if another actor has carried it over already
+        _refusal(write, self._secondary)  # it refuses if another actor has carried the write over already
         self._catch_up()
         try:
-            one, other = (_between(log, lower, upper) for log in (self._primary, self._secondary))
-        except NotReadable:  # compacted meanwhile; the next read compares what it came to
+            primary_updates, secondary_updates = (_between(log, lower, upper) for log in (self._primary, self._secondary))
+        except NotReadable:  # compacted meanwhile; the next read compares the results
             return
-        if one != other:
-            raise _differ(call, one, other)
+        if primary_updates != secondary_updates:
+            raise _differ(call, primary_updates, secondary_updates)
 
     # --- reconciling ---
 
     def _catch_up(self) -> Timestamp:
-        """Bring the secondary up to the primary; the upper at which both were. It may be repeated, and by several at once."""
+        """Bring the secondary up to the primary. Returns their common upper. Several actors may do so at once, and repeat it."""
         for _ in range(ATTEMPTS):
             upper, behind = self._primary.upper(), self._secondary.upper()
             if behind == upper:
@@ -145,7 +144,7 @@ class ShadowLog:
         leadership = self._primary.leadership()
         upper, missing = self._missing_from(behind)
         if leadership is None or self._primary.leadership() != leadership:
-            return  # led anew meanwhile: look again
+            return  # another actor took the lead meanwhile: start again
         if self._secondary.leadership() == leadership:
             self._secondary.compare_and_append(behind, upper, missing, leadership)
         else:
@@ -154,8 +153,8 @@ class ShadowLog:
     def _missing_from(self, behind: Timestamp) -> tuple[Timestamp, list[CatalogUpdate]]:
         """The primary's upper, and the updates that bring the secondary there from its upper ``behind``.
 
-        If the primary was compacted beyond that, the first of them are just before the primary's since. From there on both
-        answer the same. Raises ``NotReadable`` if one of the two was compacted meanwhile.
+        If the primary was compacted beyond ``behind``, the first updates are just before the primary's since, and both logs have
+        the same contents from there on. Raises ``NotReadable`` if one of the two was compacted meanwhile.
         """
         since = self._primary.since()
         first = [] if since <= behind else _difference(self._secondary, behind, self._primary, since)
@@ -165,7 +164,7 @@ class ShadowLog:
 
 
 def _difference(secondary: CatalogLog, lower: Timestamp, primary: CatalogLog, since: Timestamp) -> list[CatalogUpdate]:
-    """The updates just below ``since`` that turn what one log has below ``lower`` into what the other has below ``since``."""
+    """The updates just below ``since`` that turn the secondary's contents below ``lower`` into the primary's below ``since``."""
     sums: Counter[tuple[str, str, str]] = Counter()
     for log, bound, sign in ((secondary, lower, -1), (primary, since, 1)):
         for update in [*log.snapshot(below=bound)[1], *log.snapshot(below=bound, only=APPEND_ONLY)[1]]:
@@ -182,8 +181,8 @@ def _refusal(write: Callable[[CatalogLog], None], log: CatalogLog) -> Fenced | U
 
 
 def _between(log: CatalogLog, lower: Timestamp, upper: Timestamp) -> list[CatalogUpdate]:
-    found = [*log.updates(lower)[1], *log.updates(lower, only=APPEND_ONLY)[1]]
-    return _sorted([update for update in found if update.ts < upper])
+    updates = [*log.updates(lower)[1], *log.updates(lower, only=APPEND_ONLY)[1]]
+    return _sorted([update for update in updates if update.ts < upper])
 
 
 def _sorted(updates: Sequence[CatalogUpdate]) -> list[CatalogUpdate]:
@@ -192,5 +191,5 @@ def _sorted(updates: Sequence[CatalogUpdate]) -> list[CatalogUpdate]:
 
 def _differ(call: str, primary: Sequence[object], secondary: Sequence[object]) -> CatalogImplementationsDiffer:
     pairs = zip_longest(primary, secondary, fillvalue="nothing")
-    one, other = next(((one, other) for one, other in pairs if one != other), ("nothing", "nothing"))
-    return CatalogImplementationsDiffer(call, primary=str(one), secondary=str(other))
+    first, second = next(((first, second) for first, second in pairs if first != second), ("nothing", "nothing"))
+    return CatalogImplementationsDiffer(call, primary=str(first), secondary=str(second))

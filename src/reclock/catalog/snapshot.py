@@ -1,4 +1,4 @@
-"""The catalog at one moment, in memory: immutable, and sharing all that did not change with the moment before."""
+"""The catalog at one moment, in memory. A snapshot is immutable, and shares unchanged parts with the previous one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class CatalogSnapshot:
         return (kind, key) in self._referrers
 
     def referrers(self, kind: Kind, key: Key) -> list[CatalogObject]:
-        """The objects that cannot be without this one. Looks at the whole catalog: for messages and CASCADE."""
+        """The objects that need this one. Searches the whole catalog: for messages and CASCADE."""
         if not self.is_referred_to(kind, key):
             return []
         return [
@@ -130,37 +130,37 @@ class CatalogSnapshot:
         return self.by_name(Kind.ROLE, name)
 
     def config(self, key: str) -> int | None:
-        found: Config | None = self.get(Kind.CONFIG, key)
-        return None if found is None else found.value
+        config: Config | None = self.get(Kind.CONFIG, key)
+        return None if config is None else config.value
 
-    # --- the next moment ---
+    # --- changing ---
 
     def at(self, upper: Timestamp) -> Self:
-        """The same content, complete below ``upper`` and not known to have been so before."""
+        """The same content, complete below ``upper`` and not known to have been the same before."""
         return replace(self, upper=upper, content_upper=upper)
 
     def with_change(self, before: CatalogObject | None, after: CatalogObject | None) -> Self:
-        """This snapshot with one object replaced, added or removed. The caller has looked at keys and names."""
+        """This snapshot with one object replaced, added or removed. The caller has checked keys and names."""
         objects, names, referrers = self._objects, self._names, self._referrers
-        for thing, step in ((before, -1), (after, 1)):
+        for thing, sign in ((before, -1), (after, 1)):
             if thing is None:
                 continue
             spec = spec_of(thing)
             key = spec.key_of(thing)
             by_key, name = objects[spec.kind], (spec.kind, spec.name_of(thing))
-            objects = objects.insert(spec.kind, by_key.insert(key, thing) if step > 0 else by_key.remove(key))
+            objects = objects.insert(spec.kind, by_key.insert(key, thing) if sign > 0 else by_key.remove(key))
             if spec.unique:
-                names = names.insert(name, key) if step > 0 else names.remove(name)
+                names = names.insert(name, key) if sign > 0 else names.remove(name)
             for reference in spec.references(thing):
-                count = referrers.get(reference, 0) + step
+                count = referrers.get(reference, 0) + sign
                 referrers = referrers.insert(reference, count) if count else referrers.remove(reference)
         return replace(self, _objects=objects, _names=names, _referrers=referrers)
 
     def apply(self, changes: Iterable[ObjectChange], upper: Timestamp) -> Self:
-        """The snapshot at ``upper``: this one and all ``changes``, which lie in ``[self.upper, upper)``.
+        """The snapshot at ``upper``: this one with all ``changes``, whose times lie in ``[self.upper, upper)``.
 
-        Changes of append-only kinds are passed over. Raises ``CatalogCorrupt`` if a retracted object is not there just so, or if a
-        new one's key or unique name is taken.
+        Changes of append-only kinds are ignored. Raises ``CatalogCorrupt`` if a retraction does not match the object, or if the key
+        or unique name of a new object is taken.
         """
         cached = sorted((c for c in changes if spec_of(c.object).kind not in APPEND_ONLY), key=lambda c: c.ts)
         after = self

@@ -1,6 +1,6 @@
-"""The introspection source indexes of a cluster: one for each relation in which its replicas measure themselves.
+"""The introspection source indexes of a cluster: one for each relation of its replicas' measurements.
 
-The ids are given out when a cluster is made; what is read under them comes from the replicas.
+The ids are allocated when a cluster is created. The rows that are read under them come from the replicas.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INTROSPECTION_RELATIONS = (
     "mz_dataflow_durations_histogram",
     "mz_peek_durations_histogram",
 )
-"""What each replica keeps of its own, by the names of Materialize's per-replica relations."""
+"""The relations that each replica has, by the names of Materialize's per-replica relations."""
 
 
 def introspection_source_indexes(cluster_id: int, system_ids: Iterable[int]) -> list[ClusterIntrospectionSourceIndex]:

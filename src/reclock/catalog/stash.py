@@ -56,7 +56,7 @@ _UPPER = sa.select(_upper.c.upper)
 
 
 class StashLog:
-    """A ``CatalogLog`` in consensus. Each write is one transaction with the fence; an unknown outcome is found out."""
+    """A ``CatalogLog`` in consensus. Each write is one transaction that checks the fence. An unknown outcome is looked up."""
 
     def __init__(self, consensus: Consensus) -> None:
         self._consensus = consensus
@@ -109,7 +109,7 @@ class StashLog:
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, leadership)  # before the upper: who is fenced must hear of that, not of a lost race
+            fence.check(connection, leadership)  # before the upper: a fenced writer must hear of the fence
             _check_upper(connection, expected_upper)
             _write(connection, new_upper, updates, "append")
 
@@ -119,10 +119,10 @@ class StashLog:
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
         def write(connection: sa.Connection) -> None:
-            _check_upper(connection, expected_upper)  # before the fence: two that open at once race, neither has fenced the other
-            found = fence.current(connection)
-            if found is not None and leadership.rank <= found.rank:
-                raise fence.fenced(leadership, found)
+            _check_upper(connection, expected_upper)  # before the leadership: two that open at once race, neither is fenced
+            current = fence.current(connection)
+            if current is not None and leadership.rank <= current.rank:
+                raise fence.fenced(leadership, current)
             fence.advance(connection, leadership)
             _write(connection, new_upper, updates, "lead")
 
@@ -143,8 +143,7 @@ class StashLog:
         return deleted
 
     def mirror(self, leadership: Leadership) -> None:
-        """``lead`` writes to consensus itself, so there is nothing to do unless that row was lost since: the catalog
-        has the leadership too, and it is put back."""
+        """Does nothing unless consensus lost its row since ``lead``, which writes it: then it is restored from the catalog's."""
 
         def restore(connection: sa.Connection) -> None:
             if fence.current(connection) is None:
@@ -154,10 +153,10 @@ class StashLog:
             self._consensus.transact(restore)
 
     def close(self) -> None:
-        """Nothing: the connection is the environment's."""
+        """Does nothing: the connection is the environment's."""
 
     def _repeat_until_known(self, work: Callable[[sa.Connection], T]) -> T:
-        """For ``work`` that may be done twice."""
+        """Commit ``work``, which may be done twice."""
         try:
             return self._consensus.transact(work)
         except ConsensusOutcomeUnknown:
@@ -179,7 +178,7 @@ class StashLog:
         try:
             self._consensus.transact(write)
         except ConsensusOutcomeUnknown:
-            self._consensus.transact(write_unless_landed)  # waits for the first to end, so it sees how it ended
+            self._consensus.transact(write_unless_landed)  # waits for the first to end, so it sees its outcome
 
 
 def _current_upper(connection: sa.Connection) -> Timestamp:
@@ -211,13 +210,14 @@ def _raise_since(connection: sa.Connection, to: Timestamp) -> None:
 
 
 def _cancelling(connection: sa.Connection, below: Timestamp) -> list[list[dict[str, object]]]:
-    """Batches of updates at times below ``below`` that cancel, by their primary keys; none if there are no more. What cancels each
-    other is in one batch."""
+    """The primary keys, in batches, of updates at times below ``below`` that cancel; none if there are no more.
+
+    Updates that cancel each other are in one batch."""
     c = _updates.c
     row = (c.kind, c.key, c.value)
     retracted = sa.select(*row).where(c.ts < below, c.diff < 0)
     query = sa.select(*row, c.ts, c.diff).where(c.ts < below, sa.tuple_(*row).in_(retracted)).order_by(*row, c.ts)
-    updates = (_update(*found) for found in connection.execution_options(yield_per=DELETED_AT_ONCE).execute(query))
+    updates = (_update(*stored) for stored in connection.execution_options(yield_per=DELETED_AT_ONCE).execute(query))
     batches: list[list[dict[str, object]]] = []
     for _, group in groupby(updates, key=lambda update: (update.kind, update.key, update.value)):
         if not batches or len(batches[-1]) >= DELETED_AT_ONCE:
@@ -229,7 +229,7 @@ def _cancelling(connection: sa.Connection, below: Timestamp) -> list[list[dict[s
 
 
 def _delete(batch: Sequence[Mapping[str, object]], connection: sa.Connection) -> int:
-    """How many were still there."""
+    """Delete the updates. Returns how many still existed."""
     is_in_batch = [column == sa.bindparam(f"p_{column.name}") for column in _updates.primary_key]
     deleted = connection.execute(sa.delete(_updates).where(*is_in_batch), batch).rowcount
     failpoint("catalog.stash.compact.before_commit")
@@ -237,18 +237,18 @@ def _delete(batch: Sequence[Mapping[str, object]], connection: sa.Connection) ->
 
 
 def _check_upper(connection: sa.Connection, expected: Timestamp) -> None:
-    found = _current_upper(connection)
-    if found != expected:
-        raise UpperMismatch(CATALOG, expected=expected, found=found)
+    upper = _current_upper(connection)
+    if upper != expected:
+        raise UpperMismatch(CATALOG, expected=expected, found=upper)
 
 
-def _write(connection: sa.Connection, new_upper: Timestamp, updates: Sequence[CatalogUpdate], what: str) -> None:
+def _write(connection: sa.Connection, new_upper: Timestamp, updates: Sequence[CatalogUpdate], call: str) -> None:
     if updates:
         connection.execute(sa.insert(_updates), [_row(update) for update in updates])
-    failpoint(f"catalog.stash.{what}.updates_written")
+    failpoint(f"catalog.stash.{call}.updates_written")
     if connection.execute(sa.update(_upper).values(upper=new_upper)).rowcount == 0:
         connection.execute(sa.insert(_upper).values(id=1, upper=new_upper))
-    failpoint(f"catalog.stash.{what}.before_commit")
+    failpoint(f"catalog.stash.{call}.before_commit")
 
 
 def _chosen(only: Collection[str] | None) -> sa.ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""Following the catalog: a snapshot, then everything that changes, in order and in full."""
+"""Following the catalog: a snapshot, and then every change in order."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from reclock.catalog.encoding import CatalogUpdate, ObjectChange
 from reclock.catalog.log import CatalogLog
 
 Receive = Callable[[Timestamp, Sequence[CatalogUpdate]], list[ObjectChange]]
-"""Decodes updates that were read up to an upper, once ``ApplyWrite`` of that upper has happened."""
+"""Decodes updates that were read up to an upper, and returns them after ``ApplyWrite`` of that upper."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogBatch:
     """All changes at times in ``[lower, upper)``, retractions before additions at each time.
 
-    The first batch of a subscription begins at 0 and holds the sums, all at one time: one addition per object there is.
+    The first batch of a subscription begins at 0. It has one addition for each object, all at one time.
     """
 
     lower: Timestamp
@@ -26,7 +26,7 @@ class CatalogBatch:
 
 
 class CatalogSubscription:
-    """Batches without gap or overlap from ``at`` on. Each subscriber has its own; it holds no thread and no connection."""
+    """Batches from ``at`` on, without gaps or overlaps, for one subscriber. It holds no thread and no connection."""
 
     def __init__(self, log: CatalogLog, at: Timestamp, receive: Receive, *, only: Collection[str] | None) -> None:
         self._log = log
@@ -38,13 +38,13 @@ class CatalogSubscription:
 
     @property
     def upper(self) -> Timestamp:
-        """Everything below it has been handed out; 0 before the first batch."""
+        """The upper of the last batch that ``poll`` returned; 0 before the first."""
         return self._upper
 
     def poll(self) -> CatalogBatch | None:
-        """The next batch, or None if the catalog's upper has not moved (or, at first, not reached the time asked for).
+        """The next batch; None if the catalog's upper has not moved, or not reached the subscription's first time.
 
-        A batch may be empty: then only the upper moved. Raises as ``sync`` does.
+        A batch is empty if only the upper moved. Raises as ``sync`` does.
         """
         if not self._has_started:
             return self._start()

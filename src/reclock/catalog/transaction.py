@@ -1,4 +1,4 @@
-"""A transaction: any number of changes on one snapshot, checked as they are made, committed at once or not at all."""
+"""A transaction: any number of changes on one snapshot, each checked at once, and committed together or not at all."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import CatalogError, DependentObjects, DuplicateObject, UnknownObject
 
 GUARDED_CONFIG = frozenset({"version", "epoch", "deploy_generation", "sealed"})
-"""Configuration that only opening the catalog changes: it decides who may write and what the layout is."""
+"""Configuration that only opening the catalog changes: the layout, and who may write."""
 
 
 class CatalogTransaction:
     """Sees its own changes in ``snapshot``; nothing is durable before ``commit_transaction``.
 
-    Keys, unique names, allocated ids and protected objects are checked at each call; references when it is committed, so that
-    objects may be dropped and made in any order. A failed call changes nothing.
+    Each call checks keys, unique names, allocated ids and protected objects. The commit checks references, so objects may be
+    dropped and created in any order. A failed call changes nothing.
     """
 
     def __init__(self, base: CatalogSnapshot) -> None:
@@ -33,12 +33,12 @@ class CatalogTransaction:
         self._allocated: set[tuple[str, int]] = set()
 
     def fork(self) -> CatalogTransaction:
-        """Another transaction that goes on from here, while this one stays as it is."""
-        other = CatalogTransaction(self.base)
-        other.snapshot, other._touched, other._appended = self.snapshot, dict(self._touched), list(self._appended)
-        other._expired = list(self._expired)
-        other._allocated = set(self._allocated)
-        return other
+        """A copy of this transaction, which can change without changing this one."""
+        copy = CatalogTransaction(self.base)
+        copy.snapshot, copy._touched, copy._appended = self.snapshot, dict(self._touched), list(self._appended)
+        copy._expired = list(self._expired)
+        copy._allocated = set(self._allocated)
+        return copy
 
     # --- objects ---
 
@@ -84,12 +84,12 @@ class CatalogTransaction:
     # --- ids, events ---
 
     def allocate(self, allocator: str, count: int = 1) -> list[int]:
-        """``count`` ids that nothing had before and, if this commits, nothing will have again."""
-        found: IdAllocator | None = self.snapshot.get(Kind.ID_ALLOCATOR, allocator)
-        if found is None:
+        """``count`` new ids. If this transaction commits, they are never allocated again."""
+        current: IdAllocator | None = self.snapshot.get(Kind.ID_ALLOCATOR, allocator)
+        if current is None:
             raise UnknownObject("id allocator", allocator)
-        ids = list(range(found.next_id, found.next_id + count))
-        self._set((Kind.ID_ALLOCATOR, allocator), IdAllocator(allocator, found.next_id + count))
+        ids = list(range(current.next_id, current.next_id + count))
+        self._set((Kind.ID_ALLOCATOR, allocator), IdAllocator(allocator, current.next_id + count))
         self._allocated.update((allocator, id) for id in ids)
         return ids
 
@@ -97,7 +97,7 @@ class CatalogTransaction:
         return GlobalId(f"u{self.allocate('user')[0]}")
 
     def adopt_user_id(self, id: GlobalId) -> None:
-        """An id that a transaction before allocated, and that nothing has got, is for an object of this one."""
+        """Use an id that an earlier transaction allocated, and that no object has, for an object of this transaction."""
         self._allocated.add(("user", int(id[1:])))
 
     def allocate_system_id(self) -> GlobalId:
@@ -125,7 +125,7 @@ class CatalogTransaction:
         occurred_at: Timestamp,
         details: Mapping[str, object] | None = None,
     ) -> None:
-        """Record, with the changes and only if they commit, what was done. ``event_type`` is create, alter, drop, ….."""
+        """Record an audit event, which is committed with the changes. ``event_type`` is create, alter, drop, …."""
         [id] = self.allocate("audit_log")
         self.insert(AuditEvent(id, event_type, object_type, object_name, dict(details or {}), user, occurred_at))
 
@@ -134,21 +134,23 @@ class CatalogTransaction:
         self.insert(StorageUsage(id, collection, size_bytes, collected_at))
 
     def expire_storage_usage(self, usages: Iterable[StorageUsage]) -> None:
-        """Take measurements away that were there when this transaction began. It spends an id, so that of two transactions that
-        take the same ones away the second conflicts."""
+        """Delete measurements that existed when this transaction began.
+
+        It allocates an id, so that of two transactions that delete the same measurements the second conflicts."""
         self.allocate("storage_usage")
         self._expired += usages
 
     # --- outcome ---
 
     def removed(self, kind: Kind) -> list[Any]:
-        """The keys of objects that are there before, and not after."""
-        return [key for of, key in self._touched if of is kind and self.base.get(of, key) and not self.snapshot.get(of, key)]
+        """The keys of the objects of this kind that the transaction deletes."""
+        keys = [key for touched_kind, key in self._touched if touched_kind is kind]
+        return [key for key in keys if self.base.get(kind, key) and not self.snapshot.get(kind, key)]
 
     def changes(self, at: Timestamp = MINIMUM) -> list[ObjectChange]:
-        """The net changes, all at time ``at``; objects that end as they began give none.
+        """The net changes, all at time ``at``; none for objects that are the same at the end.
 
-        Raises ``UnknownObject`` if an object refers to what is not there, ``DependentObjects`` if others refer to what is gone.
+        Raises ``UnknownObject`` if an object refers to one that does not exist, ``DependentObjects`` if others need a deleted one.
         """
         changes: list[ObjectChange] = []
         for kind, key in self._touched:
@@ -166,7 +168,7 @@ class CatalogTransaction:
         changes += [ObjectChange(thing, at, -1) for thing in self._expired]
         return changes + [ObjectChange(thing, at, 1) for thing in self._appended]
 
-    # --- how ---
+    # --- inside ---
 
     def _existing(self, thing: CatalogObject) -> Any:
         spec = spec_of(thing)

@@ -1,4 +1,4 @@
-"""What opening a catalog makes of its contents: a pure decision, taken alike by ``open`` and ``check_open``."""
+"""The contents of a catalog after opening: a pure function, which ``open`` and ``check_open`` share."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported
 
 SEAL = Config("sealed", 1)
-"""In a catalog that is being copied elsewhere, or was: nobody joins it. Opening it breaks the seal, and fences whoever copies."""
+"""Marks a catalog that is being converted, or was: nobody can join it. Opening it removes the seal, and fences the conversion."""
 
 EPOCH_BEFORE_FIRST = 1
-"""What a catalog without an epoch counts as; so the first open gives epoch 2."""
+"""The epoch of a catalog that has none, so the first open sets epoch 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What must be known before a catalog is opened, and can be read whatever its layout. ``version`` is None: not initialised."""
+    """The part of a catalog that can be read in every layout. ``version`` is None if the catalog is not initialised."""
 
     version: int | None
     epoch: int
@@ -38,7 +38,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """What the catalog is to hold: ``rows``, the very mapping that was given if nothing is to change, and the same decoded, at no
+    """The contents after opening: ``rows``, which is the same mapping as before if nothing changes, and the decoded snapshot, at no
     particular upper."""
 
     rows: Rows
@@ -46,7 +46,7 @@ class Upgrade:
 
 
 def read_header(rows: Rows) -> Header:
-    """Raises ``CatalogCorrupt`` if objects are there without a version, or a version without its epoch and generation."""
+    """Raises ``CatalogCorrupt`` if the catalog has objects but no version, or a version but no epoch or generation."""
     version, epoch, generation, seal = (read_config(rows, key) for key in ("version", "epoch", "deploy_generation", SEAL.key))
     if version is None and any(kind != Kind.CONFIG for kind, _ in rows):
         raise _missing("version", "the catalog holds other objects")
@@ -62,7 +62,7 @@ def _missing(key: str, though: str) -> CatalogCorrupt:
 
 
 def read_config(rows: Rows, key: str) -> int | None:
-    """The number of a config object; None if it is not there. Config has the same shape in every layout."""
+    """The number of a config object; None if it does not exist. Config has the same shape in every layout."""
     kind, stored_key, _ = encode(Config(key, 0))
     value = rows.get((kind, stored_key))
     if value is None:
@@ -71,7 +71,7 @@ def read_config(rows: Rows, key: str) -> int | None:
 
 
 def leadership_objects(leadership: Leadership) -> list[CatalogObject]:
-    """How a catalog says who leads it."""
+    """The objects in which a catalog records its leadership."""
     return [Config("epoch", leadership.epoch), Config("deploy_generation", leadership.deploy_generation)]
 
 
@@ -88,7 +88,7 @@ def require_version(header: Header, *, exactly: bool) -> None:
 
 
 def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
-    """The contents after opening: initialised if need be, migrated, with ``builtins`` registered (left alone if None).
+    """The contents after opening: initialised if need be, migrated, with ``builtins`` registered (none are changed if None).
 
     Raises ``CatalogVersionUnsupported``, ``MigrationFailed``, ``CatalogCorrupt``.
     """
@@ -108,14 +108,14 @@ def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
 
 
 def load(rows: Rows, upper: Timestamp) -> CatalogSnapshot:
-    """The snapshot of ``rows``, whole. Raises ``CatalogCorrupt``."""
+    """The snapshot of ``rows``, checked. Raises ``CatalogCorrupt``."""
     snapshot = CatalogSnapshot.of(decode_rows(rows), upper)
     check_integrity(snapshot)
     return snapshot
 
 
 def _with_changes(rows: Rows, changes: Sequence[ObjectChange]) -> Rows:
-    """``rows`` after ``changes``; itself if there are none."""
+    """``rows`` after ``changes``; the same mapping if there are none."""
     if not changes:
         return rows
     after = dict(rows)
@@ -124,5 +124,5 @@ def _with_changes(rows: Rows, changes: Sequence[ObjectChange]) -> Rows:
         if change.diff > 0:
             after[kind, key] = value
         else:
-            del after[kind, key]  # its addition, if it was only changed, comes after
+            del after[kind, key]  # if the object only changed, its addition follows
     return after

@@ -29,7 +29,7 @@ MONOTONIC_PROPERTY = "reclock.is_monotonic"
 INCARNATION_PROPERTY = "reclock.incarnation"
 
 _ATTEMPTS = 100
-"""How many conflicting commits that leave the upper alone one commit retries after."""
+"""After how many conflicting commits that keep the upper a commit gives up."""
 
 
 def _failure_path(at: Timestamp) -> str:

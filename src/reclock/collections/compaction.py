@@ -24,12 +24,12 @@ TARGET_FILE_BYTES = 256 << 20
 """Arrow bytes that go into one rewritten file; Parquet takes less."""
 
 _ATTEMPTS = 5
-"""How often compaction starts again because another rewrite came first."""
+"""How often compaction is tried again after another rewrite came first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What one compaction replaced."""
+    """The files and rows that one compaction replaced, and their replacements."""
 
     files_removed: int
     files_added: int
@@ -42,10 +42,11 @@ def compact(
 ) -> Compaction | None:
     """Rewrite files so that updates below ``since`` are summed at ``since``. None if no rewrite was worth it.
 
-    Guarantees that every snapshot and change at ``since`` or later stays as it was; that the upper stays; and that a version
-    pinned before can be read until vacuum. Appends and other compactions may go on meanwhile. The caller has moved the
-    collection's since already. With ``keeps_last_times`` the sum of a row's updates below ``since`` is at the last of their
-    times, not at ``since``. It counts at most as the last time below the physical upper, so that times never pass the upper.
+    Every snapshot and change at ``since`` or later stays as it was, the upper stays, and a version that was pinned before can be
+    read until vacuum. Appends and other compactions may run meanwhile. The caller has moved the collection's since already.
+
+    With ``keeps_last_times`` the sum of a row's updates below ``since`` is at the last of their times, not at ``since``. A later
+    ``since`` counts as the last time below the physical upper, so that times never pass the upper.
     """
     for _ in range(_ATTEMPTS):
         version = collection.pin()
@@ -56,8 +57,8 @@ def compact(
         schema = arrow_schema(version.desc, with_updates=True)
         try:
             with version.reading():
-                moved = settle_updates if keeps_last_times else advance_updates
-                added = list(_write(version, moved(version.dataset(removed), schema, target)))
+                advance = settle_updates if keeps_last_times else advance_updates
+                added = list(_write(version, advance(version.dataset(removed), schema, target)))
         except VersionGone:
             if collection.pin().rewrites == version.rewrites:
                 raise
@@ -75,7 +76,7 @@ def compact(
 
 
 def _write(version: Version, updates: pa.RecordBatchReader) -> Iterator[StagedFile]:
-    """The updates as durable files of about ``TARGET_FILE_BYTES`` each, named by the rewrite that they are meant for."""
+    """Write the updates to durable files of about ``TARGET_FILE_BYTES`` each, named after the rewrite that they are for."""
     batches = (batch for batch in updates if batch.num_rows)
     for first in batches:
         path = f"{DATA}/{rewrite_name(version.rewrites + 1)}.parquet"
@@ -84,15 +85,15 @@ def _write(version: Version, updates: pa.RecordBatchReader) -> Iterator[StagedFi
 
 def _up_to(limit_bytes: int, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield first
-    taken = first.nbytes
-    while taken < limit_bytes and (batch := next(rest, None)) is not None:
+    size_bytes = first.nbytes
+    while size_bytes < limit_bytes and (batch := next(rest, None)) is not None:
         yield batch
-        taken += batch.nbytes
+        size_bytes += batch.nbytes
 
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """What one vacuum deleted."""
+    """The files that one vacuum deleted."""
 
     files: int
     size_bytes: int
@@ -101,11 +102,11 @@ class Vacuum:
 def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozenset[str], clock: Clock = system_clock) -> Vacuum:
     """Delete every file that no version needs and no writer may still commit.
 
-    ``before`` is a wall-clock time; every read that is still active began after it. Files dropped since then stay.
-    ``claimed_staging`` names the staging folders of standing claims, read after ``before``; files staged since then stay too.
+    ``before`` is a wall-clock time; every active read began after it. Files that were dropped since then stay.
+    ``claimed_staging`` names the staging folders of claims, read after ``before``; files that were staged since then stay too.
 
-    A file can only be committed by the append that it was written for, at an upper that has not been passed, or by the
-    rewrite whose number it bears. A rewrite that seems to be abandoned is fenced by taking its number before its files go.
+    A file can only be committed by the append that it was written for, while the upper has not passed the append's, or by the
+    rewrite whose number it has. A rewrite that seems abandoned is fenced by taking its number before its files are deleted.
     """
     listed = [info for folder in (DATA, STAGING, ERRORS) for info in collection.folder.walk(folder)]
     version = collection.pin()
@@ -122,8 +123,8 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
             is_garbage = rewrite <= rewrites
         elif info.path.startswith(f"{STAGING}/"):
             is_garbage = info.path.split("/")[1] not in claimed_staging and _modified_ms(info) < before
-        elif (named := errors_upper(info.path)) is not None:
-            is_garbage = named <= version.upper and _modified_ms(info) < before
+        elif (errors_of := errors_upper(info.path)) is not None:
+            is_garbage = errors_of <= version.upper and _modified_ms(info) < before
         else:
             is_garbage = upper is not None and upper < version.upper
         if is_garbage:
@@ -143,7 +144,7 @@ def _needed_lists(listed: list[pafs.FileInfo], version: Version, before: Timesta
 
 
 def _parquet_of(path: str) -> str:
-    """The data file that ``path`` is, or is the Hadoop checksum of."""
+    """The data file at ``path``, or the one whose Hadoop checksum is at ``path``."""
     folder, _, name = path.rpartition("/")
     if name.startswith(".") and name.endswith(".crc"):
         return f"{folder}/{name[1:-4]}"
@@ -161,5 +162,5 @@ def _modified_ms(info: pafs.FileInfo) -> int:
 
 
 def checkpoint(collection: Collection) -> None:
-    """The log's state is in one file, and log entries past Delta's retention are gone, so that opening stays fast."""
+    """Write the log's state to one file and delete log entries past Delta's retention, so that opening stays fast."""
     collection.checkpoint()

@@ -16,7 +16,7 @@ from reclock.errors import InternalError
 from reclock.failpoints import failpoint
 
 _ATTEMPTS = 100
-"""How many other rewrites may come in between before a correction gives up."""
+"""After how many conflicting rewrites a correction gives up."""
 
 
 def replace_updates_at(
@@ -27,12 +27,12 @@ def replace_updates_at(
     check_claim: Callable[[], None],
     now: Timestamp,
 ) -> None:
-    """Make ``updates`` all that ``collection`` holds at the time ``at``, in one durable commit.
+    """Replace the updates of ``collection`` at the time ``at`` by ``updates``, in one durable commit.
 
     The upper stays. Only the holder of the claim at ``at`` may do this, because readers must
     not have seen the time. ``check_claim`` raises if the caller has lost that claim. It is called
-    after the version to replace was pinned: whoever takes the claim over later replaces a newer
-    version, so an old holder can never undo a newer holder's correction. ``now`` is the wall
+    after the version to replace was pinned: a process that takes the claim over later replaces a
+    newer version, so an old holder can never undo a newer holder's correction. ``now`` is the wall
     clock, from which the retention of the replaced files counts.
     """
     for _ in range(_ATTEMPTS):

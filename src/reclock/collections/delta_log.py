@@ -150,8 +150,8 @@ class DeltaLog:
     def last_transactions(self) -> dict[str, int]:
         """The application transactions of the commit last seen alone.
         Raises ``ValueError`` if its log entry is truncated."""
-        recorded = [action["txn"] for action in self._entry(self.version) or () if "txn" in action]
-        return {transaction["appId"]: transaction["version"] for transaction in recorded}
+        transactions = [action["txn"] for action in self._entry(self.version) or () if "txn" in action]
+        return {transaction["appId"]: transaction["version"] for transaction in transactions}
 
     def is_marked(self, version: int, mark: str) -> bool | None:
         """Whether the commit ``version`` has this mark; None if the log does not go back so far."""
@@ -168,7 +168,7 @@ class DeltaLog:
             raise InternalError(f'a file of "{self._folder.uri}" has no statistics', detail="it was committed by another program")
         bounds = (f"min.{DIFF_COLUMN}", f"max.{DIFF_COLUMN}")
         if not set(bounds) <= set(actions.column_names):
-            actions = actions.append_column(bounds[0], nothing := pa.nulls(actions.num_rows)).append_column(bounds[1], nothing)
+            actions = actions.append_column(bounds[0], nulls := pa.nulls(actions.num_rows)).append_column(bounds[1], nulls)
         return tuple(
             DataFile(path, self._folder.absolute(path), size, rows, Timestamp(low), Timestamp(high), *diffs)
             for path, size, rows, low, high, *diffs in zip(*(actions[name].to_pylist() for name in names + bounds), strict=True)

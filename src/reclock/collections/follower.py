@@ -11,7 +11,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Runs ``apply`` a while after ``wake``, once for all calls of ``wake`` in between. Any other process may apply the rest."""
+    """Runs ``apply`` some time after ``wake``, once for all calls of ``wake`` until then. Another process may apply the rest."""
 
     def __init__(self, apply: Callable[[], object], delay_ms: int) -> None:
         self._apply = apply

@@ -32,7 +32,7 @@ class GroupCommit:
         self._waiting: list[_Pending] = []
 
     def commit(self, commit: Commit) -> Timestamp:
-        """Commit durably; the time of the commit. Raises the reason of a refusal, or the error of the transaction."""
+        """Commit durably. Returns the time of the commit. Raises the reason of a refusal, or the error of the transaction."""
         pending = _Pending(commit)
         with self._guard:
             self._waiting.append(pending)

@@ -1,4 +1,4 @@
-"""The rows of a table that a plan may have read: those with certain values in one column."""
+"""The rows of a table that a plan may have read: the rows with certain values in one column."""
 
 from __future__ import annotations
 

@@ -118,15 +118,15 @@ class Lake:
 
     def late(self, source_id: GlobalId) -> dict[str, Collection]:
         """The existing collections that joined the source's group late, by output."""
-        late: dict[str, Collection] = {}
+        collections: dict[str, Collection] = {}
         for name in sorted(self._subfolders(source_id)):
             id = _collection_id(source_id, name)
             if id is not None and id.guest is not None:
                 with suppress(UnknownCollection):
                     collection = self.open(id)
                     collection.pin()  # it may have been opened before it was dropped
-                    late[id.output] = collection
-        return late
+                    collections[id.output] = collection
+        return collections
 
     def of_guests(self, source_ids: Iterable[GlobalId]) -> Sequence[StorageCollectionId]:
         """The collections that these sources have as guests, including partly deleted ones."""

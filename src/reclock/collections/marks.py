@@ -125,7 +125,7 @@ class StoreMarks:
             self.write()
 
     def write(self, *, above: int = 0) -> None:
-        """Both stores have a new mark, with a number above ``above``, when this returns.
+        """Write a new mark, with a number above ``above``, to both stores. Durable when this returns.
         Raises ``StoreRolledBack``, ``Fenced``."""
         leadership, lake = self._leadership(), self.newest_in_lake()
         token, now = uuid4().hex, self._clock()

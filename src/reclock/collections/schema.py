@@ -1,4 +1,4 @@
-"""How a relation's types are stored: as Arrow, and through it as Parquet and Delta; and a desc as JSON, for its metadata."""
+"""The stored form of a relation's types (as Arrow, and so as Parquet and Delta) and of a desc (as JSON, for the metadata)."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def check_storable(desc: RelationDesc) -> None:
 
     Names are compared without case: Spark and DuckDB do so.
     """
-    seen: set[str] = set()
+    folded_names: set[str] = set()
     for column in desc.columns:
         folded = column.name.casefold()
         if not column.name:
             raise InvalidSchema("a column has no name")
         if folded in RESERVED_COLUMNS:
             raise InvalidSchema(f'column name "{column.name}" is reserved', hint="every relation has this column already")
-        if folded in seen:
+        if folded in folded_names:
             raise InvalidSchema(
                 f'column "{column.name}" specified more than once', detail="names that differ in case alone count as equal"
             )
-        seen.add(folded)
+        folded_names.add(folded)
         arrow_type(column.type)
     for name in desc.key or ():
         if name not in desc.names:

@@ -1,4 +1,4 @@
-"""Which files a compaction rewrites, so that reads find few files, deleted rows soon go, and no byte is rewritten often."""
+"""The choice of files to rewrite, so that reads find few files, deleted rows disappear soon, and no byte is rewritten often."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ LARGE_FILE_BYTES = 16 << 20
 """A file of this size is not merged only to be larger."""
 
 SMALL_FILES = 8
-"""So many small files, whose times must stay apart, are merged into one."""
+"""The number of small files, whose times must stay apart, from which on they are merged into one."""
 
 GROWTH = 4
-"""A merged file is merged again once the other files have grown to a fourth of it: so each byte is rewritten a few times in all."""
+"""A merged file is merged again once the other files have grown to a fourth of it, so each byte is rewritten only a few times."""
 
 
 def select_files_to_rewrite(files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool) -> list[DataFile]:
@@ -24,13 +24,13 @@ def select_files_to_rewrite(files: Sequence[DataFile], since: Timestamp, *, is_m
     """
     past = [file for file in files if file.min_time < since and (not _is_large(file) or file.max_time <= since)]
     merged = [file for file in past if _is_large(file) and (is_monotonic or file.min_time == file.max_time)]
-    chosen = [file for file in past if file not in merged]
-    if not is_monotonic and _bytes(merged) <= GROWTH * _bytes(chosen):
-        chosen = past
-    if len(chosen) == 1 and chosen[0].min_time == chosen[0].max_time:
-        chosen = []
+    selected = [file for file in past if file not in merged]
+    if not is_monotonic and _bytes(merged) <= GROWTH * _bytes(selected):
+        selected = past
+    if len(selected) == 1 and selected[0].min_time == selected[0].max_time:
+        selected = []
     small = [file for file in files if file.min_time >= since and not _is_large(file)]
-    return chosen + small if len(small) >= SMALL_FILES else chosen
+    return selected + small if len(small) >= SMALL_FILES else selected
 
 
 def _is_large(file: DataFile) -> bool:

@@ -26,7 +26,7 @@ class TableState:
 
 
 def newest_state(folder: Folder, upper_name: str) -> TableState | None:
-    """The table as it is; ``upper_name`` is the application transaction that says its upper. None if there is none."""
+    """The newest version of the table, or None. The application transaction ``upper_name`` records its upper."""
     try:
         log = DeltaLog.open(folder)
     except TableNotFoundError:
@@ -35,9 +35,9 @@ def newest_state(folder: Folder, upper_name: str) -> TableState | None:
 
 
 def version_below(folder: Folder, upper_name: str, first: TableState, last: TableState, limit: Timestamp) -> int:
-    """The newest version between two whose upper does not pass ``limit``; at least the first.
+    """The newest version from ``first`` to ``last`` whose upper is at most ``limit``; at least ``first``.
 
-    Raises ``BackupFailed`` if the log no longer says.
+    Raises ``BackupFailed`` if the log no longer has an entry.
     """
     best = first.version
     for version in range(first.version + 1, last.version + 1):
@@ -54,9 +54,9 @@ def version_below(folder: Folder, upper_name: str, first: TableState, last: Tabl
 
 
 def copy_table(source: Folder, version: int, target: Folder, extras: tuple[str, ...] = ()) -> int:
-    """Copy the table as it was at ``version``, and every file in the folders ``extras``; how many bytes. Durable when it returns.
+    """Copy the table at ``version``, and every file in the folders ``extras``. Returns the bytes. Durable when it returns.
 
-    Raises ``BackupFailed`` if files of that version went meanwhile.
+    Raises ``BackupFailed`` if files of that version were deleted meanwhile.
     """
     try:
         table = DeltaTable(source.uri, version=version, storage_options=source.storage_options)

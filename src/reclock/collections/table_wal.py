@@ -1,8 +1,8 @@
 """The write-ahead log of tables: one record in consensus is one commit, over any number of tables, all or nothing.
 
-All tables are one frontier group, which is never claimed. A commit is one consensus transaction that checks what it depends on,
-takes its timestamp from the oracle, enters the rows, moves the group's upper past them, and lets the oracle know. Records
-are applied to the Delta tables later, by any process (`collections.tables`).
+All tables are one frontier group, which is never claimed. A commit is one consensus transaction that checks the commit's
+dependencies, takes its timestamp from the oracle, inserts the rows, moves the group's upper past them, and tells the oracle.
+Any process applies the records to the Delta tables later (`collections.tables`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ T = TypeVar("T")
 class Ledger:
     """The database tables of one log. The tables that it writes are the frontier group ``group``, whose upper it moves.
 
-    If ``is_applied``, times are the oracle's write timestamps, and the oracle learns of each: reads that begin later see the
-    commit. Otherwise times are the clock's, and the newest rows are read below the group's upper.
+    If ``is_applied``, times are the oracle's write timestamps, and each commit tells the oracle its time, so that later reads
+    see it. Otherwise times are the clock's, and the newest rows are read below the group's upper.
     """
 
     group: str
@@ -72,7 +72,7 @@ class Ledger:
                 prefix,
                 metadata,
                 sa.Column("table_id", sa.Text, primary_key=True),
-                sa.Column("last_write", sa.BigInteger, nullable=False),  # when it was made, or written last
+                sa.Column("last_write", sa.BigInteger, nullable=False),  # the time of its creation, or of the last write
             ),
             sa.Table(
                 f"{prefix}_staging",
@@ -109,10 +109,10 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The writes of one transaction, and what they depend on.
+    """The writes of one transaction, and their dependencies.
 
-    It was planned at ``catalog_ts`` of the catalog. It read the tables ``reads`` at ``read_at``: of the tables in
-    ``keys`` only these rows, of the others any.
+    The transaction was planned at ``catalog_ts`` of the catalog, and read the tables ``reads`` at ``read_at``: only the rows
+    with ``keys`` of the tables there, any rows of the others.
     """
 
     writes: Mapping[GlobalId, Payload]
@@ -138,55 +138,58 @@ Outcome = Timestamp | WriteConflict | CatalogMoved | StagedRowsGone
 
 @dataclass(frozen=True, slots=True)
 class WalState:
-    """The state of the log and the catalog that decides about a batch."""
+    """The state of the log and the catalog on which the decision about a batch depends."""
 
     last_writes: Mapping[GlobalId, Timestamp]
     catalog_ts: Timestamp
     staged: frozenset[str]
     recent: Mapping[GlobalId, Sequence[PendingWrite]] = field(default_factory=dict)
-    """The writes since, to tables that a commit read by keys, if the log still holds all of them."""
+    """The writes since the read to tables that a commit read by keys, if the log still has all of them."""
 
 
-def decide(batch: Sequence[Commit], found: WalState) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
-    """For each commit of the batch why it is refused, or None. The others can be committed at one time, as if in this order.
+def decide(batch: Sequence[Commit], state: WalState) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
+    """For each commit of the batch the reason of its refusal, or None if it can be committed.
 
-    None of them reads rows that another before it writes, so each sees at the time of the batch what it would see alone.
+    These can be committed at one time, as if in this order: none reads rows that an earlier one writes, so each sees at the time
+    of the batch what it would see alone.
     """
-    written: dict[GlobalId, list[Payload]] = {}
+    batch_writes: dict[GlobalId, list[Payload]] = {}
     outcomes: list[WriteConflict | CatalogMoved | StagedRowsGone | None] = []
     for commit in batch:
-        refusal = _refusal(commit, found, written)
+        refusal = _refusal(commit, state, batch_writes)
         if refusal is None:
             for table, payload in commit.writes.items():
-                written.setdefault(table, []).append(payload)
+                batch_writes.setdefault(table, []).append(payload)
         outcomes.append(refusal)
     return outcomes
 
 
 def _refusal(
-    commit: Commit, found: WalState, written: Mapping[GlobalId, Sequence[Payload]]
+    commit: Commit, state: WalState, batch_writes: Mapping[GlobalId, Sequence[Payload]]
 ) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
-    is_gone = not (commit.writes.keys() | commit.reads) <= found.last_writes.keys()
-    if commit.catalog_ts < found.catalog_ts or is_gone:
-        return CatalogMoved(planned=commit.catalog_ts, found=found.catalog_ts)
+    is_gone = not (commit.writes.keys() | commit.reads) <= state.last_writes.keys()
+    if commit.catalog_ts < state.catalog_ts or is_gone:
+        return CatalogMoved(planned=commit.catalog_ts, found=state.catalog_ts)
     for table in sorted(commit.reads):
         if commit.read_at is None:
             raise InternalError("a commit that read tables does not say when")
-        if _was_written(table, commit.read_at, commit.keys.get(table), found, written.get(table, ())):
+        if _was_written(table, commit.read_at, commit.keys.get(table), state, batch_writes.get(table, ())):
             return WriteConflict(table, read_at=commit.read_at)
     for payload in commit.writes.values():
-        if payload.staged is not None and payload.staged not in found.staged:
+        if payload.staged is not None and payload.staged not in state.staged:
             return StagedRowsGone(payload.staged)
     return None
 
 
-def _was_written(table: GlobalId, read_at: Timestamp, keys: Keys | None, found: WalState, in_batch: Sequence[Payload]) -> bool:
-    """Whether the rows that were read may have been written since. Writes that left the log may be of any rows."""
-    payloads = list(in_batch)
-    if found.last_writes[table] > read_at:
-        if keys is None or table not in found.recent:
+def _was_written(
+    table: GlobalId, read_at: Timestamp, keys: Keys | None, state: WalState, batch_payloads: Sequence[Payload]
+) -> bool:
+    """Whether the rows that were read may have been written since. Writes that are no longer in the log may be of any rows."""
+    payloads = list(batch_payloads)
+    if state.last_writes[table] > read_at:
+        if keys is None or table not in state.recent:
             return True
-        payloads += [write.payload for write in found.recent[table] if write.at > read_at]
+        payloads += [write.payload for write in state.recent[table] if write.at > read_at]
     if keys is None:
         return bool(payloads)
     return any(payload.rows is None or keys.contain_any([rows_of_payload(payload.rows)]) for payload in payloads)
@@ -219,12 +222,11 @@ class TableWal:
     # --- committing ---
 
     def commit(self, batch: Sequence[Commit] | Callable[[], Sequence[Commit]], *, at: Timestamp | None = None) -> list[Outcome]:
-        """Commit those of ``batch`` that are not refused, all at one time; the outcome of each.
+        """Commit those of ``batch`` that are not refused, all at one time. Returns the outcome of each.
 
-        A function is called for the batch once the transaction has the database to itself, and again if the
-        transaction is repeated. The time is the oracle's next write timestamp, or ``at``, which must lie at or beyond the group's
-        upper: raises ``UpperMismatch`` otherwise. Raises ``ConsensusOutcomeUnknown`` only if the outcome cannot
-        be looked up.
+        If ``batch`` is a function, it is called once the transaction has the database to itself, and again if the transaction is
+        repeated. The time is the oracle's next write timestamp, or ``at``. Raises ``UpperMismatch`` if ``at`` is below the group's
+        upper, ``ConsensusOutcomeUnknown`` only if the outcome cannot be looked up.
         """
         for _ in range(_ATTEMPTS):
             token = uuid.uuid4().hex
@@ -251,19 +253,19 @@ class TableWal:
         last_writes = self._last_writes(connection, touched)
         staged = [payload.staged for commit in batch for payload in commit.writes.values() if payload.staged is not None]
         recent = self._recent(connection, batch, last_writes)
-        found = WalState(last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent)
-        refusals = decide(batch, found)
+        state = WalState(last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent)
+        refusals = decide(batch, state)
         accepted = [commit for commit, refusal in zip(batch, refusals, strict=True) if refusal is None]
         if not accepted:
             return [refusal for refusal in refusals if refusal is not None]
         upper = get_group(connection, self.ledger.group).upper
         time = Timestamp(max(self._next_time(connection, upper), upper)) if at is None else at
-        moved = connection.execute(
+        update = connection.execute(
             sa.update(frontiers)
             .where(frontiers.c.group_id == self.ledger.group, frontiers.c.claim_id.is_(None), frontiers.c.upper <= time)
             .values(upper=time + 1)
         )
-        if moved.rowcount != 1:
+        if update.rowcount != 1:
             raise UpperMismatch(self.ledger.group, expected=time, found=upper)
         writes = [(table, payload) for commit in accepted for table, payload in commit.writes.items()]
         connection.execute(sa.insert(self.ledger.records).values(at=time, token=token))
@@ -274,8 +276,10 @@ class TableWal:
                 for part, (table, payload) in enumerate(writes)
             ],
         )
-        for some in batches(sorted({table for table, _ in writes})):
-            connection.execute(sa.update(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(some)).values(last_write=time))
+        for table_batch in batches(sorted({table for table, _ in writes})):
+            connection.execute(
+                sa.update(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(table_batch)).values(last_write=time)
+            )
         for names in batches(staged):
             connection.execute(sa.delete(self.ledger.staging).where(self.ledger.staging.c.name.in_(names)))
         if self.ledger.is_applied:
@@ -294,13 +298,13 @@ class TableWal:
         if not since:
             return {}
         c, trimmed = self.ledger.writes.c, self.ledger.trimmed.c
-        gone = connection.execute(sa.select(self.ledger.trimmed).where(trimmed.table_id.in_(sorted(since)))).all()
-        whole = since.keys() - {row.table_id for row in gone if row.upper > since[row.table_id] + 1}
-        found: dict[GlobalId, list[PendingWrite]] = {}
-        for table in sorted(whole):
+        trimmed_tables = connection.execute(sa.select(self.ledger.trimmed).where(trimmed.table_id.in_(sorted(since)))).all()
+        complete = since.keys() - {row.table_id for row in trimmed_tables if row.upper > since[row.table_id] + 1}
+        writes: dict[GlobalId, list[PendingWrite]] = {}
+        for table in sorted(complete):
             query = sa.select(self.ledger.writes).where(c.table_id == table, c.at > since[table])
-            found[table] = [_as_write(row) for row in connection.execute(query)]
-        return found
+            writes[table] = [_as_write(row) for row in connection.execute(query)]
+        return writes
 
     def _next_time(self, connection: sa.Connection, upper: Timestamp) -> Timestamp:
         now = self._clock()
@@ -310,14 +314,14 @@ class TableWal:
         return now
 
     def _is_committed(self, token: str) -> bool:
-        # A write transaction waits for the one in doubt to end; a mere read would not.
+        # A write transaction waits until the one in doubt ends. A read would not.
         query = sa.select(self.ledger.records.c.at).where(self.ledger.records.c.token == token)
         return self._consensus.transact(lambda connection: connection.scalar(query)) is not None
 
     # --- staging ---
 
     def reserve(self, name: str, *, lease_ms: int) -> None:
-        """Keep the files that are staged under ``name`` from being deleted, for the time of the lease."""
+        """Protect the files that are staged under ``name`` from deletion for the time of the lease."""
 
         def work(connection: sa.Connection) -> None:
             connection.execute(
@@ -343,13 +347,13 @@ class TableWal:
 
     def _reserved(self, connection: sa.Connection, names: Sequence[str]) -> frozenset[str]:
         query = sa.select(self.ledger.staging.c.name)
-        found = (connection.scalars(query.where(self.ledger.staging.c.name.in_(some))) for some in batches(names))
-        return frozenset(name for some in found for name in some)
+        reserved = (connection.scalars(query.where(self.ledger.staging.c.name.in_(rows))) for rows in batches(names))
+        return frozenset(name for rows in reserved for name in rows)
 
     # --- following ---
 
     def pending(self, tables: Iterable[GlobalId] | None = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
-        """The writes in the log, to these tables or all, at times up to ``through``, in order; one consistent state.
+        """The writes in the log to these tables, or all, at times up to ``through``, in order and of one consistent state.
 
         A write that was committed before the call and is not in the log is in its Delta table.
         """
@@ -369,20 +373,20 @@ class TableWal:
                     sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id == table, self.ledger.writes.c.at < upper)
                 )
                 self._note_trimmed(connection, table, upper)
-            kept = sa.select(self.ledger.writes.c.at)
+            remaining = sa.select(self.ledger.writes.c.at)
             old = Timestamp(applied(connection, EPOCH_MS) - TOKENS_KEPT_MS)
             connection.execute(
-                sa.delete(self.ledger.records).where(self.ledger.records.c.at < old, self.ledger.records.c.at.not_in(kept))
+                sa.delete(self.ledger.records).where(self.ledger.records.c.at < old, self.ledger.records.c.at.not_in(remaining))
             )
 
         self._write(work)
 
     def _note_trimmed(self, connection: sa.Connection, table: GlobalId, upper: Timestamp) -> None:
         trimmed = self.ledger.trimmed
-        found = connection.scalar(sa.select(trimmed.c.upper).where(trimmed.c.table_id == table))
-        if found is None:
+        trimmed_upper = connection.scalar(sa.select(trimmed.c.upper).where(trimmed.c.table_id == table))
+        if trimmed_upper is None:
             connection.execute(sa.insert(trimmed).values(table_id=table, upper=upper))
-        elif found < upper:
+        elif trimmed_upper < upper:
             connection.execute(sa.update(trimmed).where(trimmed.c.table_id == table).values(upper=upper))
 
     # --- tables ---
@@ -405,10 +409,10 @@ class TableWal:
         """Delete dropped tables, and all writes to them, from the log."""
 
         def work(connection: sa.Connection) -> None:
-            for some in batches(tables):
-                connection.execute(sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id.in_(some)))
-                connection.execute(sa.delete(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(some)))
-                connection.execute(sa.delete(self.ledger.trimmed).where(self.ledger.trimmed.c.table_id.in_(some)))
+            for batch in batches(tables):
+                connection.execute(sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id.in_(batch)))
+                connection.execute(sa.delete(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(batch)))
+                connection.execute(sa.delete(self.ledger.trimmed).where(self.ledger.trimmed.c.table_id.in_(batch)))
 
         self._write(work)
 
@@ -416,8 +420,8 @@ class TableWal:
         query = sa.select(self.ledger.tables)
         return {
             row.table_id: row.last_write
-            for some in batches(sorted(tables))
-            for row in connection.execute(query.where(self.ledger.tables.c.table_id.in_(some)))
+            for batch in batches(sorted(tables))
+            for row in connection.execute(query.where(self.ledger.tables.c.table_id.in_(batch)))
         }
 
     def _write(self, work: Callable[[sa.Connection], T]) -> T:

@@ -29,7 +29,7 @@ from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 
 STAGED_FROM_BYTES = 1 << 20
-"""A write of at least so many bytes is staged as a Parquet file, and the record holds its name."""
+"""The bytes from which on a write is staged as a Parquet file; the record then holds the file's name."""
 
 STAGING_LEASE_MS = 3_600_000
 
@@ -65,7 +65,7 @@ class Tables:
     """All tables of an environment. Safe for several threads and several processes."""
 
     def __init__(self, lake: Lake, log: TableWal, *, apply_delay_ms: int | None = None) -> None:
-        """With a delay, this process applies its own commits so long after them."""
+        """With a delay, this process applies its own commits that long after them."""
         self._lake = lake
         self.log = log
         self._pinned: dict[GlobalId, TableVersion] = {}
@@ -83,11 +83,11 @@ class Tables:
         read_at: Timestamp | None = None,
         keys: Mapping[GlobalId, Keys] | None = None,
     ) -> Timestamp:
-        """Commit rows with their diffs (``rows_schema``) to all the tables at once; their time. Durable when it returns.
+        """Commit rows with their diffs (``rows_schema``) to all the tables at one time, and return it. Durable when it returns.
 
-        Commits of several threads share one transaction and one time where they do not conflict. Raises ``WriteConflict``
-        if one of ``reads`` was written since ``read_at``, in ``keys`` only if rows with these values were; ``CatalogMoved``
-        if the catalog changed since ``catalog_ts``; and whatever opening a table raises.
+        Commits of several threads that do not conflict share one transaction and one time. Raises ``WriteConflict`` if one of
+        ``reads`` was written since ``read_at`` (a table in ``keys``: only if rows with these values were), ``CatalogMoved`` if the
+        catalog changed since ``catalog_ts``, and the errors of opening a table.
         """
         for table in writes:
             self._check_writable(table)
@@ -98,7 +98,7 @@ class Tables:
         return at
 
     def _check_writable(self, table: GlobalId) -> None:
-        """Raises whatever opening the table raises: a damaged table gets no rows that could never be applied."""
+        """Raises the errors of opening the table, so that a damaged table gets no rows that could never be applied."""
         try:
             self._lake.open(table_id(table))
         except UnknownCollection:
@@ -132,9 +132,11 @@ class Tables:
             try:
                 # The log first: a write that is trimmed after this is in the versions pinned below.
                 pending = self.log.pending(missing, through=as_of)
-                found = {table: self._pin(table, as_of, [write for write in pending if write.table == table]) for table in missing}
-                self._pinned |= found
-                known |= found
+                pinned_now = {
+                    table: self._pin(table, as_of, [write for write in pending if write.table == table]) for table in missing
+                }
+                self._pinned |= pinned_now
+                known |= pinned_now
                 break
             except FileNotFoundError:
                 continue  # staged rows were applied and deleted meanwhile
@@ -144,7 +146,7 @@ class Tables:
         return known
 
     def forget(self, table: GlobalId) -> None:
-        """The next read of the table looks for its newest version."""
+        """Make the next read of the table read its newest version."""
         self._pinned.pop(table, None)
 
     def _pin(self, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]) -> TableVersion:
@@ -156,10 +158,10 @@ class Tables:
     # --- applying ---
 
     def apply(self, through: Timestamp = MAXIMUM) -> int:
-        """Append the writes in the log, up to ``through``, to the Delta tables, and trim the log. How many writes.
+        """Append the writes in the log, up to ``through``, to the Delta tables, and trim the log. Returns how many writes.
 
-        Any process may call it at any time: each table's physical upper says which writes it has. The writes of a table that
-        cannot be appended to stay in the log; other tables are not held up.
+        Any process may call it at any time: each table's physical upper says which writes it has. If a table's append fails, its
+        writes stay in the log, and the other tables go on.
         """
         by_table: dict[GlobalId, list[PendingWrite]] = {}
         for write in self.log.pending(through=through):
@@ -179,7 +181,7 @@ class Tables:
         return sum(len(by_table[table]) for table in uppers)
 
     def _apply(self, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
-        """Append ``writes``, all that the log held of the table up to the last of them; the table's physical upper then."""
+        """Append ``writes``, the log's writes to the table up to the last of them. Returns the table's physical upper."""
         for _ in range(_ATTEMPTS):
             upper = collection.upper()
             missing = _take_batch([write for write in writes if write.at >= upper])
@@ -217,9 +219,9 @@ class Tables:
         self.log.register(id, at)
 
     def fill(self, id: GlobalId, desc: RelationDesc, rows: pa.Table, *, at: Timestamp, incarnation: str = "") -> None:
-        """Write the first rows (``rows_schema``) of a table, at ``at``, before the table is created. ``id`` is reserved for it.
+        """Write the first rows (``rows_schema``) of a table, at ``at``, before the table is created. Its ``id`` is reserved.
 
-        The table must be created within the lease. A table that is filled but never created is ``abandoned`` then.
+        The table must be created within the lease; afterwards it counts as ``abandoned``.
         """
         self.log.reserve(_filled(id), lease_ms=STAGING_LEASE_MS)
         failpoint("tables.fill.reserved")
@@ -228,7 +230,7 @@ class Tables:
         failpoint("tables.fill.written")
 
     def abandoned(self, ids: Iterable[GlobalId]) -> set[GlobalId]:
-        """Those of ``ids``, tables that the catalog does not have, which exist only in the lake and will not be created."""
+        """The tables among ``ids``, none of which the catalog has, that exist only in the lake and will not be created."""
         known, needed = self.log.known(), self.log.staged_names()
         return {id for id in ids if id not in known and _filled(id) not in needed}
 
@@ -245,7 +247,7 @@ def _filled(id: GlobalId) -> str:
 
 
 def _take_batch(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
-    """The first of ``writes``, in whole records, of about ``APPLIED_BYTES``: what one Delta commit should take."""
+    """The first of ``writes``, in whole records of about ``APPLIED_BYTES``, for one Delta commit."""
     size = 0
     for index, write in enumerate(writes):
         if size > APPLIED_BYTES and write.at != writes[index - 1].at:
@@ -269,12 +271,12 @@ def updates_at(rows: pa.Table, at: Timestamp, desc: RelationDesc) -> pa.Table:
 
 
 def rows_of(changes: Sequence[pa.Table], desc: RelationDesc) -> pa.Table:
-    """The rows that changes with diffs add up to, each repeated by its count."""
+    """The rows that the diffs of ``changes`` add up to, each repeated by its count."""
     columns = arrow_schema(desc, with_updates=False)
     updates = [updates_at(rows, MINIMUM, desc) for rows in changes]
-    every = pa.concat_tables([arrow_schema(desc, with_updates=True).empty_table(), *updates])
-    if pc.all(pc.equal(every.column(DIFF_COLUMN), 1)).as_py() is not False:
-        return every.select(columns.names)
-    found = consolidate_rows(every, columns, MINIMUM)
-    copies = found.column(DIFF_COLUMN).to_numpy()
-    return found.drop_columns([DIFF_COLUMN]).take(np.repeat(np.arange(len(copies)), copies))
+    updates_of_all = pa.concat_tables([arrow_schema(desc, with_updates=True).empty_table(), *updates])
+    if pc.all(pc.equal(updates_of_all.column(DIFF_COLUMN), 1)).as_py() is not False:
+        return updates_of_all.select(columns.names)
+    consolidated = consolidate_rows(updates_of_all, columns, MINIMUM)
+    copies = consolidated.column(DIFF_COLUMN).to_numpy()
+    return consolidated.drop_columns([DIFF_COLUMN]).take(np.repeat(np.arange(len(copies)), copies))

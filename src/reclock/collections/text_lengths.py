@@ -10,13 +10,13 @@ from reclock.errors import TextTooLong
 
 
 def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """Texts as the column keeps them: without blanks beyond its length, or any at the end of a ``char(n)``.
+    """The texts as the column stores them: without blanks beyond its length, and for ``char(n)`` without blanks at the end.
 
     Raises ``TextTooLong``.
     """
     if column.limit is None:
         return values
-    most, stripped = column.limit.characters, pc.utf8_rtrim(values, " ")
-    if pc.any(pc.greater(pc.utf8_length(stripped), most)).as_py():
+    max_characters, stripped = column.limit.characters, pc.utf8_rtrim(values, " ")
+    if pc.any(pc.greater(pc.utf8_length(stripped), max_characters)).as_py():
         raise TextTooLong(str(column.limit))
-    return stripped if column.limit.ignores_blanks else pc.utf8_slice_codeunits(values, 0, most)
+    return stripped if column.limit.ignores_blanks else pc.utf8_slice_codeunits(values, 0, max_characters)

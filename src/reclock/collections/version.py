@@ -86,7 +86,7 @@ class Version:
 
     @property
     def without_errors(self) -> Version:
-        """The same version, which during an error has the rows from before the error."""
+        """This version, with the rows from before an error during that error."""
         return replace(self, errors=(), failure=None)
 
     def check(self, at: Timestamp) -> None:
