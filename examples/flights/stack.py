@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import random
 import secrets
 import shutil
 import signal
@@ -60,10 +61,13 @@ def clear(home: Path) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of loopback that nothing is bound to. It is below the ports that the system gives to
+    outgoing connections: one of those could take it in the minute before its server starts."""
+    while True:
+        port = random.randrange(20_000, 32_768)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass(frozen=True)
@@ -105,14 +109,12 @@ def running(home: Path, *, port: int | None = None, before: Sequence[Sequence[st
     password = _password(airflow_home)
     with ExitStack() as stack:
         spark = stack.enter_context(
-            _process(
-                [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)], environment, logs / "spark.log"
-            )
+            _process([str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)], environment, logs)
         )
         for command in (["db", "migrate"], *([["dags", "reserialize"], *before] if before else ())):
-            _run([str(BIN / "airflow"), *command], environment, logs / f"airflow-{command[0]}.log")
+            _run([str(BIN / "airflow"), *command], environment, logs)
         started = [
-            stack.enter_context(_process([str(BIN / "airflow"), *arguments], environment, logs / f"airflow-{arguments[0]}.log"))
+            stack.enter_context(_process([str(BIN / "airflow"), *arguments], environment, logs))
             for arguments in (
                 ["api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"],
                 ["scheduler"],
@@ -132,7 +134,7 @@ def running(home: Path, *, port: int | None = None, before: Sequence[Sequence[st
 def serving(home: Path, port: int) -> Iterator[None]:
     """The SQL port, open on loopback."""
     command = [str(BIN / "reclock"), "serve", "--home", str(home), "--port", str(port)]
-    with _process(command, dict(os.environ), home / "logs" / "serve.log") as server:
+    with _process(command, dict(os.environ), home / "logs") as server:
         _await(lambda: _is_open(port), [server], home / "logs")
         yield
 
@@ -177,8 +179,8 @@ def _password(airflow_home: Path) -> str:
 
 
 @contextmanager
-def _process(command: list[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("ab") as output:
+def _process(command: list[str], environment: dict[str, str], logs: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with _log_of(command, logs).open("ab") as output:
         process = subprocess.Popen(
             command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
         )
@@ -214,10 +216,11 @@ def _signal_all(processes: list[subprocess.Popen[bytes]]) -> None:
             os.killpg(process.pid, signal.SIGTERM)
 
 
-def _run(command: list[str], environment: dict[str, str], log: Path) -> None:
+def _run(command: list[str], environment: dict[str, str], logs: Path) -> None:
+    log = _log_of(command, logs)
     with log.open("ab") as output:
         if subprocess.run(command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL).returncode:
-            raise StackError(f"{' '.join(command[1:])} failed; see {log}")
+            raise StackError(f"`{_shown(command)}` failed. {_end_of(log)}")
 
 
 def _await(is_there: Callable[[], bool], processes: list[subprocess.Popen[bytes]], logs: Path) -> None:
@@ -232,12 +235,22 @@ def _await(is_there: Callable[[], bool], processes: list[subprocess.Popen[bytes]
 def _check(processes: list[subprocess.Popen[bytes]], logs: Path) -> None:
     for process in processes:
         if process.poll() is not None:
-            raise StackError(f"`{_shown(process)}` has ended, with status {process.returncode}; see {logs}")
+            command: list[str] = process.args  # type: ignore[assignment]
+            status = f"`{_shown(command)}` has ended, with status {process.returncode}."
+            raise StackError(f"{status} {_end_of(_log_of(command, logs))}")
 
 
-def _shown(process: subprocess.Popen[bytes]) -> str:
-    command: list[str] = process.args  # type: ignore[assignment]
+def _shown(command: list[str]) -> str:
     return f"{Path(command[0]).name} {command[1]}"
+
+
+def _log_of(command: list[str], logs: Path) -> Path:
+    return logs / f"{_shown(command).replace(' ', '-')}.log"
+
+
+def _end_of(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return "\n".join([f"The end of {log}:", *lines[-20:]])
 
 
 def _is_open(port: int) -> bool:

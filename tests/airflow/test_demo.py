@@ -57,7 +57,7 @@ with _process(["sh", "-c", "sleep 600 & wait"], dict(os.environ), Path(sys.argv[
 
 
 def test_what_a_killed_demo_has_started_ends_with_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LEFT_ALONE, str(tmp_path / "log")]
+    command = [sys.executable, "-c", LEFT_ALONE, str(tmp_path)]
     killed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=DEMO.parent)
     group = int(killed.stdout)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from fixtures.ports import free_port
 from fixtures.server import RECLOCK, SqlServer
-from fixtures.spark import connect_server, free_port
+from fixtures.spark import connect_server
 
 pytestmark = pytest.mark.spark
 
