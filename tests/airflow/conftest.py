@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,6 +45,22 @@ def airflow_database(airflow_settings: dict[str, str]) -> dict[str, str]:
     """The settings, with Airflow's tables made."""
     subprocess.run([str(BIN / "airflow"), "db", "migrate"], env=airflow_settings, check=True, capture_output=True)
     return airflow_settings
+
+
+@pytest.fixture(scope="session")
+def installed_settings(airflow_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings, with Reclock installed from its wheel: Airflow sees the provider as users do, whatever the checkout has."""
+    folder = tmp_path_factory.mktemp("wheel")
+    checkout, installed = folder / "checkout", folder / "installed"
+    without_caches = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("src", "catalog_migrations", "dags", "plugins"):
+        shutil.copytree(PROJECT / name, checkout / name, ignore=without_caches)
+    for name in ("setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md"):
+        shutil.copy(PROJECT / name, checkout / name)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(installed), str(checkout)]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return airflow_settings | {"PYTHONPATH": str(installed)}
 
 
 @pytest.fixture

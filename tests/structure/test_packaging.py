@@ -49,8 +49,23 @@ def test_what_is_imported_is_declared_and_nothing_else() -> None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     declared = {re.split(r"[\[=<>]", line)[0] for line in setup["options"]["install_requires"].split()}
-    imported = {distribution(name) for path in (ROOT / "src").rglob("*.py") for name in imports(path)} - {"reclock", None}
+    names = {name for path in (ROOT / "src").rglob("*.py") for name in imports(path)}
+    imported = {distribution(name) for name in names if not name.startswith(AIRFLOW)} - {"reclock", None}
     assert {WITH_ANOTHER.get(name, name) for name in imported if name} | USED_WITHOUT_IMPORT == declared
+
+
+AIRFLOW = "airflow."
+"""A namespace of several packages. The extra ``airflow`` declares them, and an import contract says who imports it."""
+
+
+def test_the_packages_that_the_provider_imports_are_declared_in_the_extra() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extra = {re.split(r"==", line)[0] for line in setup["options.extras_require"]["airflow"].split()}
+    names = {name for path in (ROOT / "src").rglob("*.py") for name in imports(path) if name.startswith(AIRFLOW)}
+    providers = {re.sub(r"\.(hooks|operators|sensors|triggers)\b.*", "", name) for name in names if ".providers." in name}
+    assert {"apache-" + name.replace(".", "-") for name in providers} <= extra
+    assert names
 
 
 def imports(path: Path) -> set[str]:

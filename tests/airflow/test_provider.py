@@ -1,0 +1,128 @@
+"""The provider in a real Airflow: what it lists, and connections of type ``reclock``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.server import SqlServer
+
+from reclock.airflow.provider import get_provider_info
+from reclock.runtime.environment import Environment
+
+pytestmark = pytest.mark.airflow
+
+BIN = Path(sys.executable).parent
+
+Settings = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def settings(airflow_database: Settings, installed_settings: Settings) -> Settings:
+    return airflow_database | installed_settings
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("provider") / "home"
+    Environment.initialise(home).close()
+    return home
+
+
+def airflow(settings: Settings, *arguments: str) -> Any:
+    """The output of a command of Airflow, as JSON if it is that."""
+    command = [str(BIN / "airflow"), *arguments]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return json.loads(done.stdout) if "json" in arguments else done.stdout
+
+
+def hook_answers(settings: Settings, **connection: Any) -> dict[str, Any]:
+    uri = json.dumps({"conn_type": "reclock"} | connection)
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("hook_worker.py"))],
+        env=settings | {"AIRFLOW_CONN_RECLOCK_DEFAULT": uri},
+        capture_output=True,
+        text=True,
+        cwd=settings["AIRFLOW_HOME"],
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+def test_airflow_lists_the_provider_and_its_connection_type(settings: Settings) -> None:
+    def listed(command: str, column: str, value: str) -> dict[str, str]:
+        rows = airflow(settings, "providers", command, "-o", "json")
+        (row,) = [row for row in rows if value in row[column]]
+        return dict(row)
+
+    provider = listed("list", "package_name", "reclock")
+    assert provider["description"] + "." == get_provider_info()["description"]
+    hook = listed("hooks", "connection_type", "reclock")
+    assert (hook["class"], hook["package_name"]) == ("reclock.airflow.hooks.ReclockHook", "reclock")
+    assert hook["conn_id_attribute_name"] == "reclock_conn_id"
+    assert listed("widgets", "connection_parameter_name", "extra__reclock__home")
+
+
+def test_a_connection_is_added_and_tested(settings: Settings, home: Path) -> None:
+    extra = json.dumps({"home": str(home)})
+    airflow(settings, "connections", "add", "lake", "--conn-type", "reclock", "--conn-extra", extra)
+    (lake,) = airflow(settings, "connections", "get", "lake", "-o", "json")
+    assert (lake["conn_type"], lake["extra_dejson"]) == ("reclock", {"home": str(home)})
+    enabled = settings | {"AIRFLOW__CORE__TEST_CONNECTION": "Enabled"}
+    tested = airflow(enabled, "connections", "test", "lake")
+    assert "Connection success!" in tested
+
+
+def test_the_hook_opens_a_home_in_the_process(settings: Settings, home: Path) -> None:
+    answers = hook_answers(settings, extra={"home": str(home)})
+    assert_answers(answers)
+    assert answers["sqlalchemy"] == "SQLAlchemy needs a server"
+    assert hook_answers(settings | {"RECLOCK_HOME": str(home)})["user"] == "reclock"
+
+
+def test_the_hook_connects_to_a_server(settings: Settings, sql_server: SqlServer) -> None:
+    extra = {"application_name": "a dag"}
+    answers = hook_answers(
+        settings,
+        host="127.0.0.1",
+        port=sql_server.port,
+        login="reclock",
+        password="p@ss/word",
+        extra=extra,
+    )
+    assert_answers(answers)
+    server = f"reclock:p%40ss%2Fword@127.0.0.1:{sql_server.port}"
+    expected = f"postgresql+psycopg://{server}/reclock?application_name=a+dag"
+    assert answers["sqlalchemy"] == expected
+
+
+def assert_answers(answers: dict[str, Any]) -> None:
+    assert answers["test"] == [True, "Connection successfully tested"]
+    assert answers["records"] == [[1, "2.50"], [2, "3.00"]]
+    assert answers["first"] == [1]
+    assert answers["types"] == {"id": "int32", "price": "Decimal"}
+    assert answers["user"] == "reclock"
+
+
+@pytest.mark.parametrize(
+    ("connection", "message"),
+    [
+        ({"extra": {"home": "/nowhere"}}, "the catalog is not initialized"),
+        ({"host": "127.0.0.1", "port": 1}, "refused"),
+        (
+            {"host": "127.0.0.1", "extra": {"home": "/nowhere"}},
+            'connection "reclock_default" has both a home and a host',
+        ),
+        ({"port": 6875}, 'connection "reclock_default" has options of a server, but no host'),
+    ],
+)
+def test_what_is_wrong_with_a_connection_is_said(settings: Settings, connection: dict[str, Any], message: str) -> None:
+    succeeded, said = hook_answers(settings, **connection)["test"]
+    assert not succeeded
+    assert message in said
