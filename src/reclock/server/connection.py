@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -20,14 +20,16 @@ from reclock.errors import (
     Fenced,
     InternalError,
     ProtocolViolation,
+    QueryCanceled,
     ReclockError,
     UnknownCursor,
 )
 from reclock.server import messages, reports
 from reclock.server.copying import copy_in, copy_out
+from reclock.server.pipelines import Executions, executions_ahead
 from reclock.server.rows import DataRows, fields
 from reclock.server.stream import MessageStream, MessageTooLarge
-from reclock.server.values import decode, type_of
+from reclock.server.values import decode, decode_columns, type_of
 
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -51,6 +53,7 @@ _REPORTED = (
 """Variables whose changes are reported to the client."""
 _PROTOCOL_NAMES = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
 _INTERRUPT_INTERVAL_S = 0.05
+_ONE_INSERTED = messages.command_complete("INSERT 0 1")
 
 
 @dataclass(slots=True)
@@ -281,21 +284,33 @@ class ClientConnection:
     # --- the extended protocol ---
 
     async def _handle_extended(self, message: messages.Frontend) -> bool:
-        """Handle one message of the extended protocol. False after an error, which was sent: messages until Sync are skipped."""
+        """Handle one message of the extended protocol, with the executions that repeat a Bind of an INSERT and have arrived.
+
+        False after an error, which was sent: messages until Sync are skipped.
+        """
+        if isinstance(message, messages.Bind) and (executions := self._executions(message)) is not None:
+            return await self._until_error(self._insert_all(message, executions))
+        return await self._until_error(self._handle(message))
+
+    async def _handle(self, message: messages.Frontend) -> None:
+        match message:
+            case messages.Parse():
+                await self._parse(message)
+            case messages.Bind():
+                self._bind(message)
+            case messages.Describe():
+                self._describe(message)
+            case messages.Execute():
+                if not await self._stream.next_is(messages.SYNC):
+                    self._session.begin_together()
+                await self._execute(message)
+            case messages.Close():
+                self._close(message)
+
+    async def _until_error(self, work: Awaitable[object]) -> bool:
+        """Await the work. False after an error, which was sent."""
         try:
-            match message:
-                case messages.Parse():
-                    await self._parse(message)
-                case messages.Bind():
-                    self._bind(message)
-                case messages.Describe():
-                    self._describe(message)
-                case messages.Execute():
-                    if not await self._stream.next_is(messages.SYNC):
-                        self._session.begin_together()
-                    await self._execute(message)
-                case messages.Close():
-                    self._close(message)
+            await work
         except (OSError, asyncio.IncompleteReadError):
             raise
         except Exception as raised:
@@ -320,12 +335,7 @@ class ClientConnection:
         prepared = self._session.statements.prepared.get(message.statement)
         if message.portal and message.portal in self._portals:
             raise DuplicateCursor("portal", message.portal)
-        types = prepared.parameter_types
-        formats = message.parameter_formats
-        if len(formats) not in (0, 1, len(message.parameters)):
-            raise ProtocolViolation(f"bind message has {len(formats)} parameter formats but {len(message.parameters)} parameters")
-        prepared.check_count(len(message.parameters))
-        codes = formats if len(formats) == len(types) else [*formats, 0][:1] * len(types)
+        types, codes = prepared.parameter_types, _parameter_formats(message, prepared)
         values = tuple(decode(*parameter) for parameter in zip(message.parameters, types, codes, strict=True))
         if prepared.desc is not None:
             fields(prepared.desc.columns, message.result_formats)
@@ -351,6 +361,36 @@ class ClientConnection:
             self._stream.send(messages.NO_DATA)
         else:
             self._stream.send(messages.row_description(fields(prepared.desc.columns, formats)))
+
+    def _executions(self, bind: messages.Bind) -> Executions | None:
+        """The executions of the same INSERT that have arrived. None for one alone, and for other statements."""
+        prepared = self._session.statements.prepared
+        if bind.portal or bind.statement not in prepared or not prepared.get(bind.statement).is_insert:
+            return None
+        return executions_ahead(bind, self._stream.ahead)
+
+    async def _insert_all(self, bind: messages.Bind, executions: Executions) -> None:
+        """Execute an INSERT many times: all at once, or one by one if an error must be found or a row needs an engine."""
+        await self._stream.skip(executions.bytes_ahead)
+        self._session.begin_together()
+        prepared = self._session.statements.prepared.get(bind.statement)
+        try:
+            is_inserted = await self._run(_insert_all, self._session, prepared, bind, executions.parameters)
+        except QueryCanceled:
+            raise
+        except ReclockError:  # the execution that is wrong raises it again
+            is_inserted = False
+        if not is_inserted:
+            for parameters in executions.parameters:
+                await self._handle(replace(bind, parameters=tuple(parameters)))
+                for message in executions.after_bind:
+                    await self._handle(message)
+            return
+        if (previous := self._portals.get("")) is not None:
+            previous.close()
+        self._portals[""] = Portal(prepared, (), bind.result_formats, is_finished=True)
+        answers = [messages.BIND_COMPLETE, messages.NO_DATA if executions.is_described else b"", _ONE_INSERTED]
+        self._stream.send(b"".join(answers) * len(executions.parameters))
 
     async def _execute(self, message: messages.Execute) -> None:
         portal = self._portal(message.portal)
@@ -393,7 +433,23 @@ class ClientConnection:
         return self._portals[name]
 
 
+def _parameter_formats(bind: messages.Bind, prepared: PreparedStatement) -> Sequence[int]:
+    """Of each parameter. Raises ``ProtocolViolation``, ``WrongNumberOfParameters``."""
+    formats, count = bind.parameter_formats, len(bind.parameters)
+    if len(formats) not in (0, 1, count):
+        raise ProtocolViolation(f"bind message has {len(formats)} parameter formats but {count} parameters")
+    prepared.check_count(count)
+    return formats if len(formats) == count else [*formats, 0][:1] * count
+
+
 # --- in the session's thread ---
+
+
+def _insert_all(
+    session: Session, prepared: PreparedStatement, bind: messages.Bind, rows: Sequence[Sequence[bytes | None]]
+) -> bool:
+    columns = decode_columns(rows, prepared.parameter_types, _parameter_formats(bind, prepared))
+    return session.insert_all(prepared, columns, len(rows))
 
 
 def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, bytes] | None:

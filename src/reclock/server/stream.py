@@ -68,6 +68,15 @@ class MessageStream:
         self._head = self._head or await self._reader.readexactly(5)
         return self._head[:1] == kind
 
+    @property
+    def ahead(self) -> bytes:
+        """The bytes that have arrived after the last message."""
+        return bytes(self._reader._buffer)  # type: ignore[attr-defined]
+
+    async def skip(self, count: int) -> None:
+        """Discard the next bytes, which are ``ahead``."""
+        await self._reader.readexactly(count)
+
     async def encrypt(self, context: ssl.SSLContext) -> None:
         """Switch to TLS. Data that the client sent unencrypted after its request is an error: it could be forged."""
         if self._reader._buffer:  # type: ignore[attr-defined]

@@ -138,6 +138,17 @@ _TEXT: dict[TypeName, Callable[[Any], str | bytes]] = {
 # --- in ---
 
 
+def decode_columns(
+    rows: Sequence[Sequence[bytes | None]], types: Sequence[ScalarType], formats: Sequence[int]
+) -> list[list[Any]]:
+    """The values of each parameter in all rows. Raises as ``decode``."""
+    columns: list[list[Any]] = []
+    for i, (type, format) in enumerate(zip(types, formats, strict=True)):
+        read = decode_utf8 if type == TEXT else partial(decode, type=type, format=format)
+        columns.append([None if row[i] is None else read(row[i]) for row in rows])
+    return columns
+
+
 def decode(raw: bytes | None, type: ScalarType, format: int) -> Any:
     """A parameter's value. Raises ``InvalidText``, ``NumberOutOfRange``, ``InvalidBinary``."""
     if raw is None:

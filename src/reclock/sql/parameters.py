@@ -34,7 +34,7 @@ class Parameters:
         type = self.types[number - 1]
         if type is None:
             return None
-        return Parameter(number, type) if self.values is None else _constant(self.values[number - 1], type)
+        return Parameter(number, type) if self.values is None else constant(self.values[number - 1], type)
 
     def settle(self, number: int, type: ScalarType) -> Parameter | Literal | None:
         """From here on the parameter has ``type``, unless it had one before."""
@@ -55,8 +55,8 @@ class Parameters:
 NO_PARAMETERS = Parameters(is_open=False)
 
 
-def _constant(value: Any, type: ScalarType) -> Literal:
-    """A numeric keeps all the digits it was given."""
+def constant(value: Any, type: ScalarType) -> Literal:
+    """A parameter's value as an expression. A numeric keeps all the digits it was given."""
     if isinstance(value, Decimal):
         _, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)

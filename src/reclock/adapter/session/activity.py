@@ -75,6 +75,15 @@ class Activity:
         statement.ended(None, None)
         return answer
 
+    def recorded_together(self, parsed: ParsedStatement, user: str, cluster: str, times: int, execute: Callable[[], bool]) -> bool:
+        """The result of ``execute``; if it is true, recorded as so many executions of the statement."""
+        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, self.environment.stores.clock())
+        statement.began()
+        is_executed = execute()
+        if is_executed:
+            statement.ended(None, None, times)
+        return is_executed
+
 
 @dataclass(slots=True)
 class _Statement:
@@ -91,23 +100,24 @@ class _Statement:
         if self.backend is not None:
             self.backend.work = Work(self._shown, self.began_at)
 
-    def ended(self, rows: int | None, error: Exception | None) -> None:
+    def ended(self, rows: int | None, error: Exception | None, times: int = 1) -> None:
+        """The executions took equal parts of the time."""
         if self.backend is not None:
             self.backend.work = Work(self._shown, self.began_at, self.environment.stores.clock())
         if (reports := self.environment.runtime.reports) is None:
             return
-        reports.statement_ended(
-            StatementReport(
-                self.session_id,
-                self.user,
-                self.cluster,
-                self._shown(),
-                self.began_at,
-                (time.monotonic() - self.began_s) * 1000,
-                rows,
-                None if error is None else _error_text(error, is_hidden=self._hidden is not None),
-            )
+        report = StatementReport(
+            self.session_id,
+            self.user,
+            self.cluster,
+            self._shown(),
+            self.began_at,
+            (time.monotonic() - self.began_s) * 1000 / times,
+            rows,
+            None if error is None else _error_text(error, is_hidden=self._hidden is not None),
         )
+        for _ in range(times):
+            reports.statement_ended(report)
 
     @property
     def _hidden(self) -> str | None:

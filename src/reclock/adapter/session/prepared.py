@@ -15,6 +15,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.planning.statement import plan_statement, returns_rows
+from reclock.sql.statements.tables.modify_syntax import InsertStatement
 from reclock.sql.syntax.parse import ParsedStatement, parse
 
 
@@ -28,6 +29,11 @@ class PreparedStatement:
     name: str = ""
     declared_oids: tuple[int, ...] = ()
     """The types that the client declared, by number; 0 leaves one to be inferred."""
+
+    @property
+    def is_insert(self) -> bool:
+        """Whether it is an INSERT that answers no rows."""
+        return self.desc is None and self.parsed is not None and isinstance(self.parsed.node, InsertStatement)
 
     @property
     def parameter_oids(self) -> tuple[int, ...]:
@@ -61,6 +67,9 @@ class PreparedStatements:
 
     def __init__(self) -> None:
         self._statements: dict[str, PreparedStatement] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._statements
 
     def get(self, name: str) -> PreparedStatement:
         """Raises ``UnknownPrepared``."""

@@ -180,6 +180,14 @@ class Transactions:
         if statement is None:
             self._has_statements = True
 
+    @contextmanager
+    def repetition(self) -> Iterator[None]:
+        """Like ``statement``, for statements that are executed again one by one if this raises: the open block does not fail."""
+        if self.status is TransactionStatus.FAILED or self._alone is not None:
+            raise TransactionFailed
+        yield
+        self._has_statements = True
+
     def fail(self) -> None:
         """Fail the open block, because of an error in a statement or in its text."""
         if self._block is not None and not self._is_implicit:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
 from reclock.catalog.objects import ItemType
 from reclock.errors import DuplicateColumn, SqlSyntaxError, SystemObjectProtected, UnknownColumn, UnsupportedSql, WrongObjectType
 from reclock.plan.build import ONE_ROW, compute
@@ -20,11 +20,13 @@ from reclock.plan.scalars import Cast, ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
+from reclock.sql.parameters import Parameters, constant
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import assign, coerce
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, function_name, scalar
+from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.query import new_context, plan_query
 from reclock.sql.queries.rewrite import SubqueryValue
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
@@ -142,6 +144,51 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
         emptied = delete(DeleteStatement(this=name), catalog, session)
         emptied_tables[emptied.table] = emptied
     return Truncate(tuple(emptied_tables.values()))
+
+
+def inserted_values(
+    node: exp.Expr, modify: Modify, types: Sequence[ScalarType], parameters: Sequence[Sequence[Any]], count: int
+) -> Mapping[int, list[Any]] | None:
+    """For ``count`` executions of an INSERT of one row of VALUES: what each stores in the columns that depend on parameters.
+
+    ``parameters`` holds the values of each parameter, of these ``types``; the result is by the column's position. None for
+    other statements, and if an engine has to compute a value. Raises what planning the executions raises.
+    """
+    if not isinstance(node, InsertStatement) or node.args.get("returning") or not isinstance(node.args.get("query"), exp.Values):
+        return None
+    rows = node.args["query"].expressions
+    if len(rows) != 1 or not isinstance(rows[0], exp.Tuple):
+        return None
+    columns = node.args.get("columns")
+    names = modify.desc.names if columns is None else [fold(column) for column in columns]
+    stored: dict[int, list[Any]] = {}
+    for name, expression in zip(names, rows[0].expressions, strict=False):
+        if expression.find(exp.Parameter) is None:
+            continue
+        position = modify.desc.names.index(name)
+        values = _stored(expression, modify.desc.columns[position], types, parameters, count)
+        if values is None:
+            return None
+        stored[position] = values
+    return stored
+
+
+def _stored(
+    expression: exp.Expr, column: Column, types: Sequence[ScalarType], parameters: Sequence[Sequence[Any]], count: int
+) -> list[Any] | None:
+    """The value of the expression in each execution; None if one is no constant."""
+    scalars: list[Any]
+    if isinstance(expression, exp.Parameter):
+        number = int(expression.this.name) - 1
+        values, type = parameters[number], types[number]
+        if type == column.type and column.limit is None and type.name is not TypeName.NUMERIC:
+            return list(values)
+        scalars = [constant(value, type) for value in values]
+    else:
+        bound = [Parameters(list(types), [values[i] for values in parameters], is_open=False) for i in range(count)]
+        scalars = [scalar(expression, ExprContext(Scope(), NoSubqueries(each), "VALUES")) for each in bound]
+    assigned = [assign(value, column) for value in scalars]
+    return [value.value for value in assigned] if all(isinstance(value, Literal) for value in assigned) else None
 
 
 # --- parts ---

@@ -1,0 +1,43 @@
+"""An INSERT that is executed many times with other parameters: all rows are written at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from reclock.adapter.statement_context import StatementContext
+from reclock.adapter.statements.tables.rows import check_not_null, with_diff
+from reclock.algebra.relations import ScalarType
+from reclock.collections.schema import arrow_schema
+from reclock.plan.relational import Constant
+from reclock.sql.statements.tables.modify_plan import Modify, inserted_values
+
+
+def insert_rows(
+    types: Sequence[ScalarType], columns: Sequence[Sequence[Any]], count: int, context: StatementContext
+) -> bool:
+    """Add one row for each of ``count`` executions to the open block. ``columns`` holds the values of each parameter.
+
+    The context's plan is that of the first execution. False if the rows of the others do not follow from it; nothing is written
+    then, nor if it raises what an execution raises.
+    """
+    modify, transaction = context.planned.statement, context.transactions.block
+    assert transaction is not None
+    if not isinstance(modify, Modify) or not isinstance(modify.plan, Constant) or len(modify.plan.rows) != 1:
+        return False
+    stored = inserted_values(context.parsed.node, modify, types, columns, count)
+    if stored is None:
+        return False
+    transaction.check_writable(modify.kind)
+    table = context.catalog.relation(modify.table)
+    arrays = [
+        pa.array(stored.get(i) or [modify.plan.rows[0][i]] * count, field.type)
+        for i, field in enumerate(arrow_schema(modify.desc, with_updates=False))
+    ]
+    rows = with_diff(pa.table(arrays, list(modify.desc.names)), modify.desc, 1)
+    check_not_null(rows, table)
+    context.await_storage()
+    transaction.write(table, rows, context.catalog)
+    return True
