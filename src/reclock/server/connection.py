@@ -445,9 +445,7 @@ def _parameter_formats(bind: messages.Bind, prepared: PreparedStatement) -> Sequ
 # --- in the session's thread ---
 
 
-def _insert_all(
-    session: Session, prepared: PreparedStatement, bind: messages.Bind, rows: Sequence[Sequence[bytes | None]]
-) -> bool:
+def _insert_all(session: Session, prepared: PreparedStatement, bind: messages.Bind, rows: Sequence[Sequence[bytes | None]]) -> bool:
     columns = decode_columns(rows, prepared.parameter_types, _parameter_formats(bind, prepared))
     return session.insert_all(prepared, columns, len(rows))
 

@@ -138,14 +138,13 @@ _TEXT: dict[TypeName, Callable[[Any], str | bytes]] = {
 # --- in ---
 
 
-def decode_columns(
-    rows: Sequence[Sequence[bytes | None]], types: Sequence[ScalarType], formats: Sequence[int]
-) -> list[list[Any]]:
+def decode_columns(rows: Sequence[Sequence[bytes | None]], types: Sequence[ScalarType], formats: Sequence[int]) -> list[list[Any]]:
     """The values of each parameter in all rows. Raises as ``decode``."""
     columns: list[list[Any]] = []
     for i, (type, format) in enumerate(zip(types, formats, strict=True)):
         read = decode_utf8 if type == TEXT else partial(decode, type=type, format=format)
-        columns.append([None if row[i] is None else read(row[i]) for row in rows])
+        column = (row[i] for row in rows)
+        columns.append([None if raw is None else read(raw) for raw in column])
     return columns
 
 

@@ -16,7 +16,10 @@ from reclock.sql.statements.tables.modify_plan import Modify, inserted_values
 
 
 def insert_rows(
-    types: Sequence[ScalarType], columns: Sequence[Sequence[Any]], count: int, context: StatementContext
+    types: Sequence[ScalarType],
+    columns: Sequence[Sequence[Any]],
+    count: int,
+    context: StatementContext,
 ) -> bool:
     """Add one row for each of ``count`` executions to the open block. ``columns`` holds the values of each parameter.
 
@@ -39,5 +42,6 @@ def insert_rows(
     rows = with_diff(pa.table(arrays, list(modify.desc.names)), modify.desc, 1)
     check_not_null(rows, table)
     context.await_storage()
+    context.cancellation.check()
     transaction.write(table, rows, context.catalog)
     return True
