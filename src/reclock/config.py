@@ -90,6 +90,12 @@ class Settings(BaseSettings):
         ge=0,
         description="memory of a process for collections that refreshes look rows up in by key; beyond it they scan; 0 for none",
     )
+    refresh_groups_bytes: int = Field(
+        default=1 << 30,
+        ge=0,
+        description="memory of a process for partial aggregates of groups, from which refreshes maintain counts, sums and "
+        "averages without reading a group's other rows; 0 for none",
+    )
     refresh_recompute_bytes: int = Field(
         default=1 << 20,
         ge=0,

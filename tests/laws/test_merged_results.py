@@ -128,6 +128,7 @@ def _having(plan: Plan) -> Plan:
 
 
 having = st.builds(lambda plan: _having(Reduce(plan, (), (), desc_of())), shallow)
+with_or_without = st.booleans()
 merged = st.one_of(reduced, reduced, first_rows, having)
 
 
@@ -137,11 +138,25 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 def _law(
-    bench: Bench, plans: st.SearchStrategy[Plan] = merged, both: st.SearchStrategy[Any] = histories_of_both
+    bench: Bench,
+    plans: st.SearchStrategy[Plan] = merged,
+    both: st.SearchStrategy[Any] = histories_of_both,
+    keeps_groups: st.SearchStrategy[bool] = with_or_without,
 ) -> Callable[[], None]:
-    @given(plan=plans, updates=both, skipped=st.sets(st.integers(0, 4), max_size=3))
-    def law(plan: Plan, updates: tuple[list[Update], list[Update]], skipped: set[int]) -> None:
-        bench.check(plan, {LEFT: (DESC, updates[0]), RIGHT: (DESC, updates[1])}, skipped)
+    @given(
+        plan=plans,
+        updates=both,
+        skipped=st.sets(st.integers(0, 4), max_size=3),
+        keeps_groups=keeps_groups,
+    )
+    def law(
+        plan: Plan,
+        updates: tuple[list[Update], list[Update]],
+        skipped: set[int],
+        keeps_groups: bool,
+    ) -> None:
+        sides = {LEFT: (DESC, updates[0]), RIGHT: (DESC, updates[1])}
+        bench.check(plan, sides, skipped, keeps_groups=keeps_groups)
 
     return law
 
@@ -218,4 +233,4 @@ def test_the_law_finds_a_planted_bug(name: str, bench: Bench, monkeypatch: pytes
     plant(monkeypatch)
     found = settings(max_examples=300, derandomize=True, database=None, phases=[Phase.generate], report_multiple_bugs=False)
     with pytest.raises((AssertionError, ReclockError)):
-        found(_law(bench, plans, few_rows))()
+        found(_law(bench, plans, few_rows, keeps_groups=st.just(False)))()

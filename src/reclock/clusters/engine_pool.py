@@ -53,6 +53,7 @@ class EnginePool:
     def small(self) -> DuckDbEngine:
         """Runs what reads few bytes, in this process."""
         from reclock.compute.engines.duckdb import DuckDbEngine
+        from reclock.compute.engines.group_states import GroupStates
         from reclock.compute.engines.key_lookups import KeyLookups
 
         settings = self._settings()
@@ -62,6 +63,7 @@ class EnginePool:
             threads=settings.query_threads,
             spill=settings.spill_root,
             lookups=KeyLookups(settings.refresh_lookups_bytes) if settings.refresh_lookups_bytes else None,
+            group_states=GroupStates(settings.refresh_groups_bytes) if settings.refresh_groups_bytes else None,
         )
 
     def large(self, pool: str = "default") -> Engine:

@@ -79,6 +79,7 @@ class InProcessReplica:
                 self._running.pop(id, None)
                 self.measurements.dataflow_dropped(id)
                 self.costs.forget(id)
+                self.small().forget_index(id)
             case AdvanceCatalogFrontier(to):
                 self.catalog_frontier = max(self.catalog_frontier, to)
             case CancelPeek(id):

@@ -154,16 +154,17 @@ class Refresher:
 
     def _updates(self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp) -> tuple[pa.Table, MaintenanceMode]:
         """The updates at ``at``, found in the cheaper way where there are two."""
-        maintainer, before = maintenance.maintainer(index.plan, index.desc), stored.answered_through
+        maintainer, before = maintenance.maintainer(index.plan, index.desc, index.id), stored.answered_through
         how = maintenance.maintenance_mode(maintainer, inputs, before)
         work = None if how is MaintenanceMode.RECOMPUTED or before is None else _work(inputs, before, at)
         if work is None:
             recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
             return self._compute(recomputing, inputs, stored, at), MaintenanceMode.RECOMPUTED
         how = self.costs.choose(index.id, work)
-        began = time.monotonic()
+        builds, began = self.small.state_builds(index.id), time.monotonic()
         updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
-        self.costs.record(index.id, how, work, time.monotonic() - began)
+        if self.small.state_builds(index.id) == builds:  # else it does not tell what the next one takes
+            self.costs.record(index.id, how, work, time.monotonic() - began)
         return updates, how
 
     def _compute(self, kept: maintenance.Maintainer, inputs: Inputs, own: Version, at: Timestamp) -> pa.Table:

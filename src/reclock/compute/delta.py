@@ -12,7 +12,17 @@ from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
 from reclock.compute.operators import delta, get, has_delta, is_monotone, matched_columns, origin, snapshot
-from reclock.compute.operators.rules import EngineRelation, InputVersion, KeyFilter, Rendering, columns, consolidated, select_list
+from reclock.compute.operators.partial_aggregates import PartialAggregates, partial_aggregates
+from reclock.compute.operators.rules import (
+    EngineRelation,
+    GroupState,
+    InputVersion,
+    KeyFilter,
+    Rendering,
+    columns,
+    consolidated,
+    select_list,
+)
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
     Get,
@@ -51,8 +61,8 @@ class DeltaInputs:
     as_of: Timestamp
 
 
-class KeyedReads(Protocol):
-    """Reads of collections by key, for an engine that can carry a step out part by part."""
+class StepReads(Protocol):
+    """What an engine that can carry a step out part by part reads other than by scans."""
 
     def matching(self, node: Get, columns: tuple[int, ...], keys: str) -> EngineRelation | None:
         """The collection's updates of rows whose ``columns`` have a value of the relation ``keys``, perhaps with others.
@@ -65,8 +75,24 @@ class KeyedReads(Protocol):
         """Compute ``select`` and keep its rows as the relation ``name`` until the step ends."""
         ...
 
+    def open_groups(self, place: int, node: Plan, partials: Callable[[], str]) -> str | None:
+        """The table of the partial aggregates of the node's groups, complete before the step.
 
-def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: KeyedReads | None = None) -> str:
+        ``place`` is the node's place in the plan. ``partials`` answers the SELECT that computes them.
+        None if they are not kept.
+        """
+        ...
+
+    def add_to_groups(self, place: int, changes: str) -> None:
+        """Add the relation ``changes``, which has been stored, to the partial aggregates."""
+        ...
+
+    def confirm_groups(self, place: int) -> None:
+        """The step does not change the partial aggregates, if any are kept."""
+        ...
+
+
+def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: StepReads | None = None) -> str:
     """The changes of the plan's rows from ``before`` to ``as_of``: columns ``c0`` … and ``mz_diff``, which is never zero.
 
     ``RESULT`` among the relations of ``step_inputs`` is the previous result, a collection of ``desc`` with the plan's rows before;
@@ -78,6 +104,7 @@ def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: Delt
     names = columns(plan)
     if changes is None:
         changes = step.define(f"SELECT *, CAST(0 AS BIGINT) AS n FROM {step.rows(plan, InputVersion.NOW)} AS i WHERE FALSE")
+    step.confirm_unchanged_groups()
     summed = consolidated(f"SELECT * FROM {changes}", names)
     return f"{step.with_clause(summed)}SELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM ({summed}) AS changed"
 
@@ -86,7 +113,7 @@ class _Step:
     """Writes common table expressions on demand, each once."""
 
     def __init__(
-        self, plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: KeyedReads | None
+        self, plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: StepReads | None
     ) -> None:
         nodes: dict[int, Plan] = {}
         rendering.list_nodes(plan, nodes)
@@ -98,6 +125,8 @@ class _Step:
         self._before = replace(self.rendering, as_of=step_inputs.before)
         self._names: dict[object, str] = {}
         self._reads = reads
+        self._nodes = list(nodes.values())
+        self._group_states: dict[int, GroupState | None] = {}
         self._expressions: dict[str, str] = {}
         """By name, in order: what is not stored. Each reads only what comes before it."""
         self._few: set[str] = set()
@@ -127,6 +156,20 @@ class _Step:
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
         shown = self._shown.get(id(node))
         return None if shown is None else self.rows(shown, InputVersion.BEFORE, key_filter)
+
+    def group_state(self, node: Plan) -> GroupState | None:
+        partials = None if self._reads is None else partial_aggregates(node)
+        if partials is None:
+            return None
+        if id(node) not in self._group_states:
+            self._group_states[id(node)] = self._open_groups(partials)
+        return self._group_states[id(node)]
+
+    def confirm_unchanged_groups(self) -> None:
+        """The partial aggregates of the nodes that do not change stay valid after the step."""
+        for place, node in enumerate(self._nodes):
+            if self._reads is not None and not self._is_changed(node) and partial_aggregates(node):
+                self._reads.confirm_groups(place)
 
     def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:
         return self._inputs.changed[str(node.collection)], self._inputs.before
@@ -160,24 +203,68 @@ class _Step:
             needed |= names
         return needed
 
-    def _select(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None) -> tuple[str, bool]:
+    def _select(self, node: Plan, version: InputVersion, key_filter: KeyFilter | None) -> tuple[str, bool]:
         """The node's rows, and whether these are few."""
-        rendered = self.rendering if state is InputVersion.NOW else self._before
+        rendered = self.rendering if version is InputVersion.NOW else self._before
         if isinstance(node, Get):
             if key_filter is not None and (found := self._matching(node, key_filter)) is not None:
                 rendered = replace(rendered, relations={**rendered.relations, str(node.collection): found})
                 return get.rows(node, rendered, key_filter), True
             return get.rows(node, rendered, key_filter), False
+        if (state := self.group_state(node)) is not None:
+            return self._select_groups(node, state, version, key_filter)
         parts, filters, is_exact = inputs(node), self._filters(node, key_filter), key_filter is None
         if key_filter is not None:
             is_exact = any(filter is not None and len(filter.columns) == len(key_filter.columns) > 0 for filter in filters)
         if self._reads is not None and len(parts) == 2:
-            filters = [filters[0] or self._matched(node, 0, filters, state), filters[1] or self._matched(node, 1, filters, state)]
-        relations = [self.rows(part, state, filter) for part, filter in zip(parts, filters, strict=True)]
+            filters = [
+                filters[0] or self._matched(node, 0, filters, version),
+                filters[1] or self._matched(node, 1, filters, version),
+            ]
+        relations = [self.rows(part, version, filter) for part, filter in zip(parts, filters, strict=True)]
         select, are_few = snapshot(node, rendered, relations), all(name in self._few for name in relations)
         if key_filter is None or is_exact:
             return select, are_few
         return f"SELECT * FROM ({select}) AS i WHERE {key_filter.condition([f'i.{name}' for name in columns(node)])}", are_few
+
+    def _select_groups(
+        self, node: Plan, state: GroupState, version: InputVersion, key_filter: KeyFilter | None
+    ) -> tuple[str, bool]:
+        """As ``_select``, from the partial aggregates of the node's groups."""
+        partials = partial_aggregates(node)
+        assert partials is not None
+        until = self._inputs.as_of if version is InputVersion.NOW else self._inputs.before
+        select = f"SELECT * FROM {state.table} AS g WHERE t <= {until:d}"
+        keys = range(len(partials.keys))
+        is_by_key = key_filter is not None and set(key_filter.columns) <= set(keys)
+        if key_filter is not None and is_by_key:
+            select += f" AND {key_filter.condition([f'g.c{index}' for index in keys])}"
+        engine = self.rendering.engine
+        rows = partials.values(engine, partials.summed(engine, select))
+        if key_filter is None:
+            return rows, False
+        if is_by_key:
+            return rows, key_filter.keys in self._few and len(key_filter.columns) == len(keys)
+        condition = key_filter.condition([f"i.{name}" for name in columns(node)])
+        return f"SELECT * FROM ({rows}) AS i WHERE {condition}", False
+
+    def _open_groups(self, partials: PartialAggregates) -> GroupState | None:
+        assert self._reads is not None
+        node, [part] = partials.node, inputs(partials.node)
+        place = next(place for place, other in enumerate(self._nodes) if other is node)
+
+        def select() -> str:
+            rows = partials.of_rows(self.rendering.engine, self.rows(part, InputVersion.BEFORE))
+            return self.with_clause(rows) + rows
+
+        table = self._reads.open_groups(place, node, select)
+        changed = self.changes(part)
+        if table is None or changed is None:
+            return None if table is None else GroupState(table, None)
+        changes = self.define(partials.of_changes(self.rendering.engine, changed), is_few=True)
+        self._store(changes)
+        self._reads.add_to_groups(place, changes)
+        return GroupState(table, changes)
 
     def _filters(self, node: Plan, key_filter: KeyFilter | None) -> list[KeyFilter | None]:
         """Of each input, the rows that those of the node with the keys are made of, as far as its columns tell."""

@@ -15,6 +15,7 @@ from enum import StrEnum
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
@@ -44,13 +45,16 @@ class Maintainer:
     plan: Plan
     desc: RelationDesc
     mode: MaintenanceMode
+    index: GlobalId | None = None
+    """The index that it maintains, by which engines keep state from refresh to refresh."""
 
 
-def maintainer(plan: Plan, desc: RelationDesc) -> Maintainer:
+def maintainer(plan: Plan, desc: RelationDesc, index: GlobalId | None = None) -> Maintainer:
     """The maintainer of ``plan``. Types must agree; the maintained columns have the desc's names."""
     if plan.desc.types != desc.types:
         raise InternalError("the plan of an index does not have the types of its collection")
-    return Maintainer(plan, desc, MaintenanceMode.FROM_CHANGES if has_delta_rules(plan) else MaintenanceMode.RECOMPUTED)
+    mode = MaintenanceMode.FROM_CHANGES if has_delta_rules(plan) else MaintenanceMode.RECOMPUTED
+    return Maintainer(plan, desc, mode, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def refresh_each(
     updates, errors, before = schema.empty_table(), dict[Timestamp, ReclockError](), previous
     answers = None if stored is None or previous is None else stored.without_errors
     for time in times:
-        previous_result = PreviousResult(answers, Timestamp(0 if answers is None else answers.upper - 1), updates)
+        previous_result = PreviousResult(answers, Timestamp(0 if answers is None else answers.upper - 1), updates, maintainer.index)
         try:
             changed = _changed(maintainer, engine, inputs, before, time, previous_result)
         except NO_ANSWER as error:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
-from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
@@ -28,11 +27,13 @@ from reclock.compute.engines.database import (
 )
 from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, PreviousResult, by_rules, cast_to, result_schema
 from reclock.compute.engines.failures import failure
+from reclock.compute.engines.group_states import GroupStates, GroupStep
 from reclock.compute.engines.key_lookups import KeyLookups
+from reclock.compute.engines.step_reads import DuckDbStepReads
 from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.sql_names import identifier, string, type_sql
-from reclock.plan.relational import Finishing, Get, Plan
+from reclock.plan.relational import Finishing, Plan
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -61,10 +62,14 @@ class DuckDbEngine:
         threads: int = 0,
         spill: str | Path | None = None,
         lookups: KeyLookups | None = None,
+        group_states: GroupStates | None = None,
     ) -> None:
-        """Refreshes read by key from ``lookups`` where that is better than a scan; without it they scan."""
+        """Refreshes read by key from ``lookups`` where that is better than a scan; without it they scan.
+
+        They keep partial aggregates of groups in ``group_states``; without it they read all rows of a group.
+        """
         folder = Path(spill) if spill is not None else Path(tempfile.gettempdir(), "reclock-spill")
-        self._lookups = lookups
+        self._lookups, self._group_states = lookups, group_states
         self._databases = Databases(lambda: open_database(roots, memory_limit=memory_limit, threads=threads, spill=folder))
 
     def close(self) -> None:
@@ -105,10 +110,33 @@ class DuckDbEngine:
                 result = keyed[delta.RESULT] = CollectionInput(previous_result.version, previous_result.added)
                 read = _updates(session, "result", result, previous_result.through)
                 relations[str(delta.RESULT)] = EngineRelation(read, is_counted=True)
-            reads = None if self._lookups is None else _KeyedReads(self._lookups, session, keyed, relations, as_of)
-            return delta.render(plan, desc, NAME, delta.DeltaInputs(relations, changed, before, as_of), reads)
+            step_inputs = delta.DeltaInputs(relations, changed, before, as_of)
+            with self._group_step(session, previous_result.index, before, as_of) as groups:
+                reads = DuckDbStepReads(self._lookups, groups, session, keyed, relations, as_of)
+                sql = delta.render(plan, desc, NAME, step_inputs, reads)
+                # Computed here: what it reads of the groups is as it must be only until the step ends.
+                session.execute(f"CREATE TEMP TABLE changes AS {sql}")
+            return "SELECT * FROM changes"
 
         return self._answer(prepare, desc.columns, with_diff=True)
+
+    def _group_step(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        index: GlobalId | None,
+        before: Timestamp,
+        as_of: Timestamp,
+    ) -> AbstractContextManager[GroupStep | None]:
+        if self._group_states is None or index is None:
+            return nullcontext()
+        return self._group_states.step(session, index, before, as_of)
+
+    def state_builds(self, index: GlobalId) -> int:
+        return 0 if self._group_states is None else self._group_states.builds(index)
+
+    def forget_index(self, index: GlobalId) -> None:
+        if self._group_states is not None:
+            self._group_states.forget(index, lambda: self._databases.current().session())
 
     def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
@@ -146,34 +174,6 @@ class DuckDbEngine:
         query = _Query(self._databases, prepare)
         query.begin()
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, query.batches(schema)), query.interrupt)
-
-
-@dataclass(slots=True)
-class _KeyedReads:
-    """The reads by key of one step, as relations of its session."""
-
-    lookups: KeyLookups
-    session: duckdb.DuckDBPyConnection
-    inputs: Mapping[StorageCollectionId, Input]
-    relations: Mapping[str, EngineRelation]
-    as_of: Timestamp
-    _count: int = 0
-
-    def matching(self, node: Get, columns: tuple[int, ...], keys: str) -> EngineRelation | None:
-        given = self.inputs.get(node.collection)
-        if not isinstance(given, CollectionInput):
-            return None
-        found = self.lookups.matching(self.session, given.version, given.files(self.as_of), columns, keys)
-        if found is None:
-            return None
-        if given.tail is not None:
-            found = pa.concat_tables([found, given.tail.select(found.column_names).cast(found.schema)])
-        name, self._count = f"keyed{self._count}", self._count + 1
-        self.session.register(name, found)
-        return replace(self.relations[str(node.collection)], name=name)
-
-    def store(self, name: str, select: str) -> None:
-        self.session.execute(f"CREATE TEMP TABLE {name} AS {select}")
 
 
 class _Query:

@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc, ScalarType, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
@@ -101,6 +101,8 @@ class PreviousResult:
     version: Version | None
     through: Timestamp
     added: pa.Table
+    index: GlobalId | None = None
+    """Whose result it is. Engines keep state between the refreshes of an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,14 @@ class Engine(Protocol):
 
         The plan is one that ``has_delta_rules``, and the inputs are readable ``before`` too.
         """
+        ...
+
+    def state_builds(self, index: GlobalId) -> int:
+        """How often ``changes`` has built state that makes the next refreshes of the index cheaper."""
+        ...
+
+    def forget_index(self, index: GlobalId) -> None:
+        """Drop the state of an index that is not refreshed any more."""
         ...
 
     def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
@@ -87,6 +88,12 @@ class SparkEngine:
             frames[result.name] = stored.unionByName(frames[result.name])
         step = delta.DeltaInputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
         return self._answer(delta.render(plan, desc, NAME, step), frames, desc.columns, with_diff=True)
+
+    def state_builds(self, index: GlobalId) -> int:
+        return 0  # it keeps none
+
+    def forget_index(self, index: GlobalId) -> None:
+        pass
 
     def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
         relations = _relations(inputs, as_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.groups import regrouped
+from reclock.compute.operators.groups import changed_groups, regrouped
 from reclock.compute.operators.rules import DeltaStep, Rendering, delta, demand, every, is_monotone, origin, snapshot
 from reclock.plan.relational import Distinct
 
@@ -17,6 +17,8 @@ def _(node: Distinct, rendering: Rendering, inputs: Sequence[str]) -> str:
 @delta.register
 def _(node: Distinct, step: DeltaStep) -> str:
     whole = tuple(range(len(node.desc)))
+    if (changes := changed_groups(node, step, len(whole))) is not None:
+        return changes
     return regrouped(node, step, [whole], whole, lambda rows: snapshot(node, step.rendering, [rows]))
 
 

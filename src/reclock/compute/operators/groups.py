@@ -14,6 +14,17 @@ Merge = Callable[[str], str]
 the SELECT of the groups' new rows."""
 
 
+def changed_groups(node: Plan, step: DeltaStep, group_columns: int) -> str | None:
+    """The changes of a node whose groups have partial aggregates kept, from those of the groups that
+    change; None if none are kept. The first ``group_columns`` of the node's columns are the keys."""
+    state = step.group_state(node)
+    if state is None or state.changes is None:
+        return None
+    touched = KeyFilter(tuple(range(group_columns)), state.changes)
+    previous, current = (step.rows(node, version, touched) for version in InputVersion)
+    return _difference(node, previous, [current])
+
+
 def regrouped(
     node: Plan,
     step: DeltaStep,

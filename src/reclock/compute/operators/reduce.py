@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import aggregate_to_sql, all_references
-from reclock.compute.operators.groups import regrouped
+from reclock.compute.operators.groups import changed_groups, regrouped
+from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, has_delta, origin, select_list, snapshot
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.casts import write_cast
@@ -27,13 +28,16 @@ def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
 @delta.register
 def _(node: Reduce, step: DeltaStep) -> str:
     shown = tuple(range(len(node.group_by)))
+    if (changes := changed_groups(node, step, len(shown))) is not None:
+        return changes
     merge = (lambda rows: _merged(node, step.rendering.engine, rows)) if _can_merge(node) else None
     return regrouped(node, step, [node.group_by], shown, merge)
 
 
 @has_delta.register
 def _(node: Reduce, is_shown: bool) -> bool:
-    return bool(node.group_by) or (is_shown and _can_merge(node))
+    """One group of all rows changes with every row, and must follow from what is known of it."""
+    return bool(node.group_by) or (is_shown and _can_merge(node)) or partial_aggregates(node) is not None
 
 
 @origin.register

@@ -65,6 +65,17 @@ class KeyFilter:
         return f"EXISTS (SELECT 1 FROM {self.keys} AS k WHERE {' AND '.join(equal) or 'TRUE'})"
 
 
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """The partial aggregates of a node's groups in ``table``, with the time of each in a column ``t``.
+
+    ``changes`` is what the step adds to them, one row a group; None if it changes no row of the input.
+    """
+
+    table: str
+    changes: str | None
+
+
 class DeltaStep(Protocol):
     """What a delta rule may ask for. Relations are given by name, with columns ``c0``, ``c1``, …"""
 
@@ -96,6 +107,11 @@ class DeltaStep(Protocol):
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
         """The node's rows before the step, as far as the maintained result has them; None if it shows too little of them."""
+        ...
+
+    def group_state(self, node: Plan) -> GroupState | None:
+        """The partial aggregates kept of the node's groups, from which ``rows`` then answers; None if
+        none are kept. Only nodes that have ``partial_aggregates`` may be asked for."""
         ...
 
     def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:

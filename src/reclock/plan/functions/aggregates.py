@@ -98,13 +98,21 @@ def _write_average(engine: str) -> Writer:
         total, count = sum_of(engine, site), call("count", site)
         if site.result.is_float:
             return f"({total} / CASE WHEN {count} = 0 THEN NULL ELSE {count} END)"
-        scale = 0 if site.types[0].is_integer else parameters(site.types[0])[1]
-        operand = f"DECIMAL(38, {scale})"
-        dividend = f"CAST({total} AS {operand})"
-        divisor = f"CAST(CASE WHEN {count} = 0 THEN NULL ELSE {count} END AS {operand})"
-        return (spark_quotient if engine == "spark" else duckdb_quotient)(dividend, divisor, scale)
+        return exact_average(engine, total, count, site.types[0])
 
     return write
+
+
+def exact_average(engine: str, total: str, count: str, type: ScalarType) -> str:
+    """The average of ``count`` values of an integer or numeric ``type`` whose sum is ``total``.
+
+    NULL if the count is 0.
+    """
+    scale = 0 if type.is_integer else parameters(type)[1]
+    operand = f"DECIMAL(38, {scale})"
+    dividend = f"CAST({total} AS {operand})"
+    divisor = f"CAST(CASE WHEN {count} = 0 THEN NULL ELSE {count} END AS {operand})"
+    return (spark_quotient if engine == "spark" else duckdb_quotient)(dividend, divisor, scale)
 
 
 def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:

@@ -1,0 +1,245 @@
+"""The partial aggregates of maintained indexes, as tables of a DuckDB engine's in-memory database.
+
+A table holds what each group was when the table was made, and what each refresh has added since, with
+its time. So a refresh that is repeated, or that another process has done, finds what it needs or sees
+that the table is stale. Nothing here is needed for correctness: a table can go at any time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+
+import duckdb
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.engines.database import NAME
+from reclock.compute.operators.partial_aggregates import PartialAggregates, partial_aggregates
+from reclock.errors import InternalError
+from reclock.plan.relational import Plan
+
+_VALUE_BYTES = 16
+"""What a value is counted as. Most are numbers of at most so many bytes."""
+
+_FEW_ROWS = 1_000
+"""So many added rows are not worth merging."""
+
+
+@dataclass(slots=True)
+class _GroupTable:
+    """``times`` are those that it can be read at: when it was made or merged, and of each refresh since.
+
+    Rows that were added since then have the time of their refresh.
+    """
+
+    name: str
+    node: Plan
+    times: list[Timestamp]
+    rows: int
+    added: int = 0
+    """How many of ``rows`` were added since it was made."""
+
+    @property
+    def partials(self) -> PartialAggregates:
+        partials = partial_aggregates(self.node)
+        if partials is None:
+            raise InternalError("a node without partial aggregates has a table of them")
+        return partials
+
+    @property
+    def size_bytes(self) -> int:
+        return self.rows * _VALUE_BYTES * (2 + len(self.partials.keys) + len(self.partials.parts))
+
+
+Key = tuple[GlobalId, int]
+"""An index, and the place of a node in its plan."""
+
+
+@dataclass(slots=True)
+class GroupStates:
+    """The tables of one engine, together in about ``limit_bytes``. Safe for threads.
+
+    A table is made at the second request, so that a process that refreshes once does not pay for it.
+    """
+
+    limit_bytes: int
+    from_request: int = 2
+    """The request, counted from 1, that makes a table."""
+    _tables: OrderedDict[Key, _GroupTable] = field(default_factory=OrderedDict)
+    """Least recently used first."""
+    _requests: Counter[Key] = field(default_factory=Counter)
+    _too_large: set[Key] = field(default_factory=set)
+    _builds: Counter[GlobalId] = field(default_factory=Counter)
+    _busy: set[GlobalId] = field(default_factory=set)
+    _guard: threading.RLock = field(default_factory=threading.RLock)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    @contextmanager
+    def step(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        index: GlobalId,
+        before: Timestamp,
+        as_of: Timestamp,
+    ) -> Iterator[GroupStep | None]:
+        """One refresh of ``index``, computed whole within the block; None while another one runs.
+
+        Its additions count if the block ends without an error.
+        """
+        with self._guard:
+            is_free = index not in self._busy
+            if is_free:
+                self._busy.add(index)
+        if not is_free:
+            yield None
+            return
+        step = GroupStep(self, session, index, before, as_of)
+        try:
+            yield step
+            step.commit()
+        finally:
+            with self._guard:
+                self._busy.discard(index)
+
+    def builds(self, index: GlobalId) -> int:
+        """How many tables were made for the index so far."""
+        with self._guard:
+            return self._builds[index]
+
+    def forget(self, index: GlobalId, session: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        """The index was dropped. Tables that a refresh still uses go when there is need for room."""
+        with self._guard:
+            if index in self._busy:
+                return
+            for key in [key for key in self._tables if key[0] == index]:
+                self._drop(session(), key)
+            self._too_large = {key for key in self._too_large if key[0] != index}
+            self._requests = Counter({key: n for key, n in self._requests.items() if key[0] != index})
+            del self._builds[index]
+
+    def is_wanted(self, key: Key) -> bool:
+        """Whether the node has been asked for so often that a table is worth making."""
+        with self._guard:
+            self._requests[key] += 1
+            return self._requests[key] >= self.from_request and key not in self._too_large
+
+    def get(self, key: Key) -> _GroupTable | None:
+        with self._guard:
+            if key in self._tables:
+                self._tables.move_to_end(key)
+            return self._tables.get(key)
+
+    def new_name(self) -> str:
+        with self._guard:
+            return f"group_state_{next(self._numbers)}"
+
+    def put(self, session: duckdb.DuckDBPyConnection, key: Key, table: _GroupTable) -> bool:
+        """Whether there is room for it. Tables that were not used lately go, but none of this index."""
+        with self._guard:
+            self._tables[key] = table
+            self._tables.move_to_end(key)
+            self._builds[key[0]] += 1
+            for other in [other for other in self._tables if other[0] not in self._busy]:
+                if self._size_bytes() <= self.limit_bytes:
+                    break
+                self._drop(session, other)
+            if self._size_bytes() > self.limit_bytes:
+                self._drop(session, key)
+                self._too_large.add(key)
+            return key in self._tables
+
+    def drop(self, session: duckdb.DuckDBPyConnection, key: Key, *, is_too_large: bool = False) -> None:
+        with self._guard:
+            self._drop(session, key)
+            if is_too_large:
+                self._too_large.add(key)
+
+    def _size_bytes(self) -> int:
+        return sum(table.size_bytes for table in self._tables.values())
+
+    def _drop(self, session: duckdb.DuckDBPyConnection, key: Key) -> None:
+        if table := self._tables.pop(key, None):
+            session.execute(f"DROP TABLE IF EXISTS {table.name}")
+
+
+@dataclass(slots=True)
+class GroupStep:
+    """One refresh's use of the tables of its index."""
+
+    states: GroupStates
+    session: duckdb.DuckDBPyConnection
+    index: GlobalId
+    before: Timestamp
+    as_of: Timestamp
+    _added: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """Rows added, by the place of a node; none for one that does not change."""
+
+    def open(self, place: int, node: Plan, partials: Callable[[], str]) -> str | None:
+        """See ``StepReads.open_groups``."""
+        key = self.index, place
+        table = self.states.get(key)
+        if table is not None and not self._restore(key, table, node):
+            self.states.drop(self.session, key)
+            table = None
+        if table is not None:
+            return table.name
+        return self._make(key, node, partials) if self.states.is_wanted(key) else None
+
+    def add(self, place: int, changes: str) -> None:
+        """See ``StepReads.add_to_groups``."""
+        table = self.states.get((self.index, place))
+        assert table is not None
+        self.session.execute(f"INSERT INTO {table.name} SELECT *, {self.as_of:d} FROM {changes}")
+        [(rows,)] = self.session.execute(f"SELECT count(*) FROM {changes}").fetchall()
+        self._added[place] += rows
+
+    def confirm(self, place: int) -> None:
+        """See ``StepReads.confirm_groups``."""
+        self._added[place] += 0
+
+    def commit(self) -> None:
+        """The step has succeeded: the tables are complete at its time."""
+        for place, rows in self._added.items():
+            table = self.states.get((self.index, place))
+            if table is not None and table.times[-1] == self.before:
+                table.times.append(self.as_of)
+                table.rows += rows
+                table.added += rows
+
+    def _restore(self, key: Key, table: _GroupTable, node: Plan) -> bool:
+        """Whether the table is as it was at ``before`` again."""
+        if table.node != node or self.before not in table.times:
+            return False
+        try:
+            self.session.execute(f"DELETE FROM {table.name} WHERE t > {self.before:d}")
+        except duckdb.CatalogException:  # the engine has opened another database since
+            return False
+        del table.times[table.times.index(self.before) + 1 :]
+        if table.added > max(_FEW_ROWS, (table.rows - table.added) // 4):
+            self._merge(table)
+        return True
+
+    def _make(self, key: Key, node: Plan, partials: Callable[[], str]) -> str | None:
+        name = self.states.new_name()
+        try:
+            self.session.execute(f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({partials()})")
+        except duckdb.OutOfMemoryException:
+            self.states.drop(self.session, key, is_too_large=True)
+            return None
+        [(rows,)] = self.session.execute(f"SELECT count(*) FROM {name}").fetchall()
+        table = _GroupTable(name, node, [self.before], rows)
+        return name if self.states.put(self.session, key, table) else None
+
+    def _merge(self, table: _GroupTable) -> None:
+        """One row a group again."""
+        name = self.states.new_name()
+        summed = table.partials.summed(NAME, f"SELECT * FROM {table.name}")
+        self.session.execute(f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({summed})")
+        self.session.execute(f"DROP TABLE {table.name}")
+        [(table.rows,)] = self.session.execute(f"SELECT count(*) FROM {name}").fetchall()
+        table.name, table.times, table.added = name, [self.before], 0

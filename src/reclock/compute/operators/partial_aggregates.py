@@ -1,0 +1,144 @@
+"""Partial aggregates of groups: what is kept of each group of a Reduce or Distinct so that its row
+follows from the group's changes alone, also when rows go.
+
+Of each group there is the number of its rows and, for each aggregate, parts that add up: counts and
+exact sums. A relation of them has the columns ``c0`` … (the group's keys), ``n`` (its rows) and ``p0``
+… (the parts). Several rows may stand for one group; their sum then counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reclock.algebra.relations import TypeName
+from reclock.compute.expressions import aggregate_to_sql
+from reclock.compute.operators.get import repeated
+from reclock.compute.operators.rules import columns, select_list
+from reclock.plan.functions import resolve_aggregate
+from reclock.plan.functions.aggregates import exact_average
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.relational import Distinct, Plan, Reduce
+from reclock.plan.scalars import Aggregate
+
+_ADDITIVE = ("count", "sum", "avg")
+
+
+@dataclass(frozen=True, slots=True)
+class PartialAggregates:
+    """How the rows of ``node`` are made of parts. ``keys`` are the grouping columns of its input."""
+
+    node: Reduce | Distinct
+    keys: tuple[int, ...]
+    parts: tuple[Aggregate, ...]
+
+    def of_rows(self, engine: str, rows: str) -> str:
+        """The SELECT of the partial aggregates of the relation ``rows``, which is like the input."""
+        keys = ", ".join(f"i.c{index}" for index in dict.fromkeys(self.keys))
+        groups = f" GROUP BY {keys}" if keys else ""
+        return f"SELECT {self._aggregated(engine)} FROM {rows} AS i{groups}"
+
+    def of_changes(self, engine: str, changes: str) -> str:
+        """The SELECT of what ``changes`` of the input, with their ``n``, add to the partial aggregates.
+
+        One row a group; without keys exactly one row.
+        """
+        names = columns(self.node.input)
+        is_deleted = f"c{len(names)}"
+        counted = f"SELECT {', '.join([*names, 'abs(n) AS n'])}, n < 0 AS is_deleted FROM {changes}"
+        rows = repeated(engine, counted, [*names, "is_deleted"])
+        groups = [*(f"i.c{index}" for index in dict.fromkeys(self.keys)), is_deleted]
+        by_sign = f"SELECT {self._aggregated(engine)}, {is_deleted} AS is_deleted FROM ({rows}) AS i GROUP BY {', '.join(groups)}"
+        sums = ["n", *self._part_names()]
+        negated = [f"CASE WHEN is_deleted THEN - {name} ELSE {name} END AS {name}" for name in sums]
+        keys = [f"c{place}" for place in range(len(self.keys))]
+        return self.summed(engine, f"SELECT {', '.join([*keys, *negated])} FROM ({by_sign})", keep_empty=True)
+
+    def summed(self, engine: str, select: str, *, keep_empty: bool = False) -> str:
+        """One row for each group in ``select`` with the sums of its partial aggregates.
+
+        A group without rows is left out unless ``keep_empty``; without keys there is always one row.
+        """
+        keys = [f"c{place}" for place in range(len(self.keys))]
+        sums = [f"CAST(coalesce(sum(n), 0) AS {type_sql(engine, resolve_aggregate('count', ()).result)}) AS n"]
+        for name, part in zip(self._part_names(), self.parts, strict=True):
+            sums.append(f"CAST(sum({name}) AS {type_sql(engine, part.type)}) AS {name}")
+        having = " HAVING sum(n) <> 0" if keys and not keep_empty else ""
+        groups = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return f"SELECT {', '.join([*keys, *sums])} FROM ({select}) AS s{groups}{having}"
+
+    def values(self, engine: str, select: str) -> str:
+        """The SELECT of the node's rows from their partial aggregates, one row a group."""
+        keys = [f"c{place}" for place in range(len(self.keys))]
+        aggregates = [] if isinstance(self.node, Distinct) else self.node.aggregates
+        values = [*keys, *(self._value(engine, aggregate) for aggregate in aggregates)]
+        return f"SELECT {select_list(values)} FROM ({select}) AS g"
+
+    def _value(self, engine: str, aggregate: Aggregate) -> str:
+        if _counts_rows(aggregate):
+            return "n"
+        if aggregate.function == "count":
+            return f"coalesce({self._part(aggregate)}, 0)"
+        count, total = self._part(_count_of(aggregate)), self._part(_sum_of(aggregate))
+        if aggregate.function == "avg":
+            return exact_average(engine, total, count, aggregate.arguments[0].type)
+        value = write_cast(engine, total, _sum_of(aggregate).type, aggregate.type)
+        return f"CASE WHEN {count} <> 0 THEN {value} END"
+
+    def _part(self, part: Aggregate) -> str:
+        return f"p{self.parts.index(part)}"
+
+    def _part_names(self) -> list[str]:
+        return [f"p{index}" for index in range(len(self.parts))]
+
+    def _aggregated(self, engine: str) -> str:
+        names = columns(self.node.input, "i")
+        keys = [f"{names[index]} AS c{place}" for place, index in enumerate(self.keys)]
+        parts = [
+            f"{aggregate_to_sql(part, engine, names)} AS {name}" for name, part in zip(self._part_names(), self.parts, strict=True)
+        ]
+        return ", ".join([*keys, "count(*) AS n", *parts])
+
+
+def partial_aggregates(node: Plan) -> PartialAggregates | None:
+    """The parts that the node's rows are made of; None if some value does not follow from parts that add up.
+
+    The value of a sum of doubles depends on the order of addition. A least or largest value, and what
+    counts only different values, need the group's other rows when one goes.
+    """
+    if isinstance(node, Distinct) and len(node.desc):
+        return PartialAggregates(node, tuple(range(len(node.desc))), ())
+    if not isinstance(node, Reduce) or not all(map(_is_additive, node.aggregates)):
+        return None
+    parts: list[Aggregate] = []
+    for aggregate in node.aggregates:
+        if not _counts_rows(aggregate):
+            parts.append(_count_of(aggregate))
+        if aggregate.function != "count":
+            parts.append(_sum_of(aggregate))
+    return PartialAggregates(node, node.group_by, tuple(dict.fromkeys(parts)))
+
+
+def _is_additive(aggregate: Aggregate) -> bool:
+    if aggregate.function not in _ADDITIVE or aggregate.is_distinct:
+        return False
+    return aggregate.function == "count" or _is_exact(aggregate)
+
+
+def _counts_rows(aggregate: Aggregate) -> bool:
+    return aggregate.function == "count" and not aggregate.arguments and aggregate.filter is None
+
+
+def _is_exact(aggregate: Aggregate) -> bool:
+    [argument] = aggregate.arguments
+    return argument.type.is_integer or argument.type.name is TypeName.NUMERIC
+
+
+def _count_of(aggregate: Aggregate) -> Aggregate:
+    resolved = resolve_aggregate("count", [argument.type for argument in aggregate.arguments])
+    return replace(aggregate, function="count", type=resolved.result)
+
+
+def _sum_of(aggregate: Aggregate) -> Aggregate:
+    resolved = resolve_aggregate("sum", [argument.type for argument in aggregate.arguments])
+    return replace(aggregate, function="sum", type=resolved.result)

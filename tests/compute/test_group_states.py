@@ -1,0 +1,178 @@
+"""Partial aggregates that the DuckDB engine keeps from refresh to refresh of an index."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from fixtures.lakes import updates_table
+from fixtures.plans import aggregate, desc_of, get, rows, shown
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, TEXT
+from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.updates import Update
+from reclock.collections.lake import Lake
+from reclock.collections.schema import arrow_schema
+from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.engines.engine import CollectionInput, PreviousResult
+from reclock.compute.engines.group_states import GroupStates
+from reclock.plan.relational import Finishing, Plan, Reduce
+from reclock.plan.scalars import ColumnRef
+
+COLLECTION = StorageCollectionId(GlobalId("u1"))
+DESC = desc_of(TEXT, BIGINT)
+INDEX, OTHER = GlobalId("u2"), GlobalId("u3")
+PLAN = Reduce(
+    get(COLLECTION, DESC),
+    (0,),
+    (aggregate("count"), aggregate("sum", ColumnRef(1, BIGINT))),
+    desc_of(TEXT, BIGINT, aggregate("sum", ColumnRef(1, BIGINT)).type),
+)
+UPDATES = [
+    *(Update((f"key {i}", i), Timestamp(1), 1) for i in range(20)),
+    *(Update((f"key {i % 3}", 100 + i), Timestamp(i), 1) for i in range(2, 10)),
+    *(Update((f"key {i}", i), Timestamp(i), -1) for i in range(2, 10)),
+]
+LAST = 9
+
+
+class Indexes:
+    """Indexes over one collection, refreshed on one engine."""
+
+    def __init__(self, folder: Path, *, limit_bytes: int = 1 << 20) -> None:
+        self.states = GroupStates(limit_bytes)
+        self.engine = DuckDbEngine([str(folder)], threads=1, group_states=self.states)
+        version = Lake(str(folder)).create(COLLECTION, DESC).pin()
+        self.inputs = {COLLECTION: CollectionInput(version, updates_table(UPDATES, DESC))}
+
+    def refresh(self, before: int, at: int, index: GlobalId = INDEX, plan: Plan = PLAN) -> None:
+        """From the answer ``before`` to that ``at``, which must be right."""
+        answer = self.answer(plan, before)
+        previous = PreviousResult(None, Timestamp(0), self._updates(plan, before), index)
+        changes = self.engine.changes(plan, plan.desc, self.inputs, Timestamp(before), Timestamp(at), previous)
+        for *values, diff in rows(changes):
+            answer[shown(values)] += diff
+        assert +answer == self.answer(plan, at)
+
+    def answer(self, plan: Plan, at: int) -> Counter[str]:
+        return Counter(map(shown, rows(self.engine.run(plan, Finishing(), self.inputs, Timestamp(at)))))
+
+    def tables(self) -> int:
+        """How many the database has."""
+        session = self.engine._databases.current().session()
+        [(count,)] = session.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'group_state_%'").fetchall()
+        return int(count)
+
+    def _updates(self, plan: Plan, at: int) -> pa.Table:
+        result = self.engine.run(plan, Finishing(), self.inputs, Timestamp(at))
+        listed = [Update(tuple(row), Timestamp(0), 1) for row in rows(result)]
+        return updates_table(listed, plan.desc).cast(arrow_schema(plan.desc, with_updates=True))
+
+
+@pytest.fixture
+def indexes(tmp_path: Path) -> Indexes:
+    return Indexes(tmp_path)
+
+
+def test_a_table_is_made_at_the_second_refresh_and_serves_the_later_ones(indexes: Indexes) -> None:
+    builds = []
+    for at in range(2, LAST + 1):
+        indexes.refresh(at - 1, at)
+        builds.append(indexes.engine.state_builds(INDEX))
+    assert builds == [0, *[1] * 7]
+    assert indexes.tables() == 1
+
+
+def test_a_refresh_whose_updates_were_lost_is_repeated_from_the_same_table(indexes: Indexes) -> None:
+    for before, at in ((1, 2), (2, 3), (3, 4), (3, 4), (3, 6), (2, 5)):
+        indexes.refresh(before, at)
+    assert indexes.engine.state_builds(INDEX) == 1
+
+
+def test_after_refreshes_by_another_process_the_table_is_made_again(indexes: Indexes) -> None:
+    for before, at in ((1, 2), (2, 3), (5, 6), (6, 7)):
+        indexes.refresh(before, at)
+    assert indexes.engine.state_builds(INDEX) == 2
+    assert indexes.tables() == 1
+
+
+def test_between_the_times_of_two_refreshes_the_table_is_made_again(indexes: Indexes) -> None:
+    for before, at in ((1, 2), (2, 3), (3, 7), (5, 7), (7, 8)):
+        indexes.refresh(before, at)
+    assert indexes.engine.state_builds(INDEX) == 2
+
+
+def test_what_a_failed_step_has_added_does_not_count(indexes: Indexes) -> None:
+    for before, at in ((1, 2), (2, 3), (3, 4)):
+        indexes.refresh(before, at)
+    session = indexes.engine._databases.current().session()
+    session.execute("CREATE TEMP TABLE n0 AS SELECT 'key 1' AS c0, 1 AS n, 1 AS p0, 1 AS p1")
+
+    def fail() -> None:
+        with indexes.states.step(session, INDEX, Timestamp(4), Timestamp(6)) as step:
+            assert step is not None
+            assert step.open(1, PLAN, str) is not None
+            step.add(1, "n0")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    indexes.refresh(4, 5)
+    assert indexes.engine.state_builds(INDEX) == 1
+
+
+def test_beside_another_refresh_of_the_index_nothing_is_kept(indexes: Indexes) -> None:
+    session = indexes.engine._databases.current().session()
+    with indexes.states.step(session, INDEX, Timestamp(1), Timestamp(2)):
+        for at in range(2, 6):
+            indexes.refresh(at - 1, at)
+    assert indexes.engine.state_builds(INDEX) == 0
+
+
+def test_many_additions_are_merged(indexes: Indexes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reclock.compute.engines.group_states._FEW_ROWS", 1)
+    for at in range(2, LAST + 1):
+        indexes.refresh(at - 1, at)
+    [table] = indexes.states._tables.values()
+    assert table.times[0] > 2
+    assert indexes.engine.state_builds(INDEX) == 1
+    assert indexes.tables() == 1
+
+
+def test_a_table_that_does_not_fit_is_made_once(tmp_path: Path) -> None:
+    indexes = Indexes(tmp_path, limit_bytes=100)
+    for at in range(2, LAST + 1):
+        indexes.refresh(at - 1, at)
+    assert indexes.engine.state_builds(INDEX) == 1
+    assert indexes.tables() == 0
+
+
+def test_the_index_that_was_not_refreshed_lately_makes_room(tmp_path: Path) -> None:
+    indexes = Indexes(tmp_path, limit_bytes=3000)
+    for at in range(2, 5):
+        indexes.refresh(at - 1, at)
+    for at in range(2, 5):
+        indexes.refresh(at - 1, at, OTHER)
+    assert [key[0] for key in indexes.states._tables] == [OTHER]
+    assert indexes.tables() == 1
+
+
+def test_a_database_that_was_opened_again_has_no_tables(indexes: Indexes) -> None:
+    for at in (2, 3, 4):
+        indexes.refresh(at - 1, at)
+    indexes.engine.close()
+    for at in (5, 6):
+        indexes.refresh(at - 1, at)
+    assert indexes.engine.state_builds(INDEX) == 2
+
+
+def test_a_dropped_index_leaves_nothing(indexes: Indexes) -> None:
+    for at in (2, 3, 4):
+        indexes.refresh(at - 1, at)
+    indexes.engine.forget_index(INDEX)
+    assert indexes.tables() == 0
+    indexes.refresh(4, 5)
+    assert indexes.engine.state_builds(INDEX) == 0
