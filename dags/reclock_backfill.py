@@ -26,7 +26,7 @@ from airflow.sdk import Param, TriggerRule, dag, task, task_group
 from reclock_timetable import BackfillTimetable
 
 if TYPE_CHECKING:
-    from reclock.pipeline.backfill import Interval
+    from reclock.pipeline.backfill import BackfillInterval
     from reclock.runtime.environment import Environment
 
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
@@ -39,11 +39,11 @@ def environment() -> Environment:
     return Environment.open(HOME)
 
 
-def interval(begin: datetime, end: datetime) -> Interval:
+def interval(begin: datetime, end: datetime) -> BackfillInterval:
     from reclock.algebra.timestamps import Timestamp
-    from reclock.pipeline.backfill import Interval
+    from reclock.pipeline.backfill import BackfillInterval
 
-    return Interval(Timestamp(round(begin.timestamp() * 1000)), Timestamp(round(end.timestamp() * 1000)))
+    return BackfillInterval(Timestamp(round(begin.timestamp() * 1000)), Timestamp(round(end.timestamp() * 1000)))
 
 
 @dag(

@@ -18,7 +18,7 @@ from reclock.collections.collection import Collection
 from reclock.collections.compaction import vacuum
 from reclock.errors import BackfillRefused, DecodeFailed, InvalidOption, NotReadable, UpstreamChanged
 from reclock.pipeline import backfill, tick
-from reclock.pipeline.backfill import Interval, Outcome
+from reclock.pipeline.backfill import BackfillInterval, Outcome
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
@@ -55,7 +55,7 @@ class Days:
         self.sql(f"CREATE SOURCE {name} (n int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'landing' FORMAT JSON {options}")
 
     def give(self, n: int, source: str = "s", length: int = DAY) -> backfill.BackfillReport:
-        return backfill.run(self.environment, source, Interval(Timestamp(DAYS[n] - length), DAYS[n]), owner="test")
+        return backfill.run(self.environment, source, BackfillInterval(Timestamp(DAYS[n] - length), DAYS[n]), owner="test")
 
     def at(self, n: int, source: str = "s") -> list[int]:
         return [row[0] for row in self.sql(f"SELECT n FROM {source} ORDER BY n AS OF {DAYS[n]}")]
@@ -133,7 +133,7 @@ def test_what_cannot_be_given_is_refused_with_the_reason(days: Days) -> None:
     with pytest.raises(BackfillRefused, match="not over yet"):
         days.give(4)
     with pytest.raises(BackfillRefused, match=f"begins at {DAYS[0]}"):
-        backfill.run(days.environment, "s", Interval(Timestamp(0), Timestamp(DAYS[0] - 1)), owner="test")
+        backfill.run(days.environment, "s", BackfillInterval(Timestamp(0), Timestamp(DAYS[0] - 1)), owner="test")
     days.give(3, length=3 * DAY)
     with pytest.raises(BackfillRefused, match="published below") as refused:
         days.give(1)  # it would have been bound a day earlier, had anybody asked in time
@@ -141,7 +141,7 @@ def test_what_cannot_be_given_is_refused_with_the_reason(days: Days) -> None:
     days.create("", name="plain")
     days.now = DAYS[5]
     with pytest.raises(BackfillRefused, match="it has no START"):
-        backfill.run(days.environment, "plain", Interval(DAYS[3], DAYS[4]), owner="test")
+        backfill.run(days.environment, "plain", BackfillInterval(DAYS[3], DAYS[4]), owner="test")
     with pytest.raises(BackfillRefused, match="ticks go on"):
         days.give(5)
     publication = "FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR TABLES (t (a int))"

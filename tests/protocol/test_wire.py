@@ -16,6 +16,7 @@ from fixtures.planning import new_york
 
 from reclock import errors
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import BIGINT, DOUBLE, TEXT, Column, RelationDesc, array
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.connections import Connection, SecretReference
@@ -96,7 +97,7 @@ def test_every_scalar() -> None:
         dt.date(9999, 12, 31),
         dt.datetime(2024, 2, 29, 1, 2, 3, 4),
         dt.datetime(2024, 2, 29, tzinfo=dt.UTC),
-        dt.timedelta(days=-1, microseconds=3),
+        Interval(13, -1, 3),
         (1, (None, 2.5)),
     ],
     ids=repr,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pyarrow as pa
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 
-from reclock.algebra.relations import TEXT, Column, TypeName, numeric
+from reclock.algebra.relations import INTERVAL, TEXT, Column, TypeName, numeric
 from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
 from reclock.client.query_result import QueryResult
@@ -19,6 +22,7 @@ from reclock.client.statements import ChangesRequest, Params, Time, statement_te
 from reclock.compute.engines.engine import result_type
 from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.server.values import type_of
+from reclock.sql.queries.literals import parse_text
 
 if TYPE_CHECKING:
     from reclock.pipeline.tick_reports import TickReport
@@ -65,6 +69,7 @@ class RemoteClient(Client):
             ) from None
         except psycopg.Error as error:
             raise ServerError(error) from error
+        connection.adapters.register_loader("interval", _IntervalLoader)
         connection.add_notice_handler(lambda diagnosis: self._notice(diagnosis.message_primary or ""))
         return connection
 
@@ -83,6 +88,13 @@ class RemoteClient(Client):
         stream = ChangeStream(_messages(connection, text, request.params), release, interrupt)
         self._streams = [*self._streams, stream]
         return stream
+
+
+class _IntervalLoader(Loader):
+    """An interval as the parts that Arrow has; Python's own type has no months."""
+
+    def load(self, data: Buffer) -> dict[str, int]:
+        return asdict(parse_text(bytes(data).decode(), INTERVAL))
 
 
 @contextmanager

@@ -186,7 +186,7 @@ def _of_groups(node: Reduce, groups: Get) -> Plan:
 
 
 def _is_unordered(type: pa.DataType) -> bool:
-    return bool(pa.types.is_nested(type) or pa.types.is_duration(type))
+    return bool(pa.types.is_nested(type))
 
 
 def _nodes(plan: Plan) -> list[Plan]:

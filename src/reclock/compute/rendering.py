@@ -63,7 +63,7 @@ def select(plan: Plan, finishing: Finishing, engine: str, relations: Mapping[str
     chain = render(plan, engine, relations, as_of)
     shown = ", ".join(columns(plan)[: len(visible(plan.desc, finishing))]) or EMPTY_ROW
     is_ordered = bool(finishing.order) or finishing.limit is not None or finishing.offset > 0
-    terms = order_by(finishing.order, len(plan.desc)) if is_ordered else ""
+    terms = order_by(finishing.order, plan.desc.types, engine) if is_ordered else ""
     ordered = f" ORDER BY {terms}" if terms else ""
     return f"{chain}\nSELECT {shown} FROM {chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
 

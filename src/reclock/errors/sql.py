@@ -133,6 +133,12 @@ class InvalidText(ReclockError):
         self.type_name, self.text = type_name, text
 
 
+class InvalidInterval(InvalidText):
+    """A constant in a statement is not a valid text form of an interval."""
+
+    sqlstate = "22007"
+
+
 class InvalidBinary(ReclockError):
     """A parameter in binary format is not a value of its type."""
 
@@ -151,6 +157,16 @@ class NumberOutOfRange(ReclockError):
     def __init__(self, number: str, type_name: str, *, hint: str | None = None) -> None:
         super().__init__(f'value "{number}" is out of range for type {type_name}', hint=hint)
         self.number, self.type_name = number, type_name
+
+
+class IntervalOutOfRange(ReclockError):
+    """A part of an interval in a statement is larger than the type can hold."""
+
+    sqlstate = "22015"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f'interval field value out of range: "{text}"')
+        self.text = text
 
 
 class TextTooLong(ReclockError):

@@ -32,7 +32,7 @@ _POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class BackfillInterval:
     """The times ``[lower, upper)``."""
 
     lower: Timestamp
@@ -55,16 +55,16 @@ class BackfillReport:
     """One interval of one source; ``is_over`` says whether ticks take the source from here."""
 
     source: str
-    interval: Interval
+    interval: BackfillInterval
     outcome: Outcome
     rows: int
     is_over: bool
 
 
-def intervals(lower: Timestamp, upper: Timestamp, every_ms: int) -> Iterator[Interval]:
+def intervals(lower: Timestamp, upper: Timestamp, every_ms: int) -> Iterator[BackfillInterval]:
     """The whole intervals of ``every_ms`` in ``[lower, upper)``, oldest first."""
     for begin in range(lower, upper - every_ms + 1, every_ms):
-        yield Interval(Timestamp(begin), Timestamp(begin + every_ms))
+        yield BackfillInterval(Timestamp(begin), Timestamp(begin + every_ms))
 
 
 def sources(environment: Environment, only: Sequence[str] | None = None, *, by: Timestamp | None = None) -> list[str]:
@@ -85,12 +85,12 @@ def reached(environment: Environment, source: str) -> Timestamp:
     return upper if upper == spec.start else Timestamp(upper - 1)
 
 
-def is_next(environment: Environment, source: str, interval: Interval) -> bool:
+def is_next(environment: Environment, source: str, interval: BackfillInterval) -> bool:
     """Whether no interval is missing before this one."""
     return interval.lower <= reached(environment, source)
 
 
-def run(environment: Environment, source: str, interval: Interval, *, owner: str) -> BackfillReport:
+def run(environment: Environment, source: str, interval: BackfillInterval, *, owner: str) -> BackfillReport:
     """Bind what the source's upstream had before the interval's end, at that end. Once more, it changes nothing.
 
     Raises ``BackfillRefused`` with the reason, and has changed nothing; a ``SourceError`` if the source stalls, as in a tick.

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reclock.algebra.relations import Column, RelationDesc
+from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.plan.functions.aggregates import COUNTS
+from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
 from reclock.plan.properties import unique_key
 from reclock.plan.relational import Constant, Distinct, Filter, Join, JoinKind, Map, Plan, Project, Reduce, Union
 from reclock.plan.scalar_trees import columns_of, is_nullable, move_columns
@@ -74,9 +75,32 @@ def _name(plan: Plan, scalar: Any, position: int) -> str:
     return plan.desc.columns[scalar.index].name if isinstance(scalar, ColumnRef) else f"column{position + 1}"
 
 
-def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Reduce:
-    keys = tuple(plan.desc.columns[i] for i in group_by)
+def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Plan:
+    """One row a group: the columns ``group_by``, then the ``aggregates``."""
     column_names = names or [aggregate.function for aggregate in aggregates]
+    wide, spans = with_spans(plan, group_by)
+    if wide is plan:
+        return _reduce(plan, group_by, aggregates, column_names)
+    # Intervals are grouped by their spans, and of those in a group the smallest is shown.
+    intervals = [index for index, key in zip(group_by, spans, strict=True) if index != key]
+    shown = [Aggregate("min", (ColumnRef(index, plan.desc.types[index]),), plan.desc.types[index]) for index in intervals]
+    shown_names = [plan.desc.names[index] for index in intervals]
+    grouped = _reduce(wide, spans, [*shown, *aggregates], [*shown_names, *column_names])
+    width = len(group_by)
+    places = [width + intervals.index(index) if index in intervals else place for place, index in enumerate(group_by)]
+    return project(grouped, [*places, *range(width + len(shown), len(grouped.desc))])
+
+
+def with_spans(plan: Plan, indexes: Sequence[int]) -> tuple[Plan, list[int]]:
+    """``plan`` with columns that engines can group by, and the places of these columns: of an interval its span."""
+    intervals = [index for index in dict.fromkeys(indexes) if plan.desc.types[index].name is TypeName.INTERVAL]
+    scalars = [Call(SPAN, (ColumnRef(index, plan.desc.types[index]),), SPAN_TYPE) for index in intervals]
+    width = len(plan.desc)
+    return map_columns(plan, scalars), [width + intervals.index(index) if index in intervals else index for index in indexes]
+
+
+def _reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], column_names: Sequence[str]) -> Reduce:
+    keys = tuple(plan.desc.columns[i] for i in group_by)
     results = tuple(Column(name, a.type, a.function not in COUNTS) for name, a in zip(column_names, aggregates, strict=True))
     key_names = tuple(column.name for column in keys)
     is_key = len(set(key_names) | {column.name for column in results}) == len(keys) + len(results)
@@ -97,6 +121,8 @@ def union(plans: Sequence[Plan]) -> Plan:
 
 
 def distinct(plan: Plan) -> Plan:
+    if any(type.name is TypeName.INTERVAL for type in plan.desc.types):
+        return reduce(plan, range(len(plan.desc)), [])
     return plan if isinstance(plan, Distinct) else Distinct(plan)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 from reclock.algebra.ids import CollectionType
+from reclock.algebra.intervals import Interval
 from reclock.plan.relational import (
     Constant,
     Distinct,
@@ -181,7 +182,7 @@ def _value(value: Any) -> str:
             return "'" + value.replace("'", "''") + "'"
         case bytes():
             return f"'\\x{value.hex()}'"
-        case datetime() | date() | timedelta():
+        case datetime() | date() | Interval():
             return f"'{value}'"
         case _:
             return str(value)

@@ -11,6 +11,7 @@ from functools import singledispatch
 from typing import Any
 
 from reclock.algebra.relations import Column
+from reclock.plan.functions.intervals import SPAN
 from reclock.plan.scalars import Call, Case, Cast, ColumnRef, Literal
 
 
@@ -87,8 +88,8 @@ def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
 
 
 _STRICT = frozenset(
-    {"+", "-", "*", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"}
-)
+    ["+", "-", "*", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"]
+) | {SPAN}
 
 
 def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:

@@ -21,7 +21,7 @@ class Literal:
     """A constant.
 
     ``value`` is None (SQL NULL), bool, int, float, Decimal, str, bytes, date, datetime or
-    timedelta.
+    ``Interval``.
     """
 
     value: Any

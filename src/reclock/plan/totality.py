@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reclock.algebra.relations import ScalarType
+from reclock.plan.functions.intervals import SPAN
 from reclock.plan.scalars import Call, Case, Cast
 
 _TOTAL = frozenset(
@@ -26,6 +27,7 @@ _TOTAL = frozenset(
         "ilike",
         "= any",
         "coalesce",
+        SPAN,
     }
 )
 """Operators and functions that have a result for all arguments."""

@@ -6,6 +6,7 @@ import base64
 import datetime as dt
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,7 @@ from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
 from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.intervals import Interval
 from reclock.definitions.sinks import Avro, Json, Plain, Target
 from reclock.errors import InternalError, ReclockError
 from reclock.plan.relational import Constant, Plan
@@ -23,8 +25,6 @@ from reclock.protocol.compute import ComputeCommand
 from reclock.protocol.introspection import LogChanges, LogFailed, LogResponse, Row
 
 T = TypeVar("T")
-
-_US = dt.timedelta(microseconds=1)
 
 _FORMATS = (Json | Avro, Json | Avro | Plain)
 """The formats of a Kafka target's values and keys."""
@@ -35,7 +35,7 @@ _VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "bytes": (bytes, bytes.hex, bytes.fromhex),
     "timestamp": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
     "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
-    "interval": (dt.timedelta, lambda value: value // _US, lambda us: us * _US),
+    "interval": (Interval, astuple, lambda parts: Interval(*parts)),
     "tuple": (tuple, lambda values: [write_value(each) for each in values], lambda values: tuple(map(read_value, values))),
     "list": (list, lambda values: [write_value(each) for each in values], lambda values: list(map(read_value, values))),
 }

@@ -32,3 +32,25 @@ SELECT array_agg(DISTINCT a ORDER BY g) FROM t
 SELECT string_agg(DISTINCT b, ',' ORDER BY a) FROM t
 SELECT regr_sxx(c, 1e308 * c) FROM t
 SELECT bit_and(c) FROM t
+SELECT interval '1 fortnight'
+SELECT interval ''
+SELECT interval '1 day 2 days'
+SELECT interval '1 2 3'
+SELECT interval 'day'
+SELECT interval '1 day ago 2'
+SELECT interval '1:2:3:4'
+SELECT interval '1-13'
+SELECT interval 'P'
+SELECT interval 'P1H'
+SELECT interval '9999999999 years'
+SELECT interval '-.5 day'
+SELECT interval '1:60'
+SELECT interval '1 day' / 0
+SELECT interval '1 day' / a FROM (VALUES (0)) v(a)
+SELECT interval '1 day' * interval '1 day'
+SELECT interval '1 day' + 1
+SELECT 1 - interval '1 day'
+SELECT interval '1 day' % 2
+SELECT sum(interval '1 day') = 1
+SELECT interval '1 day' > 5
+SELECT extract(dow FROM interval '1 day')

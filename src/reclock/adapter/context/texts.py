@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.intervals import Interval, interval_of
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import ProtocolViolation
 
@@ -43,8 +44,8 @@ def text_of(value: Any) -> str:
             text = value.isoformat(" ").removesuffix("+00:00")
             text = text.rstrip("0") if "." in text else text
             return f"{text}+00" if value.tzinfo else text
-        case timedelta():
-            return _interval_text(value)
+        case Interval() | dict():
+            return str(interval_of(value))
         case bytes():
             return "\\x" + value.hex()
         case list() | tuple():
@@ -129,12 +130,3 @@ def _float_text(value: float, power: float = _DOUBLE_POWER) -> str:
         mantissa = f"{whole[0]}.{whole[1:]}{fraction}".rstrip("0").rstrip(".")
         return f"{'-' if value < 0 else ''}{mantissa}e+{len(whole) - 1:02d}"
     return text
-
-
-def _interval_text(value: timedelta) -> str:
-    sign, size = ("-", -value) if value < timedelta(0) else ("", value)
-    days = f"{sign}{size.days} day{'s' if sign or size.days != 1 else ''}" if size.days else ""
-    minutes, seconds = divmod(size.seconds, 60)
-    fraction = f".{size.microseconds:06d}".rstrip("0") if size.microseconds else ""
-    clock = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}"
-    return days if days and clock.lstrip("-") == "00:00:00" else " ".join(part for part in (days, clock) if part)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import decode_utf8
+from reclock.algebra.intervals import Interval, interval_of
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import InvalidBinary
@@ -65,10 +66,9 @@ def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
     return head + b"".join(NULL if item is None else len(item).to_bytes(4, "big") + item for item in items)
 
 
-def _interval_binary(value: timedelta) -> bytes:
-    """Days and microseconds have the same sign, as in PostgreSQL's differences of timestamps."""
-    days = abs(value).days * (-1 if value < timedelta(0) else 1)
-    return struct.pack("!qii", (value - timedelta(days=days)) // _MICROSECOND, days, 0)
+def _interval_binary(value: Any) -> bytes:
+    interval = interval_of(value)
+    return struct.pack("!qii", interval.microseconds, interval.days, interval.months)
 
 
 def _moment_binary(value: datetime) -> bytes:
@@ -191,11 +191,9 @@ def _moment(raw: bytes) -> datetime:
     return _MOMENT_ZERO + timedelta(microseconds=struct.unpack("!q", raw)[0])
 
 
-def _interval(raw: bytes) -> timedelta:
+def _interval(raw: bytes) -> Interval:
     microseconds, days, months = struct.unpack("!qii", raw)
-    if months:
-        raise ValueError("intervals of months are not supported")
-    return timedelta(days=days, microseconds=microseconds)
+    return Interval(months, days, microseconds)
 
 
 def _numeric(raw: bytes) -> Decimal:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN
 from reclock.collections.consolidate import stream_query
 from reclock.compute.engines.engine import cast_to, result_schema
 from reclock.compute.operators.topk import order_by
@@ -31,11 +31,11 @@ def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> It
             raise
 
     schema = updates_schema(statement)
-    plain = pa.schema([pa.field(field.name, _sortable(field.type)) for field in schema])
+    plain = pa.schema([pa.field(field.name, field.type) for field in schema])
     reader = pa.RecordBatchReader.from_batches(plain, read())
     wanted = result_schema(statement.desc.columns)
     names = _numbered(len(wanted))
-    sent = pa.schema([pa.field(name, _sortable(field.type)) for name, field in zip(names, wanted, strict=True)])
+    sent = pa.schema([pa.field(name, field.type) for name, field in zip(names, wanted, strict=True)])
     try:
         for batch in stream_query(reader, _sql(statement), sent):
             columns = [column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)]
@@ -78,7 +78,7 @@ def _sql(statement: SubscribeQuery) -> str:
             [DIFF_COLUMN, *(f"c{index}" for index in range(width))],
             f"(SELECT *, {DIFF_COLUMN} AS c{width} FROM updates)",
         )
-        order = order_by(statement.order, width + 1)
+        order = order_by(statement.order, (*statement.select.desc.types, BIGINT), "duckdb")
     else:
         shown, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)
         order = ", ".join(f"c{index} NULLS LAST" for index in statement.key)
@@ -106,8 +106,3 @@ def _of_keys(statement: SubscribeQuery, is_upsert: bool) -> tuple[list[str], str
 
 
 _SIDES = (("<", "before"), (">", "after"))
-
-
-def _sortable(type: pa.DataType) -> pa.DataType:
-    """Durations as microseconds: the engine that sorts would turn them into intervals, which it returns as another type."""
-    return pa.int64() if pa.types.is_duration(type) else type

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Protocol
 
 from reclock.adapter.context.registry import Registry
@@ -140,7 +141,9 @@ def _(node: DeclareStatement, call: SessionCall) -> Result:
 @executes_syntax(FetchStatement)
 def _(node: FetchStatement, call: SessionCall) -> Result:
     cursor, count, timeout = call.cursors.get(fold(node.this)), node.args.get("count"), node.args.get("timeout")
-    limit = parse_text(timeout.name, INTERVAL) if timeout is not None else None
+    limit = None
+    if timeout is not None:
+        limit = timedelta(microseconds=parse_text(timeout.name, INTERVAL).span_us)
     return Result("FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit))
 
 

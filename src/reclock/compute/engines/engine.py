@@ -179,13 +179,16 @@ def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
     return after is not None and all(input.tells_apart(after) for input in inputs.values()) and has_delta_rules(plan, is_kept=False)
 
 
+INTERVAL_TYPE = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
+
+
 def result_type(type: ScalarType) -> pa.DataType:
-    """The Arrow type of a column of an answer: as stored; an interval is a duration, which with arrays is never stored."""
+    """The Arrow type of a column of an answer: as stored; arrays are never stored."""
     if type.element is not None:
         return pa.list_(result_type(type.element))
     if type.is_object_id:
         return pa.int64()
-    return pa.duration("us") if type.name is TypeName.INTERVAL else arrow_type(type)
+    return INTERVAL_TYPE if type.name is TypeName.INTERVAL else arrow_type(type)
 
 
 def result_schema(columns: tuple[Column, ...]) -> pa.Schema:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reclock.algebra.relations import ScalarType, TypeName
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, every, has_delta, origin, snapshot
+from reclock.plan.functions.intervals import span
 from reclock.plan.relational import Ordering, TopK
 
 
-def order_by(order: Sequence[Ordering], width: int) -> str:
-    """``order``, then ties by all remaining columns, ascending, so that equal inputs come out equally."""
-    named = [ordering.index for ordering in order]
-    whole = [*order, *(Ordering(index) for index in range(width) if index not in named)]
-    terms = [f"c{o.index} {'DESC' if o.is_descending else 'ASC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}" for o in whole]
+def order_by(order: Sequence[Ordering], types: Sequence[ScalarType], engine: str, *, has_ties: bool = False) -> str:
+    """``order``, then ties by all remaining columns, ascending, so that equal inputs come out equally.
+
+    ``types`` are those of all columns. Intervals are ordered by their spans. ``has_ties``: peers are not ordered.
+    """
+    terms = []
+    for ordering in order:
+        column = f"c{ordering.index}"
+        is_interval = types[ordering.index].name is TypeName.INTERVAL
+        terms.append(_term(span(engine, column) if is_interval else column, ordering))
+    ordered = {o.index for o in order if types[o.index].name is not TypeName.INTERVAL}
+    if not has_ties:
+        terms += [_term(f"c{index}", Ordering(index)) for index in range(len(types)) if index not in ordered]
     return ", ".join(terms)
+
+
+def _term(sql: str, ordering: Ordering) -> str:
+    direction = "DESC" if ordering.is_descending else "ASC"
+    return f"{sql} {direction} NULLS {'FIRST' if ordering.nulls_first else 'LAST'}"
 
 
 def limited(limit: int | None, offset: int) -> str:
@@ -23,7 +38,7 @@ def limited(limit: int | None, offset: int) -> str:
 
 @snapshot.register
 def _(node: TopK, rendering: Rendering, inputs: Sequence[str]) -> str:
-    order = order_by(node.order, len(node.desc))
+    order = order_by(node.order, node.desc.types, rendering.engine)
     if not node.group_by:
         ordered = f" ORDER BY {order}" if order else ""
         return f"SELECT * FROM (SELECT * FROM {inputs[0]}{ordered}{limited(node.limit, node.offset)})"

@@ -31,22 +31,22 @@ def _(node: Window, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 def _function_sql(node: Window, engine: str, input_columns: Sequence[str]) -> str:
-    function, frame, width = node.function, node.frame, len(input_columns)
+    function, frame, types = node.function, node.frame, node.input.desc.types
     match function:
         case Aggregate():
             is_whole = (frame.start is None and frame.end is None) or (frame.is_range and not node.order)
-            order = order_by(node.order, 0 if frame.is_range else width)
+            order = order_by(node.order, types, engine, has_ties=frame.is_range)
             return aggregate_to_sql(function, engine, input_columns, _over(node.group_by, *(() if is_whole else (order, frame))))
         case WindowFunction("rank" | "dense_rank" | "percent_rank" | "cume_dist"):
-            over = _over(node.group_by, order_by(node.order, 0) or "1")
+            over = _over(node.group_by, order_by(node.order, types, engine, has_ties=True) or "1")
         case WindowFunction("first_value") if frame.is_range and frame.start == 0:
-            over = _over_alike(node, width)
+            over = _over_alike(node, engine)
         case WindowFunction("last_value") if frame.is_range and frame.end == 0:
-            over = _over_alike(node, width)
+            over = _over_alike(node, engine)
         case WindowFunction("first_value" | "last_value"):
-            over = _over(node.group_by, order_by(node.order, width), _by_rows(frame))
+            over = _over(node.group_by, order_by(node.order, types, engine), _by_rows(frame))
         case _:
-            over = _over(node.group_by, order_by(node.order, width) or "1")
+            over = _over(node.group_by, order_by(node.order, types, engine) or "1")
     called = _call(function) + over
     return called if function.value is not None else f"CAST({called} AS {type_sql(engine, node.desc.columns[-1].type)})"
 
@@ -57,9 +57,11 @@ def _over(group_by: Sequence[int], order: str = "", frame: Frame | None = None) 
     return f" OVER ({' '.join(part for part in (groups, order and f'ORDER BY {order}', rows) if part)})"
 
 
-def _over_alike(node: Window, width: int) -> str:
+def _over_alike(node: Window, engine: str) -> str:
     """The peers of the row (those equal in the order), ordered by all columns."""
-    return _over([*node.group_by, *(key.index for key in node.order)], order_by((), width), Frame(None, None, is_range=False))
+    peers = [*node.group_by, *(key.index for key in node.order)]
+    order = order_by((), node.input.desc.types, engine)
+    return _over(peers, order, Frame(None, None, is_range=False))
 
 
 def _by_rows(frame: Frame) -> Frame:

@@ -20,6 +20,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.functions import intervals
 from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient, spark_quotient
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
@@ -61,7 +62,7 @@ def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
 def _average(types: Types, constants: Mapping[int, object]) -> Signature | None:
     summed = _sum(types, constants)
     if summed is None or summed[1].name is TypeName.INTERVAL:
-        return None
+        return summed
     if summed[1].is_float:
         return summed[0], DOUBLE
     argument = summed[0][0]
@@ -83,8 +84,19 @@ def _simple(function: str) -> Writer:
     return lambda site: call(function, site)
 
 
+def _write_extreme(engine: str, function: str) -> Writer:
+    def write(site: Site) -> str:
+        if site.result.name is TypeName.INTERVAL:
+            return intervals.extreme(function, engine, site)
+        return call(function, site)
+
+    return write
+
+
 def _write_sum(engine: str) -> Writer:
     def write(site: Site) -> str:
+        if site.result.name is TypeName.INTERVAL:
+            return intervals.total(engine, site)
         total = sum_of(engine, site)
         if site.result.is_float:
             return write_cast(engine, total, DOUBLE, site.result)
@@ -95,6 +107,8 @@ def _write_sum(engine: str) -> Writer:
 
 def _write_average(engine: str) -> Writer:
     def write(site: Site) -> str:
+        if site.result.name is TypeName.INTERVAL:
+            return intervals.average(engine, site)
         total, count = sum_of(engine, site), call("count", site)
         if site.result.is_float:
             return f"({total} / CASE WHEN {count} = 0 THEN NULL ELSE {count} END)"
@@ -179,7 +193,11 @@ def _continuous(types: Types, constants: Mapping[int, object]) -> Signature | No
 
 def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None:
     found = _extreme(types[:1], constants) if len(types) == 2 else None
-    return ((*found[0], DOUBLE), found[1]) if found is not None and found[1].element is None else None
+    return ((*found[0], DOUBLE), found[1]) if found is not None and _is_sorted_by_engines(found[1]) else None
+
+
+def _is_sorted_by_engines(type: ScalarType) -> bool:
+    return type.element is None and type.name is not TypeName.INTERVAL
 
 
 for _name, _resolve, _is_continuous, _description in (
@@ -193,7 +211,24 @@ for _name, _resolve, _is_continuous, _description in (
         duckdb=_write_percentile("duckdb", is_continuous=_is_continuous),
         spark=_write_percentile("spark", is_continuous=_is_continuous),
     )
-aggregate("count", "The number of rows, or of values that are not NULL.", _count, _simple("count"))
+
+
+def _write_count(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        if site.is_distinct and site.types and site.types[0].name is TypeName.INTERVAL:
+            return call("count", site, intervals.span(engine, site.arguments[0]))
+        return call("count", site)
+
+    return write
+
+
+aggregate(
+    "count",
+    "The number of rows, or of values that are not NULL.",
+    _count,
+    duckdb=_write_count("duckdb"),
+    spark=_write_count("spark"),
+)
 aggregate(
     "sum",
     "The sum. The same for the same rows in any order, also of doubles.",
@@ -216,10 +251,16 @@ def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 def _most_frequent(types: Types, constants: Mapping[int, object]) -> Signature | None:
     found = _extreme(types, constants)
-    return found if found is not None and found[1].element is None else None
+    return found if found is not None and _is_sorted_by_engines(found[1]) else None
 
 
-aggregate("any_value", "A value that is not NULL: the smallest.", _any, _simple("min"))
+aggregate(
+    "any_value",
+    "A value that is not NULL: the smallest.",
+    _any,
+    duckdb=_write_extreme("duckdb", "min"),
+    spark=_write_extreme("spark", "min"),
+)
 for _name, _description in (("bit_and", "AND"), ("bit_or", "OR"), ("bit_xor", "exclusive OR")):
     aggregate(_name, f"The bitwise {_description} of the values that are not NULL.", _of_bits, _simple(_name))
 aggregate(
@@ -229,8 +270,14 @@ aggregate(
     duckdb=lambda site: call("mode", site, f"{site.arguments[0]} ORDER BY {site.arguments[0]}"),
     spark=lambda site: call("mode", site, f"{site.arguments[0]}, TRUE"),
 )
-aggregate("min", "The smallest value.", _extreme, _simple("min"))
-aggregate("max", "The largest value.", _extreme, _simple("max"))
+for _name, _description in (("min", "The smallest value."), ("max", "The largest value.")):
+    aggregate(
+        _name,
+        _description,
+        _extreme,
+        duckdb=_write_extreme("duckdb", _name),
+        spark=_write_extreme("spark", _name),
+    )
 _ALL_TRUE = "Whether all values that are not NULL are true."
 for _name, _function, _description in (
     ("bool_and", "bool_and", _ALL_TRUE),

@@ -6,7 +6,7 @@ digits, 18 digits after the point are kept (or an operand's, if those are more).
 operand is declared with 18 digits, as quotients and averages are: then the product is rounded as they were.
 A numeric quotient has 18 digits after the point, rounded half away from zero; that its operands have no more is checked.
 Division by zero is an error for every type.
-An interval is a number of microseconds in both engines.
+Intervals are computed in ``intervals``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reclock.algebra.relations import (
-    BIGINT,
     DATE,
     DOUBLE,
     INTEGER,
@@ -25,7 +24,7 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
-from reclock.plan.functions import floats
+from reclock.plan.functions import floats, intervals
 from reclock.plan.functions.digits import narrowed
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
@@ -106,17 +105,18 @@ def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | N
 
 def _resolve_multiple(left: ScalarType | None, right: ScalarType | None) -> Signature | None:
     """An interval so many times, in either order."""
-    if left == INTERVAL and (right is None or right.is_integer):
-        return (INTERVAL, BIGINT), INTERVAL
-    if right == INTERVAL and (left is None or left.is_integer):
-        return (BIGINT, INTERVAL), INTERVAL
+    if left == INTERVAL and (right is None or right.is_number):
+        return (INTERVAL, DOUBLE), INTERVAL
+    if right == INTERVAL and (left is None or left.is_number):
+        return (DOUBLE, INTERVAL), INTERVAL
     return None
 
 
 def _resolver(operator: str) -> Resolver:
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if len(types) == 1 and operator in "+-":
-            return ((types[0] or DOUBLE,), types[0] or DOUBLE) if types[0] is None or types[0].is_number else None
+            operand = types[0] or DOUBLE
+            return ((operand,), operand) if operand.is_number or operand == INTERVAL else None
         if len(types) != 2:
             return None
         left, right = types
@@ -124,6 +124,8 @@ def _resolver(operator: str) -> Resolver:
             return signature
         if operator == "*" and (signature := _resolve_multiple(left, right)):
             return signature
+        if operator == "/" and left == INTERVAL and (right is None or right.is_number):
+            return (INTERVAL, DOUBLE), INTERVAL
         left, right = left or right, right or left
         return _resolve_numbers(operator, left, right) if left and right else None
 
@@ -135,7 +137,9 @@ def _infix(operator: str, engine: str) -> Writer:
         if len(site.arguments) == 1:
             return f"({site.arguments[0]})" if operator == "+" else _negation(engine)(site)
         if any(type.is_moment for type in site.types):
-            return _write_moments(operator, site, is_spark=engine == "spark")
+            return _write_moments(operator, site, engine)
+        if site.result.name is TypeName.INTERVAL:
+            return _write_intervals(operator, site, engine)
         left, right = site.arguments
         if operator == "*" and engine == "duckdb" and site.result.name is TypeName.NUMERIC:
             left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"  # or it multiplies in 64 bits
@@ -155,10 +159,28 @@ def _infix(operator: str, engine: str) -> Writer:
 
 def _negation(engine: str) -> Writer:
     """By subtraction: Spark's minus sign rounds numerics to 34 digits, and that of a float makes a negative zero."""
-    return lambda site: f"CAST((0 - {site.arguments[0]}) AS {type_sql(engine, site.result)})"
+
+    def write(site: Site) -> str:
+        if site.result.name is TypeName.INTERVAL:
+            return intervals.negative(engine, site.arguments[0])
+        return f"CAST((0 - {site.arguments[0]}) AS {type_sql(engine, site.result)})"
+
+    return write
 
 
-def _write_moments(operator: str, site: Site, *, is_spark: bool) -> str:
+def _write_intervals(operator: str, site: Site, engine: str) -> str:
+    left, right = site.arguments
+    if operator in "+-":
+        return intervals.sum_of_two(engine, operator, site)
+    if site.types[0].name is TypeName.INTERVAL:
+        return intervals.multiple(engine, operator, left, right)
+    return intervals.multiple(engine, operator, right, left)
+
+
+def _write_moments(operator: str, site: Site, engine: str) -> str:
+    if site.result.is_moment and TypeName.INTERVAL in (type.name for type in site.types):
+        return intervals.shift(engine, operator, site, 0 if site.types[0].is_moment else 1)
+    is_spark = engine == "spark"
     left, right = site.arguments
     left_type, right_type = site.types
     if not left_type.is_moment:
@@ -167,15 +189,14 @@ def _write_moments(operator: str, site: Site, *, is_spark: bool) -> str:
         if right_type.name is TypeName.DATE:
             return f"datediff({left}, {right})" if is_spark else f"CAST(({left} - {right}) AS INTEGER)"
         return f"date_add({left}, ({operator} {right}))" if is_spark else f"({left} {operator} {right})"
-    if right_type.is_moment:
-        return f"timestampdiff(MICROSECOND, {right}, {left})" if is_spark else f"(epoch_us({left}) - epoch_us({right}))"
-    if is_spark:
-        return f"timestampadd(MICROSECOND, ({operator} {right}), {left})"
-    return f"({left} {operator} to_microseconds({right}))"
+    elapsed = f"timestampdiff(MICROSECOND, {right}, {left})" if is_spark else f"(epoch_us({left}) - epoch_us({right}))"
+    return intervals.difference_of_moments(engine, elapsed)
 
 
 def _divide_duckdb(site: Site) -> str:
     left, right = site.arguments
+    if site.result.name is TypeName.INTERVAL:
+        return intervals.multiple("duckdb", "/", left, right)
     error = raised("duckdb", "22012", "'division by zero'")
     if site.result.is_integer:
         return f"CAST(({left} // {right}) AS {type_sql('duckdb', site.result)})"
@@ -193,6 +214,8 @@ def duckdb_quotient(left: str, right: str, scale: int) -> str:
 
 def _divide_spark(site: Site) -> str:
     left, right = site.arguments
+    if site.result.name is TypeName.INTERVAL:
+        return intervals.multiple("spark", "/", left, right)
     if site.result.is_integer:
         return f"CAST(({left} DIV {right}) AS {type_sql('spark', site.result)})"
     if site.result.is_float:

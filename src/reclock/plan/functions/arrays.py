@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, array
-from reclock.plan.functions.moments import field
+from reclock.errors import UnsupportedSql
+from reclock.plan.functions import intervals
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import common_type, exact
@@ -146,23 +148,58 @@ scalar("elements", "A row for each element.", _on_array(lambda element: (), arra
 
 
 def _series(engine: str) -> Writer:
-    """From the first on, by a step that is 1 if there is none, up to the second. Moments are counted in microseconds."""
-    all, none, moments = {
-        "duckdb": ("generate_series({0}, {1}, {2})", "[]", "list_transform({0}, lambda x: make_timestamp(x))"),
-        "spark": ("sequence({0}, {1}, {2})", "array()", "transform({0}, x -> timestamp_micros(x))"),
-    }[engine]
+    """From the first on, by a step that is 1 if there is none, up to the second."""
 
     def write(site: Site) -> str:
-        are_moments = site.types[0].name in (TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
-        first, last = (field(engine, "epoch", each) if are_moments else each for each in site.arguments[:2])
-        step = site.arguments[2] if len(site.arguments) > 2 else "1"
-        has_some = f"({step} > 0 AND {first} <= {last}) OR ({step} < 0 AND {first} >= {last})"
-        failure = raised(engine, "22023", "'step size cannot equal zero'")
-        some, nothing = (template.format(first, last, step) for template in (all, none))
-        found = f"(CASE WHEN {has_some} THEN {some} WHEN {step} = 0 THEN {failure} ELSE {nothing} END)"
-        return f"CAST({moments.format(found) if are_moments else found} AS {type_sql(engine, site.result)})"
+        if len(site.arguments) > 2 and site.types[2].name is TypeName.INTERVAL:
+            return _series_of_moments(engine, site)
+        first, last, step = (*site.arguments, "1")[:3]
+        return f"CAST({_counted(engine, first, last, step)} AS {type_sql(engine, site.result)})"
 
     return write
+
+
+def _counted(engine: str, first: str, last: str, step: str) -> str:
+    """The numbers from ``first`` to ``last``, as a list."""
+    function = "generate_series" if engine == "duckdb" else "sequence"
+    return _steps(engine, f"{function}({first}, {last}, {step})", first, last, step)
+
+
+def _steps(engine: str, generated: str, first: str, last: str, step: str) -> str:
+    """``generated`` if the number ``step`` leads from ``first`` towards ``last``, else an empty list; 0 is an error."""
+    has_some = f"({step} > 0 AND {first} <= {last}) OR ({step} < 0 AND {first} >= {last})"
+    failure = raised(engine, "22023", "'step size cannot equal zero'")
+    nothing = "[]" if engine == "duckdb" else "array()"
+    return f"(CASE WHEN {has_some} THEN {generated} WHEN {step} = 0 THEN {failure} ELSE {nothing} END)"
+
+
+def _series_of_moments(engine: str, site: Site) -> str:
+    """Counted in microseconds, unless the step has months. After a shorter month the series goes on from that month's last day."""
+    type = type_sql(engine, site.result)
+    micros, moments = {
+        "duckdb": ("epoch_us({0})", "list_transform({0}, lambda x: make_timestamp(x))"),
+        "spark": ("unix_micros(CAST({0} AS TIMESTAMP))", "transform({0}, x -> timestamp_micros(x))"),
+    }[engine]
+
+    def by_microseconds(first: str, last: str, step: str) -> str:
+        span = f"CAST({intervals.span(engine, step)} AS BIGINT)"
+        counted = _counted(engine, micros.format(first), micros.format(last), span)
+        return f"CAST({moments.format(counted)} AS {type})"
+
+    def by_months(first: str, last: str, step: str) -> str:
+        generated = f"generate_series({first}, {last}, {intervals.native(intervals.parts(step))})"
+        return f"CAST({_steps(engine, generated, first, last, intervals.span(engine, step))} AS {type})"
+
+    constant = site.constants.get(2)
+    if isinstance(constant, Interval) and not constant.months:
+        return by_microseconds(*site.arguments)
+    if engine == "spark":
+        raise UnsupportedSql("a series of moments by a step that may have months is not computed by Spark")
+    return intervals.computed(
+        engine,
+        site.arguments,
+        lambda *a: f"(CASE WHEN ({a[2]}).months = 0 THEN {by_microseconds(*a)} ELSE {by_months(*a)} END)",
+    )
 
 
 _STEPPED = [(INTEGER, INTEGER), (BIGINT, BIGINT), (TIMESTAMP, INTERVAL), (TIMESTAMPTZ, INTERVAL)]

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType
-from reclock.plan.functions.registry import Types, Writer, scalar
+from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
+from reclock.plan.functions import intervals
+from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised
 from reclock.plan.functions.typing import exact, same
+
+
+def _write_comparison(engine: str, operator: str) -> Writer:
+    def write(site: Site) -> str:
+        operands = site.arguments
+        if site.types[0].name is TypeName.INTERVAL:
+            operands = tuple(intervals.span(engine, operand) for operand in operands)
+        return f"({operands[0]} {operator} {operands[1]})"
+
+    return write
+
 
 for _operator, _relation in (
     ("=", "equal to"),
@@ -21,15 +33,16 @@ for _operator, _relation in (
         _operator,
         f"Whether the first is {_relation} the second.",
         same(BOOLEAN, at_least=2, at_most=2),
-        f"({{0}} {_operator} {{1}})",
+        duckdb=_write_comparison("duckdb", _operator),
+        spark=_write_comparison("spark", _operator),
     )
 
 scalar(
     "is_not_distinct",
     "Whether both are equal, or both NULL.",
     same(BOOLEAN, at_least=2, at_most=2),
-    duckdb="({0} IS NOT DISTINCT FROM {1})",
-    spark="({0} <=> {1})",
+    duckdb=_write_comparison("duckdb", "IS NOT DISTINCT FROM"),
+    spark=_write_comparison("spark", "<=>"),
 )
 scalar("is_null", "Whether the value is NULL.", same(BOOLEAN, at_most=1), "({0} IS NULL)")
 scalar("and", "True if both are; false if either is false.", exact(((BOOLEAN, BOOLEAN), BOOLEAN)), "({0} AND {1})")
@@ -39,14 +52,47 @@ scalar("is_true", "Whether the value is true, not false or NULL.", exact(((BOOLE
 scalar("is_false", "Whether the value is false, not true or NULL.", exact(((BOOLEAN,), BOOLEAN)), "({0} IS FALSE)")
 
 scalar("coalesce", "The first argument that is not NULL.", same(), "coalesce({all})")
-scalar("nullif", "NULL if both are equal, else the first.", same(at_least=2, at_most=2), "nullif({0}, {1})")
 
 
-# NULLs are passed over, as in PostgreSQL; Spark wants two arguments, so the first is said twice.
+def _write_nullif(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        if site.result.name is not TypeName.INTERVAL:
+            return f"nullif({', '.join(site.arguments)})"
+        spans = [intervals.span(engine, argument) for argument in site.arguments]
+        return f"(CASE WHEN {' = '.join(spans)} THEN NULL ELSE {site.arguments[0]} END)"
+
+    return write
+
+
+def _write_extreme(engine: str, function: str) -> Writer:
+    """NULLs are passed over, as in PostgreSQL; Spark wants two arguments, so the first is said twice."""
+
+    def write(site: Site) -> str:
+        first = site.arguments[:1] if engine == "spark" else ()
+        arguments = (*first, *site.arguments)
+        if site.result.name is not TypeName.INTERVAL:
+            return f"{function}({', '.join(arguments)})"
+        pairs = [intervals.with_span(engine, argument) for argument in arguments]
+        return f"({function}({', '.join(pairs)})).v"
+
+    return write
+
+
 scalar(
-    "greatest", "The largest of the arguments that are not NULL.", same(), duckdb="greatest({all})", spark="greatest({0}, {all})"
+    "nullif",
+    "NULL if both are equal, else the first.",
+    same(at_least=2, at_most=2),
+    duckdb=_write_nullif("duckdb"),
+    spark=_write_nullif("spark"),
 )
-scalar("least", "The smallest of the arguments that are not NULL.", same(), duckdb="least({all})", spark="least({0}, {all})")
+for _name, _adjective in (("greatest", "largest"), ("least", "smallest")):
+    scalar(
+        _name,
+        f"The {_adjective} of the arguments that are not NULL.",
+        same(),
+        duckdb=_write_extreme("duckdb", _name),
+        spark=_write_extreme("spark", _name),
+    )
 
 
 def _of_rows(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:

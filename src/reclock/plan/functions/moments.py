@@ -8,6 +8,7 @@ from zoneinfo import available_timezones
 
 from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, numeric
 from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.plan.functions import intervals
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.typing import exact
@@ -44,7 +45,7 @@ def field(engine: str, name: str, moment: str) -> str:
 
 
 _SYNONYMS = {"microsecond": "microseconds", "millisecond": "milliseconds", "years": "year"} | {
-    f"{unit}s": unit for unit in ("second", "minute", "hour", "day", "week", "month", "quarter")
+    f"{unit}s": unit for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "decade")
 }
 
 
@@ -75,20 +76,32 @@ def _checked(resolve: Resolver, among: tuple[str, ...]) -> Resolver:
     return check
 
 
+def _field_of(word: object, type: ScalarType | None) -> tuple[str, int]:
+    """The field of a moment or interval that ``word`` means, and the digits after the point that it can have."""
+    is_interval = type is not None and type.name is TypeName.INTERVAL
+    name = _chosen(word, tuple(dict.fromkeys((*FIELDS, *intervals.FIELDS))))
+    if name not in (intervals.FIELDS if is_interval else FIELDS):
+        raise UnsupportedSql(f'unit "{name}" not supported for type {type}')
+    return name, _FIELDS[name][0] if name in _FIELDS else 0
+
+
 def _extract(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """``numeric`` with as many digits after the point as the field can have."""
-    digits = _FIELDS[_chosen(constants[0], FIELDS)][0] if 0 in constants else 6
+    digits = _field_of(constants[0], types[-1])[1] if 0 in constants else 6
     return exact(*(((TEXT, type), numeric(38, digits)) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL)))(types, constants)
+
+
+def _date_part(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    if 0 in constants:
+        _field_of(constants[0], types[-1])
+    return exact(*(((TEXT, type), DOUBLE) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL)))(types, constants)
 
 
 def _part(engine: str) -> Writer:
     def write(site: Site) -> str:
-        name = _chosen(site.constants.get(0), FIELDS)
-        digits = _FIELDS[name][0]
+        name, digits = _field_of(site.constants.get(0), site.types[1])
         if site.types[1].name is TypeName.INTERVAL:
-            if name != "epoch":
-                raise UnsupportedSql(f'field "{name}" of an interval is not supported', hint="extract its epoch")
-            whole = site.arguments[1]
+            whole = intervals.field(engine, name, site.arguments[1])
         else:
             whole = field(engine, name, site.arguments[1])
         if site.result.is_float:
@@ -166,7 +179,7 @@ scalar(
 scalar(
     "date_part",
     "As `extract`, as a double.",
-    _checked(exact(*(((TEXT, type), DOUBLE) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))), FIELDS),
+    _date_part,
     duckdb=_part("duckdb"),
     spark=_part("spark"),
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.relations import BIGINT, INTEGER, INTERVAL, ScalarType, TypeName
 from reclock.errors import InternalError
 from reclock.plan.functions.typing import parameters
 
@@ -22,7 +23,7 @@ DUCKDB_TYPES = {
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP: "TIMESTAMP",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",  # in UTC; results get their zone back
-    TypeName.INTERVAL: "BIGINT",  # microseconds
+    TypeName.INTERVAL: "STRUCT(months INTEGER, days INTEGER, microseconds BIGINT)",
     TypeName.OID: "BIGINT",
 }
 SPARK_TYPES = {
@@ -37,7 +38,7 @@ SPARK_TYPES = {
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP: "TIMESTAMP_NTZ",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",
-    TypeName.INTERVAL: "BIGINT",  # microseconds
+    TypeName.INTERVAL: "STRUCT<months: INT, days: INT, microseconds: BIGINT>",
     TypeName.OID: "BIGINT",
 }
 TYPES = {"duckdb": DUCKDB_TYPES, "spark": SPARK_TYPES}
@@ -90,7 +91,7 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
                 return f"X'{bytes(value).hex()}'"
             return f"from_hex('{bytes(value).hex()}')"
         case TypeName.INTERVAL:
-            text = str(value // dt.timedelta(microseconds=1) if isinstance(value, dt.timedelta) else int(value))
+            return interval_struct(engine, str(value.months), str(value.days), str(value.microseconds))
         case TypeName.DATE:
             text = value.isoformat()
         case TypeName.TIMESTAMP | TypeName.TIMESTAMPTZ:
@@ -99,6 +100,26 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
         case _:
             raise InternalError(f"no literal of type {type}")
     return f"CAST('{text}' AS {target})"
+
+
+def struct(engine: str, fields: Mapping[str, str]) -> str:
+    """A struct of the expressions ``fields``."""
+    if engine == "duckdb":
+        return "{" + ", ".join(f"'{name}': {value}" for name, value in fields.items()) + "}"
+    return "named_struct(" + ", ".join(f"'{name}', {value}" for name, value in fields.items()) + ")"
+
+
+def interval_struct(engine: str, months: str, days: str, microseconds: str) -> str:
+    """An interval of these expressions; one that is out of range is an error."""
+    integer, bigint = (type_sql(engine, type) for type in (INTEGER, BIGINT))
+    fields = {
+        "months": f"CAST({months} AS {integer})",
+        "days": f"CAST({days} AS {integer})",
+        "microseconds": f"CAST({microseconds} AS {bigint})",
+    }
+    interval = struct(engine, fields)
+    # Without the cast, fields of constants were not nullable, and the Arrow reader refuses a NULL around them.
+    return interval if engine == "duckdb" else f"CAST({interval} AS {type_sql(engine, INTERVAL)})"
 
 
 def raised(engine: str, sqlstate: str, message: str) -> str:

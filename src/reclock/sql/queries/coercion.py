@@ -41,6 +41,7 @@ from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObje
 from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
+from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
 from reclock.plan.functions.typing import as_numeric
 from reclock.plan.scalars import Call, Cast, Literal
 from reclock.sql.names import fold
@@ -262,4 +263,13 @@ def default_to_text(value: Any) -> Any:
 def equal(a: Any, b: Any) -> Any:
     """``a = b`` in the type both can take."""
     type = common_type([a.type, b.type], "=")
-    return Call("=", (coerce(a, type), coerce(b, type)), BOOLEAN)
+    return Call("=", (comparable(coerce(a, type)), comparable(coerce(b, type))), BOOLEAN)
+
+
+def comparable(value: Any) -> Any:
+    """What engines compare where SQL compares ``value``: of an interval its span."""
+    if value.type.name is not TypeName.INTERVAL:
+        return value
+    if isinstance(value, Literal):
+        return Literal(None if value.value is None else Decimal(value.value.span_us), SPAN_TYPE)
+    return Call(SPAN, (value,), SPAN_TYPE)

@@ -23,7 +23,7 @@ from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import coerce, common_type, default_to_text, expect
-from reclock.sql.queries.literals import number
+from reclock.sql.queries.literals import interval, number
 from reclock.sql.queries.overloads import balanced, call, is_null, is_open, negated, operator
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
 from reclock.sql.queries.scope import Scope
@@ -129,8 +129,10 @@ def _boolean(node: exp.Boolean, context: ExprContext) -> Any:
 
 @scalar.register
 def _interval(node: exp.Interval, context: ExprContext) -> Any:
-    reject_unsupported(node, "this")
-    return coerce(Untyped(node.this.name), INTERVAL)
+    reject_unsupported(node, "this", "unit")
+    fields, _, digits = node.text("unit").partition("(")
+    precision = int(digits[:-1][:3]) if digits else None
+    return Literal(interval(node.this.name, fields, precision), INTERVAL)
 
 
 @scalar.register

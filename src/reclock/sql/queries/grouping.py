@@ -9,8 +9,7 @@ from typing import Any
 from reclock.algebra.relations import BIGINT
 from reclock.errors import GroupingError, InvalidGrouping
 from reclock.plan.build import compute, map_columns, reduce, union
-from reclock.plan.functions.aggregates import COUNTS
-from reclock.plan.relational import Plan, Reduce
+from reclock.plan.relational import Plan
 from reclock.plan.scalar_trees import children, rewrite, walk, with_children
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.sql.queries.attach import attach
@@ -18,7 +17,7 @@ from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, OuterRef, S
 from reclock.sql.queries.scope import Scope, ScopedPlan
 
 
-def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Reduce, list[Any]]:
+def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """The plan of the groups by ``keys``, and ``expressions`` over its rows.
 
     Raises ``GroupingError`` for a column outside of an aggregate that is no key, ``InvalidGrouping``.
@@ -62,11 +61,13 @@ def _attached(relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCa
     return map_columns(plan, computed), indexes, attached
 
 
-def of_no_rows(value: Any, plan: Reduce, width: int) -> Any:
+def of_no_rows(value: Any, plan: Plan, width: int) -> Any:
     """``value`` over groups of ``width`` keys, or over no row: NULL is what an aggregate of nothing is, but for counts."""
 
     def change(part: Any) -> Any | None:
-        is_count = isinstance(part, ColumnRef) and part.index >= width and plan.aggregates[part.index - width].function in COUNTS
+        if not isinstance(part, ColumnRef) or part.index < width:
+            return None
+        is_count = not plan.desc.columns[part.index].is_nullable
         return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
 
     return rewrite(value, change)

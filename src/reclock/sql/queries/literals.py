@@ -10,31 +10,18 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
+from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
-from reclock.errors import InvalidText, NumberOutOfRange, TooManyDigits, UnsupportedSql
+from reclock.errors import IntervalOutOfRange, InvalidInterval, InvalidText, NumberOutOfRange, TooManyDigits
+from reclock.sql.queries.interval_text import parse_interval
 
 _LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_UNITS = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6}
-_UNITS |= {"week": 7 * 86400 * 10**6}
-_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute", "h": "hour"}
-_SHORT |= {
-    "hr": "hour",
-    "d": "day",
-    "w": "week",
-    "mon": "month",
-    "y": "year",
-    "yr": "year",
-    "usec": "microsecond",
-    "msec": "millisecond",
-}
 _DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
 _MOMENT = re.compile(
     r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
     r"\s*(?P<zone>[zZ]|UTC|utc|[+-]\d{1,2}(?::?\d\d)?)?"
 )
-_INTERVAL_PART = re.compile(r"\s*([+-]?)\s*(?:(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?|(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*))\s*")
-_AGO = re.compile(r"\s+ago\s*$", re.IGNORECASE)
 
 
 def parse_text(text: str, type: ScalarType) -> Any:
@@ -212,39 +199,14 @@ def _timestamptz(text: str) -> datetime:
     return (moment - (offset or timedelta(0))).replace(tzinfo=UTC)
 
 
-def _interval(text: str) -> timedelta:
-    """The sum of its parts. A number without a unit is days before a time of day, and seconds at the end."""
-    microseconds = Decimal(0)
-    ago = _AGO.search(text)
-    end, at = ago.start() if ago else len(text), 1 if text.startswith("@") else 0
-    if at == end:
-        raise ValueError(text)
-    while at < end:
-        match = _INTERVAL_PART.match(text, at, end)
-        if not match:
-            raise ValueError(text)
-        sign, hours, minutes, seconds, amount, unit = match.groups()
-        at = match.end()
-        if hours is not None:
-            part = (Decimal(hours) * 3600 + Decimal(minutes) * 60 + Decimal(seconds or 0)) * _UNITS["second"]
-        else:
-            part = Decimal(amount) * _unit(unit or ("second" if at == end else "day"), text)
-            if not unit and at < end and ":" not in text[at:end]:
-                raise ValueError(text)
-        microseconds += -part if sign == "-" else part
-    return timedelta(microseconds=int((-microseconds if ago else microseconds).to_integral_value()))
-
-
-def _unit(word: str, text: str) -> int:
-    """Its microseconds. Raises ``ValueError``, ``UnsupportedSql``."""
-    word = word.lower()
-    word = _SHORT.get(word, word)
-    word = _SHORT.get(word.removesuffix("s"), word.removesuffix("s"))
-    if word in ("month", "year", "decade", "century", "centurie", "millennium"):
-        raise UnsupportedSql("intervals of months or years are not supported", hint="write the interval in days or smaller units")
-    if word not in _UNITS:
-        raise ValueError(text)
-    return _UNITS[word]
+def interval(text: str, fields: str = "", precision: int | None = None) -> Interval:
+    """As ``parse_interval``. Raises ``InvalidText`` and ``IntervalOutOfRange``."""
+    try:
+        return parse_interval(text, fields, precision)
+    except (ValueError, KeyError) as error:
+        raise InvalidInterval(TypeName.INTERVAL, text) from error
+    except OverflowError as error:
+        raise IntervalOutOfRange(text) from error
 
 
 _ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{}",\\]*?))\s*(,|$)', re.DOTALL)
@@ -297,7 +259,7 @@ _READERS: dict[TypeName, Callable[[str], Any]] = {
     TypeName.DATE: _date,
     TypeName.TIMESTAMP: lambda text: _moment(text)[0],
     TypeName.TIMESTAMPTZ: _timestamptz,
-    TypeName.INTERVAL: _interval,
+    TypeName.INTERVAL: interval,
     TypeName.BYTEA: _bytea,
     **dict.fromkeys((name for name in TypeName if ScalarType(name).is_object_id), _object_id),
 }

@@ -9,7 +9,8 @@ from reclock.algebra.relations import BOOLEAN
 from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.scalars import Call, Literal
-from reclock.sql.queries.coercion import coerce, default_to_text
+from reclock.sql.queries.coercion import coerce, comparable, default_to_text
+from reclock.sql.queries.folding import comparable_moments, folded
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
 
 
@@ -18,7 +19,9 @@ def call(name: str, arguments: Sequence[Any]) -> Any:
     check_unique(name, arguments)
     resolved = resolve_scalar(name, [argument.type for argument in arguments], _constants(arguments))
     cast_arguments = tuple(coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True))
-    return Call(resolved.function, cast_arguments, resolved.result)
+    if resolved.function in _COMPARISONS:
+        cast_arguments = tuple(map(comparable, comparable_moments(cast_arguments)))
+    return folded(Call(resolved.function, cast_arguments, resolved.result))
 
 
 def operator(name: str, arguments: Sequence[Any], written: str | None = None) -> Any:
@@ -30,6 +33,8 @@ def operator(name: str, arguments: Sequence[Any], written: str | None = None) ->
             raise AmbiguousFunction(written or name, error.argument_types, is_operator=True) from error
         raise UnknownOperator(written or name, error.argument_types) from error
 
+
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "is_not_distinct"})
 
 _OVERLOADED: dict[str, tuple[str, tuple[int, ...]]] = {
     # name: as it is written, the arguments of which one must have a type

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
+from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType, TypeName
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import ONE_ROW, compute, distinct, union
-from reclock.plan.relational import Constant, Distinct, Except, Intersect, Ordering, Plan, Project
+from reclock.plan.relational import Constant, Except, Intersect, Ordering, Plan, Project
 from reclock.plan.rules import optimize
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import ColumnRef, Literal
@@ -151,7 +151,9 @@ def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
     is_distinct = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
         whole = union(plans)
-        return Distinct(whole) if is_distinct else whole
+        return distinct(whole) if is_distinct else whole
+    if any(type.name is TypeName.INTERVAL for type in plans[0].desc.types):
+        raise UnsupportedSql("EXCEPT and INTERSECT of intervals are not supported")
     left, right = (distinct(plan) for plan in plans) if is_distinct else plans
     return Except(left, right) if isinstance(node, exp.Except) else Intersect(left, right)
 

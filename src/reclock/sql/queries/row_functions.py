@@ -12,6 +12,7 @@ from reclock.plan.build import map_columns
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.plan.scalar_trees import has, rewrite, walk
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
+from reclock.sql.queries.coercion import comparable
 from reclock.sql.queries.rewrite import Elements, InWindow
 
 Call = Callable[[str, Sequence[Any]], Any]
@@ -73,7 +74,8 @@ def has_rows(values: Sequence[Any]) -> bool:
 
 
 def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
-    needed = [*window_call.partition, *window_call.order, *window_call.arguments]
+    partition, ordered_by = (list(map(comparable, part)) for part in (window_call.partition, window_call.order))
+    needed = [*partition, *ordered_by, *window_call.arguments]
     computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
     width = len(plan.desc)
     plan = map_columns(plan, computed)

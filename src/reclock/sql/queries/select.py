@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, ScalarType
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
-from reclock.plan.build import compute, filter_rows, join, map_columns
-from reclock.plan.relational import Distinct, JoinKind, Ordering, Plan, Reduce, TopK
+from reclock.plan.build import compute, distinct, filter_rows, join, map_columns, project, with_spans
+from reclock.plan.relational import JoinKind, Ordering, Plan, Reduce, TopK
 from reclock.plan.scalar_trees import has, move_columns, rewrite
 from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import fold
@@ -202,7 +202,7 @@ def _shape(
     if unique_on:
         plan = _first(plan, around, [columns.index(expression) for expression in unique_on], orderings)
     elif is_distinct:
-        plan = plan if isinstance(plan, Distinct) else Distinct(plan)
+        plan = distinct(plan)
     limit, offset = limited
     return PlannedQuery(plan, orderings, limit, offset, len(values), untyped, len(kept))
 
@@ -225,7 +225,9 @@ def _first(plan: Plan, around: Sequence[int], unique_on: Sequence[int], ordering
     leading = {ordering.index for ordering in orderings[: len(keys)]}
     if orderings and not leading <= set(keys):
         raise InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
-    return TopK(plan, (*around, *keys), tuple(o for o in orderings if o.index not in keys), 1, 0)
+    wide, groups = with_spans(plan, keys)
+    order = tuple(o for o in orderings if o.index not in keys)
+    return project(TopK(wide, (*around, *groups), order, 1, 0), range(len(plan.desc)))
 
 
 def _ordering(index: int, node: exp.Expr) -> Ordering:

@@ -400,7 +400,7 @@ def _equality(condition: Any) -> tuple[Any, Any]:
 def _only_row(plan: Plan) -> SubqueryValue:
     """The value of the only row of ``plan``: of several, reading it fails, with a message that says so."""
     type = plan.desc.types[0]
-    if type.name in (TypeName.BYTEA, TypeName.INTERVAL):
+    if type.name is TypeName.BYTEA:
         raise UnsupportedSql(f"a subquery of type {type} that may have several rows is not supported here", hint="add LIMIT 1")
     reduced = reduce(plan, (), [_COUNT, _any_of(ColumnRef(0, type))])
     return SubqueryValue(reduced, (), _checked(ColumnRef(0, BIGINT), ColumnRef(1, type)), is_exactly_one=True)

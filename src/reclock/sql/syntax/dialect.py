@@ -52,9 +52,15 @@ class Reclock(Materialize):
         MULTI_ARG_DISTINCT = True  # an aggregate of several arguments, as string_agg
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **MaterializeGenerator.TRANSFORMS,
+            exp.Interval: lambda self, node: _interval_sql(self, node),
             exp.Pow: lambda self, node: self.binary(node, "^"),
             **WRITERS,
         }
+
+
+def _interval_sql(generator: MaterializeGenerator, node: exp.Interval) -> str:
+    unit = f" {node.text('unit')}" if node.args.get("unit") else ""
+    return f"INTERVAL {generator.sql(node, 'this')}{unit}"
 
 
 def to_sql(node: exp.Expr) -> str:

@@ -22,7 +22,14 @@ T = TypeVar("T")
 QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE})
 _AS_OF_STARTS = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.PARAMETER})
 _AS_OF_WORDS = frozenset({"AT", "CAST", "TIMESTAMP", "TIMESTAMPTZ", "DATE", "NULL"})
-_INTERVAL_UNITS = frozenset({"SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"})
+_INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_INTERVAL_ENDS = {
+    "YEAR": ("MONTH",),
+    "DAY": ("HOUR", "MINUTE", "SECOND"),
+    "HOUR": ("MINUTE", "SECOND"),
+    "MINUTE": ("SECOND",),
+}
+"""The fields that may follow ``TO`` after the first one."""
 _STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING)
 """Other ways of writing a string: dollar quotes, ``E'…'``. Their escapes are already resolved."""
 
@@ -139,12 +146,41 @@ class QueryParser(MaterializeParser):
         return self.word("the name of a cluster") if self._match_text_seq("IN", "CLUSTER") else None
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
-        if self._curr.token_type != TokenType.INTERVAL or self._next.token_type != TokenType.STRING:
+        """``unit`` of the node is what follows the string: the fields, and digits of the seconds."""
+        start = self._index
+        if not self._match(TokenType.INTERVAL):
             return None
+        precision = self._interval_precision()
+        if self._curr.token_type != TokenType.STRING:
+            self._retreat(start)
+            return None
+        text = self.text()
+        fields = f"SECOND{precision}" if precision else self._interval_fields()
+        return exp.Interval(this=text, unit=exp.Var(this=fields) if fields else None)
+
+    def _interval_fields(self) -> str:
+        """Such as ``YEAR TO MONTH`` or ``SECOND(3)``; empty if there are none."""
+        if not self._match_texts(_INTERVAL_FIELDS):
+            return ""
+        first = last = self._prev.text.upper()
+        if first in _INTERVAL_ENDS and self._match_text_seq("TO"):
+            if not self._match_texts(_INTERVAL_ENDS[first]):
+                self.raise_error("Expected a field of an interval")
+            last = self._prev.text.upper()
+        fields = first if first == last else f"{first} TO {last}"
+        return fields + (self._interval_precision() if last == "SECOND" else "")
+
+    def _interval_precision(self) -> str:
+        """``(digits)``; empty if there is none."""
+        if self._curr.token_type != TokenType.L_PAREN or self._next.token_type != TokenType.NUMBER:
+            return ""
+        start = self._index
         self._advance()
-        amount = self.text().name
-        unit = f" {self._prev.text.lower()}" if self._match_texts(_INTERVAL_UNITS) else ""
-        return exp.Interval(this=exp.Literal.string(amount + unit))
+        digits = self.integer().name
+        if not self._match(TokenType.R_PAREN):
+            self._retreat(start)
+            return ""
+        return f"({digits})"
 
     # --- where sqlglot takes more than SQL, or loses a meaning ---
 

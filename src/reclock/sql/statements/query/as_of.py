@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
@@ -51,7 +52,7 @@ def _milliseconds(value: Any, written: str) -> int:
     if not isinstance(value, Literal):
         raise UnsupportedSql(f"AS OF {written} is not supported", hint="give milliseconds or a moment as a constant")
     match value.value:
-        case bool() | str() | bytes() | float() | timedelta():
+        case bool() | str() | bytes() | float() | Interval():
             raise TypeMismatch(f"argument of AS OF must be a timestamp or a number of milliseconds, not type {value.type.name}")
         case int():
             return value.value

@@ -1,0 +1,273 @@
+"""Intervals in the engines' SQL: structs of months, days and microseconds.
+
+An engine never compares two of them: it compares their spans, numbers of microseconds with months
+of 30 days and days of 24 hours, as PostgreSQL does. An expression is written, and computed, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from reclock.algebra.intervals import DAY_US, DAYS_PER_MONTH, Interval
+from reclock.algebra.relations import INTERVAL, numeric
+from reclock.errors import UnsupportedSql
+from reclock.plan.functions.floats import with_value
+from reclock.plan.functions.registry import Site, scalar
+from reclock.plan.functions.sql_names import interval_struct, raised, struct
+from reclock.plan.functions.sums import call
+from reclock.plan.functions.typing import exact
+
+SPAN = "interval span"
+"""The function that comparisons are made of. Its name is none that SQL can call."""
+SPAN_TYPE = numeric(38, 0)
+_SECOND_US = 1_000_000
+_COLUMN = re.compile(r'[\w."`]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """SQL of the parts of an interval."""
+
+    months: str
+    days: str
+    microseconds: str
+
+    def negative(self) -> Parts:
+        return Parts(*(f"(-{part})" for part in (self.months, self.days, self.microseconds)))
+
+
+def parts(sql: str, constant: object = None) -> Parts:
+    """Of an interval that can be written several times; of ``constant``, if it is one, the numbers."""
+    if isinstance(constant, Interval):
+        return Parts(*(f"({n})" for n in (constant.months, constant.days, constant.microseconds)))
+    return Parts(f"({sql}).months", f"({sql}).days", f"({sql}).microseconds")
+
+
+def computed(engine: str, operands: Sequence[str], body: Callable[..., str]) -> str:
+    """``body`` of operands that it may write several times; NULL if one of them is NULL."""
+
+    def guarded(*names: str) -> str:
+        known = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        return f"(CASE WHEN {known} THEN {body(*names)} END)"
+
+    if all(_COLUMN.fullmatch(operand) for operand in operands):
+        return guarded(*operands)
+    names = [f"a{place}" for place in range(len(operands))]
+    packed = struct(engine, dict(zip(names, operands, strict=True)))
+    return with_value(engine, packed, guarded(*(f"v.{name}" for name in names)))
+
+
+def span(engine: str, sql: str) -> str:
+    """The span of an interval, as ``SPAN_TYPE``."""
+    return computed(engine, [sql], lambda x: _span_of(engine, parts(x)))
+
+
+def _span_of(engine: str, interval: Parts) -> str:
+    wide = "HUGEINT" if engine == "duckdb" else "DECIMAL(12, 0)"
+    days = f"(CAST({interval.months} AS {wide}) * {DAYS_PER_MONTH} + {interval.days})"
+    day = f"CAST({DAY_US} AS {'HUGEINT' if engine == 'duckdb' else 'DECIMAL(11, 0)'})"
+    return f"CAST({days} * {day} + {interval.microseconds} AS DECIMAL(38, 0))"
+
+
+_HOURS = 3600 * _SECOND_US
+_FIELDS = {
+    "epoch": f"({{y}} * 31557600 + {{m}} * {DAYS_PER_MONTH * 86400} + {{d}} * 86400) * {_SECOND_US} + {{us}}",
+    "microseconds": f"{{us}} % {60 * _SECOND_US}",
+    "milliseconds": f"{{us}} % {60 * _SECOND_US}",
+    "second": f"{{us}} % {60 * _SECOND_US}",
+    "minute": f"{{us}} {{div}} {60 * _SECOND_US} % 60",
+    "hour": f"{{us}} {{div}} {_HOURS}",
+    "day": "{d}",
+    "month": "{m}",
+    "quarter": "{m} {div} 3 + 1",
+    "year": "{y}",
+    "decade": "{y} {div} 10",
+    "century": "{y} {div} 100",
+    "millennium": "{y} {div} 1000",
+}
+FIELDS = tuple(_FIELDS)
+"""What ``extract`` and ``date_part`` take out of an interval."""
+
+
+def field(engine: str, name: str, interval: str) -> str:
+    """What ``name``, one of ``FIELDS``, takes out of an interval: a whole number of its smallest parts.
+
+    A year has 365.25 days in its epoch.
+    """
+    div = "//" if engine == "duckdb" else "DIV"
+    wide = "HUGEINT" if engine == "duckdb" else "BIGINT"
+
+    def body(x: str) -> str:
+        step = parts(x)
+        months = f"CAST({step.months} AS {wide})"
+        return (
+            "("
+            + _FIELDS[name].format(
+                y=f"({months} {div} 12)",
+                m=f"({months} % 12)",
+                d=f"CAST({step.days} AS {wide})",
+                us=f"CAST({step.microseconds} AS {wide})",
+                div=div,
+            )
+            + ")"
+        )
+
+    return computed(engine, [interval], body)
+
+
+def shift(engine: str, operator: str, site: Site, moment: int) -> str:
+    """The argument at ``moment`` later, or earlier, by the other one: by its months first, to the end of a shorter month."""
+    at, by = site.arguments[moment], site.arguments[1 - moment]
+    constant = site.constants.get(1 - moment)
+    if isinstance(constant, Interval):
+        return _shifted(engine, at, -constant if operator == "-" else constant)
+
+    def body(at: str, by: str) -> str:
+        step = parts(by).negative() if operator == "-" else parts(by)
+        return _moved(engine, at, step)
+
+    return computed(engine, [at, by], body)
+
+
+def _shifted(engine: str, at: str, by: Interval) -> str:
+    """By a constant, of which parts that are zero are not written."""
+    names = (("MONTH", "months", by.months), ("DAY", "days", by.days))
+    for unit, function, count in (*names, ("MICROSECOND", "microseconds", by.microseconds)):
+        if count:
+            at = _moved_by(engine, at, unit, function, f"({count})")
+    return at
+
+
+def _moved(engine: str, at: str, by: Parts) -> str:
+    for unit, function, count in (
+        ("MONTH", "months", by.months),
+        ("DAY", "days", by.days),
+        ("MICROSECOND", "microseconds", by.microseconds),
+    ):
+        at = _moved_by(engine, at, unit, function, count)
+    return at
+
+
+def _moved_by(engine: str, at: str, unit: str, function: str, count: str) -> str:
+    if engine == "spark":
+        return f"timestampadd({unit}, {count}, {at})"
+    return f"({at} + to_{function}({count}))"
+
+
+def native(by: Parts) -> str:
+    """DuckDB's own interval of these parts."""
+    return f"(to_months({by.months}) + to_days({by.days}) + to_microseconds({by.microseconds}))"
+
+
+def difference_of_moments(engine: str, microseconds: str) -> str:
+    """Microseconds as days and a rest of the same sign."""
+    quotient = "{0} // {1}" if engine == "duckdb" else "{0} DIV {1}"
+    return computed(
+        engine,
+        [microseconds],
+        lambda us: interval_struct(engine, "0", quotient.format(us, DAY_US), f"{us} % {DAY_US}"),
+    )
+
+
+def sum_of_two(engine: str, operator: str, site: Site) -> str:
+    def body(a: str, b: str) -> str:
+        left, right = parts(a), parts(b)
+        return interval_struct(
+            engine,
+            f"{left.months} {operator} {right.months}",
+            f"{left.days} {operator} {right.days}",
+            f"{left.microseconds} {operator} {right.microseconds}",
+        )
+
+    return computed(engine, site.arguments, body)
+
+
+def negative(engine: str, sql: str) -> str:
+    def body(x: str) -> str:
+        step = parts(x).negative()
+        return interval_struct(engine, step.months, step.days, step.microseconds)
+
+    return computed(engine, [sql], body)
+
+
+def multiple(engine: str, operator: str, interval: str, factor: str) -> str:
+    """An interval times, or divided by, a double: a fraction of a month becomes days, that of a day time.
+
+    Source of the rounding: ``interval_mul`` and ``interval_div`` of PostgreSQL's ``timestamp.c``.
+    """
+
+    def scaled(x: str, f: str) -> str:
+        step = parts(x)
+        if operator == "/":
+            error = raised(engine, "22012", "'division by zero'")
+            f = f"(CASE WHEN {f} = 0 THEN {error} ELSE {f} END)"
+        named = {"m": step.months, "d": step.days, "u": step.microseconds}
+        fields = {name: f"CAST({part} AS DOUBLE) {operator} {f}" for name, part in named.items()}
+        return struct(engine, fields)
+
+    products = computed(engine, [interval, factor], scaled)
+    return computed(engine, [products], lambda product: _cascaded(engine, product))
+
+
+def _cascaded(engine: str, product: str) -> str:
+    """From doubles ``m``, ``d`` and ``u`` of months, days and microseconds, with fractions."""
+    m, d, u = (f"({product}).{name}" for name in "mdu")
+    month_days = _to_microsecond(engine, f"({m} - {_trunc(engine, m)}) * {DAYS_PER_MONTH}")
+    whole_month_days = _trunc(engine, month_days)
+    day_fraction = f"{d} - {_trunc(engine, d)} + {month_days} - {whole_month_days}"
+    seconds = _to_microsecond(engine, f"({day_fraction}) * 86400")
+    carried = _trunc(engine, f"{seconds} / 86400")
+    days = f"{_trunc(engine, d)} + {carried} + {whole_month_days}"
+    microseconds = _rint(engine, f"{u} + ({seconds} - {carried} * 86400) * {_SECOND_US}")
+    return interval_struct(engine, _trunc(engine, m), days, microseconds)
+
+
+def _trunc(engine: str, sql: str) -> str:
+    """Of a double, toward zero."""
+    return f"trunc({sql})" if engine == "duckdb" else f"CAST(CAST({sql} AS BIGINT) AS DOUBLE)"
+
+
+def _to_microsecond(engine: str, seconds: str) -> str:
+    """Rounded to six digits, as PostgreSQL's ``TSROUND`` does."""
+    return f"({_rint(engine, f'({seconds}) * {_SECOND_US}')} / {_SECOND_US})"
+
+
+def _rint(engine: str, sql: str) -> str:
+    return f"CAST(round_even({sql}, 0) AS DOUBLE)" if engine == "duckdb" else f"rint({sql})"
+
+
+def with_span(engine: str, sql: str) -> str:
+    """A pair that an engine orders as SQL orders the interval, which is its ``v``. Equal spans are ordered by the parts."""
+    return computed(engine, [sql], lambda x: struct(engine, {"s": _span_of(engine, parts(x)), "v": x}))
+
+
+def extreme(function: str, engine: str, site: Site) -> str:
+    """The smallest or the largest of a group."""
+    return f"({call(function, site, with_span(engine, site.arguments[0]))}).v"
+
+
+def total(engine: str, site: Site) -> str:
+    """The sum of a group, part by part; NULL if there is no value."""
+    if site.is_distinct:
+        raise UnsupportedSql("sums and averages of distinct intervals are not supported")
+    interval = parts(site.arguments[0])
+    wide = "HUGEINT" if engine == "duckdb" else "DECIMAL(20, 0)"
+    names = (interval.months, interval.days, interval.microseconds)
+    sums = [call("sum", site, f"CAST({part} AS {wide})") for part in names]
+    return f"(CASE WHEN {call('count', site)} > 0 THEN {interval_struct(engine, *sums)} END)"
+
+
+def average(engine: str, site: Site) -> str:
+    count = call("count", site)
+    return multiple(engine, "/", total(engine, site), f"CAST({count} AS DOUBLE)")
+
+
+scalar(
+    SPAN,
+    "The microseconds that an interval is compared by, with months of 30 days.",
+    exact(((INTERVAL,), SPAN_TYPE)),
+    duckdb=lambda site: span("duckdb", site.arguments[0]),
+    spark=lambda site: span("spark", site.arguments[0]),
+)

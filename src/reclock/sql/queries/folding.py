@@ -1,0 +1,87 @@
+"""Arithmetic of moments and intervals that are constants, done when a statement is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+
+from reclock.algebra.intervals import Interval, between, shifted
+from reclock.algebra.relations import DATE, TIMESTAMP, TypeName
+from reclock.plan.scalars import Call, Cast, Literal
+
+
+def folded(call: Call) -> Any:
+    """The constant that ``call`` computes; ``call`` itself if the engine must compute it."""
+    if call.function not in ("+", "-", "negate") or not _is_of_time(call.type.name):
+        return call
+    values = [_constant(argument) for argument in call.arguments]
+    if any(value is None for value in values):
+        return call
+    try:
+        value = _computed(call.function, values)
+    except (OverflowError, ValueError):  # outside of the years that Python has
+        return call
+    if value is None or (isinstance(value, Interval) and not value.fits()):
+        return call
+    return Literal(value, call.type)
+
+
+def comparable_moments(operands: Sequence[Any]) -> Sequence[Any]:
+    """A date and a constant at the start of a day, compared as timestamps, are compared as dates.
+
+    A reader of files can then use the date's statistics.
+    """
+    if len(operands) != 2:
+        return operands
+    dates = [_as_date(operand) for operand in operands]
+    if None in dates or all(isinstance(operand, Literal) for operand in operands):
+        return operands
+    return dates
+
+
+def _as_date(operand: Any) -> Any | None:
+    match operand:
+        case Cast(inner, target) if inner.type == DATE and target == TIMESTAMP:
+            return inner
+        case Literal(datetime() as at, type) if type == TIMESTAMP and at == _day(at):
+            return Literal(at.date(), DATE)
+        case _:
+            return None
+
+
+def _day(at: datetime) -> datetime:
+    return datetime(at.year, at.month, at.day)
+
+
+def _is_of_time(name: TypeName) -> bool:
+    return name in (TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ, TypeName.INTERVAL)
+
+
+def _constant(scalar: Any) -> Any | None:
+    """The moment or interval that ``scalar`` is; None if it is none, or NULL."""
+    match scalar:
+        case Literal(datetime() | Interval() as value, _):
+            return value
+        case Cast(Literal(date() as day, _), target) if target == TIMESTAMP:
+            return datetime(day.year, day.month, day.day)
+        case _:
+            return None
+
+
+def _computed(function: str, values: Sequence[Any]) -> Any | None:
+    match (function, *values):
+        case ("negate", Interval() as interval):
+            return -interval
+        case ("+", Interval() as left, Interval() as right):
+            return left + right
+        case ("-", Interval() as left, Interval() as right):
+            return left + -right
+        case ("+", datetime() as at, Interval() as by) | ("+", Interval() as by, datetime() as at):
+            return shifted(at, by)
+        case ("-", datetime() as at, Interval() as by):
+            return shifted(at, -by)
+        case ("-", datetime() as end, datetime() as start):
+            return between(start, end)
+        case _:
+            return None
