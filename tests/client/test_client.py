@@ -162,3 +162,23 @@ def test_an_embedded_client_ticks(tmp_path: Path, sql_server: SqlServer) -> None
         remote.tick()
     with pytest.raises(InvalidOption):
         reclock.connect(url(sql_server), create=True)
+
+
+def test_large_results_and_changes_come_in_batches(orders: reclock.Client) -> None:
+    before = newest(orders)
+    orders.sql("INSERT INTO orders SELECT n, name FROM numbers WHERE n > $1", [2])
+    orders.sql("SET statement_timeout = 1; SET max_result_size = 1")  # limits of this session, not of the batches'
+    read = pa.Table.from_batches(orders.batches("SELECT id, item FROM orders WHERE id < $1 ORDER BY id", [5], before))
+    assert read.to_pylist() == [{"id": 1, "item": "cup"}, {"id": 2, "item": "<pan>"}]
+    assert sum(batch.num_rows for batch in orders.batches("SELECT * FROM orders, numbers WHERE n <= 20")) == 20000
+    changes = pa.Table.from_batches(orders.changes("orders", as_of=before, up_to=before + 1))
+    assert changes.column_names == ["mz_timestamp", "mz_diff", "id", "item"]
+    assert sorted(changes["item"].to_pylist()) == ["<pan>", "cup"]
+    with pytest.raises(InvalidOption):
+        orders.batches("DELETE FROM orders")
+
+
+def test_a_numeric_without_values_has_the_same_type_in_both_clients(sql_server: SqlServer) -> None:
+    query = "SELECT NULL::numeric AS n, 1.5::numeric AS m WHERE false"
+    with reclock.connect(sql_server.home) as embedded, reclock.connect(url(sql_server)) as remote:
+        assert embedded.sql(query).arrow() == remote.sql(query).arrow()

@@ -9,22 +9,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+DOCS = Path(__file__).parents[2] / "docs"
 _EXAMPLE = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:```text\n(?P<printed>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
 def test_python_examples_print_what_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    page = PAGE.read_text()
+    check_examples(DOCS / "python.md", tmp_path, monkeypatch, request)
+
+
+@pytest.mark.spark
+def test_spark_examples_print_what_the_page_shows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    check_examples(DOCS / "spark.md", tmp_path, monkeypatch, request)
+
+
+def check_examples(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Run the examples of a page in ``folder``. They open a ``client``, which is closed at the end."""
+    monkeypatch.chdir(folder)
+    page = path.read_text()
     names: dict[str, Any] = {}
 
     def run(match: re.Match[str]) -> str:
         printed = io.StringIO()
         with redirect_stdout(printed):
-            exec(compile(match["code"], str(PAGE), "exec"), names)  # noqa: S102
+            exec(compile(match["code"], str(path), "exec"), names)  # noqa: S102
         shown = f"```text\n{printed.getvalue()}```\n" if printed.getvalue() else ""
         return f"```python\n{match['code']}```\n{shown}"
 
@@ -33,6 +46,6 @@ def test_python_examples_print_what_the_page_shows(
     finally:
         names["client"].close()
     if request.config.getoption("--rewrite"):
-        PAGE.write_text(rewritten)
+        path.write_text(rewritten)
     else:
         assert rewritten == page

@@ -16,7 +16,7 @@ def test_every_package_is_installed() -> None:
     setup.read(ROOT / "setup.cfg")
     listed = set(setup["options"]["packages"].split())
     source = ROOT / "src"
-    present = {".".join(path.parent.relative_to(source).parts) for path in source.glob("reclock/**/__init__.py")}
+    present = {".".join(path.parent.relative_to(source).parts) for path in source.rglob("__init__.py")}
     assert listed == present | {"catalog_migrations"}
 
 

@@ -1,1 +1,1 @@
-"""The Python client: one interface to an environment in this process, or to a server, and a data source for Spark."""
+"""The Python client: one interface to an environment in this process or to a server."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reclock.client.change_stream import ChangeStream
 from reclock.client.query_result import QueryResult
-from reclock.client.statements import ChangesRequest, Params, Time, relation_name
+from reclock.client.statements import ChangesRequest, Params, Time, query_text, relation_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +33,29 @@ class Client(ABC):
         Without ``params`` and ``as_of`` it may be several statements, which are one transaction; the result is that of the
         last one.
         """
+
+    def batches(self, query: str, params: Params = None, as_of: Time | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of one query, as ``sql`` returns them, batch by batch: they need not fit into memory.
+
+        The iterator has a session of its own, without limits of time and size. Raises ``InvalidOption``
+        if ``query`` is not one query.
+        """
+        return self._batches(query_text(query, as_of), params)
+
+    def changes(
+        self, query: str, params: Params = None, *, as_of: Time, up_to: Time, snapshot: bool = True
+    ) -> Iterator[pa.RecordBatch]:
+        """What ``subscribe`` returns until ``up_to``, batch by batch: the changes need not fit into memory.
+
+        The columns are ``mz_timestamp``, ``mz_diff`` and those of the query. Raises ``InvalidOption``
+        if ``up_to`` is not after ``as_of``.
+        """
+        request = ChangesRequest(query, params, as_of, up_to, snapshot, has_progress=False)
+        return self._batches(request.text(), params)
+
+    @abstractmethod
+    def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
+        """The rows of a statement that ends, in a session of its own without limits of time and size."""
 
     @abstractmethod
     def _subscribe(self, request: ChangesRequest) -> ChangeStream: ...

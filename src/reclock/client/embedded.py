@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
 from reclock.client.parameters import execute_with
 from reclock.client.query_result import QueryResult
-from reclock.client.statements import ChangesRequest, Params, Time, statement_text
+from reclock.client.statements import NO_LIMITS, ChangesRequest, Params, Time, statement_text
 from reclock.compute.engines.engine import cast_to, result_schema
 from reclock.errors import UnsupportedSql
 from reclock.pipeline import tick
@@ -64,6 +65,16 @@ class EmbeddedClient(Client):
             stream.close()
         self._session.close()
         self.environment.close()
+
+    def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
+        with closing(Session(self.environment, self._notice, user=self._user)) as session:
+            for _ in session.execute_together(NO_LIMITS):
+                pass
+            answer = execute_with(session, text, params or ())
+            assert isinstance(answer, Result)
+            with closing(answer):
+                for batch in answer.batches:
+                    yield from _table(answer, [batch]).to_batches()
 
     def _subscribe(self, request: ChangesRequest) -> ChangeStream:
         text = request.text()

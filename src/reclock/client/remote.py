@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -18,7 +19,7 @@ from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
 from reclock.client.query_result import QueryResult
 from reclock.client.server_error import ServerError
-from reclock.client.statements import ChangesRequest, Params, Time, statement_text
+from reclock.client.statements import NO_LIMITS, ChangesRequest, Params, Time, statement_text
 from reclock.compute.engines.engine import result_type
 from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.server.values import type_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from reclock.pipeline.tick_reports import TickReport
 
 _CANCEL_TIMEOUT_S = 2.0
+_BATCH_ROWS = 1 << 13
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Rows = Sequence[tuple[Any, ...]]
@@ -59,6 +61,13 @@ class RemoteClient(Client):
         for stream in self._streams:
             stream.close()
         self._connection.close()
+
+    def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
+        with self._connect() as connection, _translated_errors(), psycopg.RawCursor(connection) as cursor:
+            cursor.execute(NO_LIMITS)
+            rows = cursor.stream(text.encode(), params or None)
+            while chunk := list(islice(rows, _BATCH_ROWS)):
+                yield from _table(cursor.description or [], chunk).to_batches()
 
     def _connect(self) -> Connection:
         try:
@@ -143,6 +152,8 @@ def _array(described: psycopg.Column, values: Sequence[Any]) -> pa.Array:
         return pa.array(values, result_type(column.type))
     if described.precision is not None:
         return pa.array(values, result_type(numeric(described.precision, described.scale or 0)))
+    if all(value is None for value in values):
+        return pa.array(values, result_type(column.type))
     scale = max((-_exponent(value) for value in values if value is not None), default=0)
     return pa.array(values, result_type(numeric(38, max(0, scale))))
 

@@ -21,6 +21,9 @@ Time = int | datetime
 Params = Sequence[Any] | None
 """The values of ``$1``, ``$2``, …"""
 
+NO_LIMITS = "SET statement_timeout = 0; SET max_result_size = 0"
+"""For statements whose rows are read one batch after the other."""
+
 
 def timestamp_ms(time: Time) -> int:
     """The time in milliseconds. Raises ``InvalidOption``."""
@@ -39,10 +42,16 @@ def statement_text(text: str, as_of: Time | None) -> str:
             raise UnsupportedSql("sql() cannot run SUBSCRIBE, which does not end", hint="use subscribe()")
         if isinstance(statement.node, CopyStatement):
             raise UnsupportedSql("sql() cannot run COPY", hint="use psql or reclock sql")
-    if as_of is None:
-        return text
+    return text if as_of is None else query_text(text, as_of)
+
+
+def query_text(text: str, as_of: Time | None) -> str:
+    """The text of a query at ``as_of``. Raises what parsing raises, and ``InvalidOption`` if it is not one query."""
+    statements = parse(text)
     if len(statements) != 1 or not isinstance(statements[0].node, QueryStatement):
-        raise InvalidOption("as_of needs one query")
+        raise InvalidOption("as_of needs one query" if as_of is not None else "batches() needs one query")
+    if as_of is None:
+        return statements[0].text
     if statements[0].node.args.get("as_of") is not None:
         raise InvalidOption("the query has an AS OF clause already")
     return f"{statements[0].text}\nAS OF {timestamp_ms(as_of)}"
@@ -70,10 +79,12 @@ class ChangesRequest:
     as_of: Time | None = None
     up_to: Time | None = None
     snapshot: bool = True
+    has_progress: bool = True
+    """Whether a row follows the changes that complete a time."""
 
     def text(self) -> str:
         """The ``SUBSCRIBE`` statement. Raises what parsing raises, and ``InvalidOption``."""
-        options = "WITH (PROGRESS)" if self.snapshot else "WITH (SNAPSHOT = false, PROGRESS)"
+        options = f"WITH (SNAPSHOT = {str(self.snapshot).lower()}, PROGRESS = {str(self.has_progress).lower()})"
         as_of = "" if self.as_of is None else f" AS OF {timestamp_ms(self.as_of)}"
         up_to = "" if self.up_to is None else f" UP TO {timestamp_ms(self.up_to)}"
         return f"SUBSCRIBE {self._source()} {options}{as_of}{up_to}"

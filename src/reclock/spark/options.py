@@ -1,0 +1,107 @@
+"""The options of the data source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from reclock.client.statements import relation_name, timestamp_ms
+from reclock.errors import InvalidOption
+from reclock.spark.queries import MAXIMUM_PARTITIONS
+
+_NAMES = ("path", "home", "url", "user", "asOf", "changes", "numPartitions", "pushFilters")
+_RANGE = re.compile(r"([1-9]\d*)\.\.(\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRange:
+    """The times from ``lower`` to ``upper``, which is exclusive."""
+
+    lower: int | None
+    """None: the rows at ``asOf`` come first, and then the changes at later times."""
+    upper: int | None
+    """None for all times that are complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a reader asks for."""
+
+    relation: str
+    """As SQL writes it."""
+    location: str
+    """A server's URL, or the absolute path of a home."""
+    is_url: bool
+    user: str | None
+    as_of: int | None
+    changes: ChangeRange | None
+    partitions: int
+    pushes_filters: bool
+
+
+def parse_options(options: Mapping[str, str]) -> SourceOptions:
+    """The options that Spark passes, whose names have no case. Raises ``InvalidOption`` and ``SqlSyntaxError``."""
+    given = {name.lower(): value for name, value in options.items()}
+    known = {name.lower() for name in _NAMES}
+    for name in sorted(given.keys() - known):
+        raise InvalidOption(f'unknown option "{name}"', hint=f"options are {', '.join(_NAMES[1:])}")
+    home, url = given.get("home"), given.get("url")
+    if (home is None) == (url is None):
+        raise InvalidOption("exactly one of the options home and url is needed")
+    if url is not None and "user" in given:
+        raise InvalidOption("the option user is for a home", hint="a URL names its user")
+    if "path" not in given:
+        raise InvalidOption("no relation to read", hint='name it in load, as in load("public.orders")')
+    changes = _range(given["changes"]) if "changes" in given else None
+    if changes is not None and changes.lower is not None and "asof" in given:
+        raise InvalidOption("asOf and the times of changes exclude each other", hint="write changes = true to begin at asOf")
+    return SourceOptions(
+        relation=relation_name(given["path"]),
+        location=url if url is not None else str(Path(home or "").expanduser().absolute()),
+        is_url=url is not None,
+        user=given.get("user"),
+        as_of=_time(given["asof"]) if "asof" in given else None,
+        changes=changes,
+        partitions=_count("numPartitions", given.get("numpartitions", "1")),
+        pushes_filters=_boolean("pushFilters", given.get("pushfilters", "false")),
+    )
+
+
+def _time(text: str) -> int:
+    """Milliseconds, or a timestamp with a time zone in ISO 8601."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidOption(
+            f'asOf cannot be "{text}"', hint="write milliseconds, or a timestamp such as 2026-11-23T10:00:00Z"
+        ) from None
+    return timestamp_ms(moment)
+
+
+def _range(text: str) -> ChangeRange | None:
+    if text.lower() in ("true", "false"):
+        return ChangeRange(None, None) if text.lower() == "true" else None
+    match = _RANGE.fullmatch(text)
+    if match is None or (match[2] and int(match[2]) < int(match[1])):
+        raise InvalidOption(
+            f'changes cannot be "{text}"',
+            hint="write true, or the first time and the exclusive last one in milliseconds: 1795263876818..1795263886818",
+        )
+    return ChangeRange(int(match[1]), int(match[2]) if match[2] else None)
+
+
+def _boolean(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidOption(f'{name} cannot be "{text}"', hint="write true or false")
+    return text.lower() == "true"
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAXIMUM_PARTITIONS:
+        raise InvalidOption(f'{name} cannot be "{text}"', hint=f"write a number from 1 to {MAXIMUM_PARTITIONS}")
+    return int(text)

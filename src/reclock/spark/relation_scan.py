@@ -1,0 +1,116 @@
+"""A relation as a DataFrame reads it: its times, chosen once and the same in all tasks, and its rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from reclock.algebra.relations import DIFF_COLUMN, RESERVED_COLUMNS, TIME_COLUMN
+from reclock.client.client import Client
+from reclock.client.connection import connect
+from reclock.errors import ReclockError, UnsupportedSql
+from reclock.spark.options import SourceOptions
+from reclock.spark.queries import RelationQuery
+
+_UPDATE_FIELDS = [pa.field(TIME_COLUMN, pa.int64(), nullable=False), pa.field(DIFF_COLUMN, pa.int64(), nullable=False)]
+_UNLIMITED_BYTES = str(1 << 62)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTimes:
+    """The rows at ``lower`` if ``upper`` is None; otherwise the changes in ``[lower, upper)``.
+
+    With ``has_snapshot``, the rows at ``lower`` stand for all changes up to that time.
+    """
+
+    lower: int | None
+    """None for a relation without times, which is read as it is now."""
+    upper: int | None = None
+    has_snapshot: bool = False
+
+
+@contextmanager
+def open_client(options: SourceOptions) -> Iterator[Client]:
+    """A client of the options' home or URL. It starts no Spark session, since it runs in a process of one.
+
+    The traceback of an error inside the block, which is all that Spark shows, has its detail and hint.
+    """
+    os.environ["RECLOCK_SPARK_THRESHOLD_BYTES"] = _UNLIMITED_BYTES
+    try:
+        with connect(options.location, user=options.user) as client:
+            yield client
+    except ReclockError as error:
+        add_notes(error)
+        raise
+
+
+def add_notes(error: ReclockError) -> None:
+    """Add the SQLSTATE, the detail and the hint to what a traceback shows."""
+    for name, text in (("SQLSTATE", error.sqlstate), ("detail", error.detail), ("hint", error.hint)):
+        if text:
+            error.add_note(f"{name}: {text}")
+
+
+def newest_time(client: Client, relation: str) -> int | None:
+    """The newest time at which all inputs of the relation are complete; None if it has no times."""
+    query = f"EXPLAIN TIMESTAMP FOR SELECT * FROM {relation} AS OF AT LEAST 0"
+    lines = [str(line) for (line,) in client.sql(query).rows()]
+    if not any(line.startswith("input ") for line in lines):
+        return None
+    return int(lines[0].rpartition(" ")[2])
+
+
+def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, StructType]:
+    """The times that a DataFrame of these options reads, and its columns.
+
+    Raises what reading the relation at these times raises, such as ``UnknownRelation`` and ``NotReadable``.
+    """
+    newest, changes = newest_time(client, options.relation), options.changes
+    at = options.as_of if options.as_of is not None else newest
+    if changes is None:
+        return ScanTimes(at), from_arrow_schema(_columns(client, options.relation, at))
+    if newest is None or at is None:
+        raise UnsupportedSql(f"{options.relation} has no changes", detail="its rows are those of this moment, without times")
+    if changes.lower is None:
+        columns = _columns(client, options.relation, at)
+        times = ScanTimes(at, max(at, newest) + 1, has_snapshot=True)
+    else:
+        columns = _columns(client, options.relation, changes.lower - 1)
+        upper = changes.upper if changes.upper is not None else max(newest + 1, changes.lower)
+        _columns(client, options.relation, upper - 1)  # raises if that time is not complete
+        times = ScanTimes(changes.lower, upper)
+    if reserved := sorted(set(columns.names) & RESERVED_COLUMNS):
+        raise UnsupportedSql(
+            f'changes of {options.relation} would have the column "{reserved[0]}" twice', hint="read a view that renames it"
+        )
+    return times, from_arrow_schema(pa.schema([*columns, *_UPDATE_FIELDS]))
+
+
+def _columns(client: Client, relation: str, at: int | None) -> pa.Schema:
+    return client.sql(f"SELECT * FROM {relation} LIMIT 0", as_of=at).arrow().schema
+
+
+def read_scan(options: SourceOptions, schema: StructType, times: ScanTimes, query: RelationQuery) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition, with exactly the columns of ``schema``."""
+    expected = to_arrow_schema(schema, timezone="UTC")
+    with open_client(options) as client:
+        for batch in _batches(client, times, query):
+            columns = [batch.column(field.name).cast(field.type) for field in expected]
+            yield pa.RecordBatch.from_arrays(columns, schema=expected)
+
+
+def _batches(client: Client, times: ScanTimes, query: RelationQuery) -> Iterator[pa.RecordBatch]:
+    if times.upper is None:
+        return client.batches(query.text(), query.params, as_of=times.lower)
+    assert times.lower is not None
+    if times.has_snapshot:
+        return client.changes(query.text(), query.params, as_of=times.lower, up_to=times.upper)
+    if times.lower == times.upper:
+        return iter(())
+    return client.changes(query.text(), query.params, as_of=times.lower - 1, up_to=times.upper, snapshot=False)
