@@ -20,6 +20,7 @@ from reclock.algebra.relations import (
     DOUBLE,
     INTEGER,
     INTERVAL,
+    JSONB,
     REAL,
     SMALLINT,
     TEXT,
@@ -86,7 +87,7 @@ def variables() -> str:
     )
 
 
-_SCALARS = (BOOLEAN, SMALLINT, INTEGER, BIGINT, numeric(), REAL, DOUBLE, TEXT, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL)
+_SCALARS = (BOOLEAN, SMALLINT, INTEGER, BIGINT, numeric(), REAL, DOUBLE, TEXT, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL, JSONB)
 _SAMPLES = (*_SCALARS, array(TEXT))
 _FAMILIES = (
     ("any type", frozenset(str(type) for type in _SAMPLES)),
@@ -112,6 +113,18 @@ _SYNTAX = {
     "interval span": "(how intervals are compared)",
     "within_length": "x::varchar(n)",
     "concat": "x || y",
+    "->": "document -> key",
+    "->>": "document ->> key",
+    "#>": "document #> path",
+    "#>>": "document #>> path",
+    "jsonb_contains": "x @> y",
+    "jsonb_contained": "x <@ y",
+    "jsonb_exists": "document ? key",
+    "jsonb_exists_any": "document ?| keys",
+    "jsonb_exists_all": "document ?& keys",
+    "jsonb_concat": "x || y",
+    "jsonb_delete": "document - key",
+    "jsonb_delete_path": "document #- path",
     "position": "position(x IN y)",
     "mode": "mode() WITHIN GROUP (ORDER BY x)",
     "percentile_cont": "percentile_cont(fraction) WITHIN GROUP (ORDER BY x)",
@@ -148,6 +161,11 @@ _SIGNATURES = {
     "array_agg": "any type → array of it",
     "elements": "text[] → rows of text",
     "json_build_object": "text, any type, … → text",
+    "jsonb_build_array": "any type, … → jsonb",
+    "jsonb_build_object": "any type, any type, … → jsonb",
+    "jsonb_extract_path": "jsonb, text, … → jsonb",
+    "jsonb_extract_path_text": "jsonb, text, … → text",
+    "to_jsonb": "any type → jsonb",
     "negate": "any number or interval → the same",
     "only row": "bigint, any type → its type",
     "mode": "any type with an order → its type",

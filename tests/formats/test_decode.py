@@ -17,6 +17,7 @@ from reclock.algebra.relations import (
     DATE,
     DOUBLE,
     INTEGER,
+    JSONB,
     REAL,
     SMALLINT,
     TEXT,
@@ -77,6 +78,7 @@ FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
         (TEXT, " spaces ", " spaces "),
         (INTEGER, "", None),
         (BYTEA, r"\x00ff", b"\x00\xff"),
+        (JSONB, '"{""b"": 1.50,""a"": []}"', '{"a": [], "b": 1.5}'),
         (DATE, "2020-02-29", date(2020, 2, 29)),
         (TIMESTAMP, "2013-01-01 05:00:00.123456", datetime(2013, 1, 1, 5, 0, 0, 123456)),
         (TIMESTAMPTZ, "2013-01-01T05:00:00Z", FIVE),
@@ -102,6 +104,9 @@ def test_a_csv_field_is_the_value_it_spells(type, text, value):
         (TEXT, r'"\u00e9\n"', "é\n"),
         (TEXT, "null", None),
         (BYTEA, r'"\\x00ff"', b"\x00\xff"),
+        (JSONB, '{"b": 12345678901234567890.10,"a":[1e2, {}]}', '{"a": [100, {}], "b": 12345678901234567890.1}'),
+        (JSONB, '"{}"', '"{}"'),
+        (JSONB, "null", None),
         (DATE, '"2020-02-29"', date(2020, 2, 29)),
         (TIMESTAMP, '"2013-01-01T05:00:00"', datetime(2013, 1, 1, 5)),
         (TIMESTAMPTZ, '"2013-01-01 05:00:00"', FIVE),
@@ -117,7 +122,7 @@ def test_a_json_field_is_the_value_it_spells(type, text, value):
     [
         *[(BOOLEAN, "maybe"), (SMALLINT, "32768"), (INTEGER, "1.5"), (BIGINT, "x"), (REAL, "x"), (numeric(4, 2), "123.45")],
         *[(numeric(4, 2), "1.234"), (BYTEA, "ff"), (BYTEA, r"\xf"), (DATE, "2019-02-29"), (TIMESTAMP, "soon")],
-        *[(TIMESTAMPTZ, "2013-01-01 25:00:00"), (INTEGER, '""')],
+        *[(TIMESTAMPTZ, "2013-01-01 25:00:00"), (INTEGER, '""'), (JSONB, "{"), (JSONB, "x")],
     ],
 )
 def test_a_csv_field_that_does_not_fit_names_its_column(type, text):
@@ -268,7 +273,7 @@ def test_a_byte_order_mark_at_the_start_of_an_object_is_no_data():
 
 @pytest.mark.parametrize("format", [CSV, JsonFormat()])
 def test_the_result_has_exactly_the_declared_schema(format):
-    types = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, numeric(10, 2), TEXT, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ)
+    types = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, numeric(10, 2), TEXT, BYTEA, JSONB, DATE, TIMESTAMP, TIMESTAMPTZ)
     desc = RelationDesc(tuple(Column(f"c{i}", type) for i, type in enumerate(types)))
     nulls = (b"," * (len(types) - 1) if format == CSV else b"{}") + b"\n"
     for buffer in (b"", nulls):

@@ -19,10 +19,12 @@ import sqlalchemy as sa
 from fixtures.postgres import bundled_binaries
 from fixtures.server import RECLOCK, SqlServer
 from psycopg import errors, pq
+from psycopg.types.json import Json, Jsonb
 
 ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + b.n + c.n + d.n + e.n = 7"
 VALUES = (
     "SELECT true, 1::smallint, 2, 3::bigint, 1.5::real, 2.5::double precision, 12.50::numeric(8, 2), 'text', '\\x00ff'::bytea, "
+    '\'{"b": [1.5, null], "a": "x"}\'::jsonb, '
     "'2020-01-02'::date, '2020-01-02 03:04:05.6'::timestamp, '2020-01-02 03:04:05+00'::timestamptz, "
     "interval '1 day 2 hours', NULL::integer"
 )
@@ -36,6 +38,7 @@ AS_PYTHON = (
     Decimal("12.50"),
     "text",
     b"\0\xff",
+    {"a": "x", "b": [1.5, None]},
     date(2020, 1, 2),
     datetime(2020, 1, 2, 3, 4, 5, 600_000),
     datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC),
@@ -58,6 +61,17 @@ def test_parameters_take_the_type_of_their_place(sql_server: SqlServer, format: 
         assert connection.execute("SELECT %s::numeric + 1, %s", (Decimal("0.125"), "x")).fetchone() == (Decimal("1.125"), "x")
         with pytest.raises(errors.InvalidTextRepresentation):
             connection.execute("SELECT n FROM numbers WHERE n = %t", ("x",))
+
+
+@pytest.mark.parametrize("wrapper", [Json, Jsonb])
+@pytest.mark.parametrize("format", ["%t", "%b"])
+def test_documents_are_parameters(sql_server: SqlServer, wrapper: type, format: str) -> None:
+    with sql_server.connect() as connection:
+        document = {"key": [1, {"a": None}], "price": 2.50}
+        query = f"SELECT d, d ->> 'price' FROM (SELECT {format} AS d) AS q"
+        assert connection.execute(query, (wrapper(document),)).fetchone() == (document, "2.5")
+        with pytest.raises(errors.InvalidTextRepresentation, match="invalid input syntax for type json"):
+            connection.execute("SELECT %t::jsonb", ("{",))
 
 
 def test_prepared_statements_pipelines_and_blocks(sql_server: SqlServer) -> None:

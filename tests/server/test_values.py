@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import asdict
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -15,11 +16,22 @@ from hypothesis import strategies as st
 
 from reclock.algebra import relations as r
 from reclock.algebra.intervals import Interval
+from reclock.algebra.json_documents import normal_form
 from reclock.compute.engines.engine import result_type
 from reclock.errors import ReclockError
 from reclock.server import values
 
 moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31))
+
+
+def documents() -> st.SearchStrategy[str]:
+    """In normal form."""
+    texts = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]))
+    scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
+    nested = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=10)
+    return nested.map(lambda value: normal_form(json.dumps(value)))
+
+
 VALUES = {
     r.BOOLEAN: st.booleans(),
     r.SMALLINT: st.integers(-(2**15), 2**15 - 1),
@@ -30,6 +42,7 @@ VALUES = {
     r.numeric(): st.decimals(-(10**28), 10**28, places=9),
     r.TEXT: st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])),
     r.BYTEA: st.binary(),
+    r.JSONB: documents(),
     r.DATE: st.dates(),
     r.TIMESTAMP: moments,
     r.TIMESTAMPTZ: moments.map(lambda at: at.replace(tzinfo=UTC)),

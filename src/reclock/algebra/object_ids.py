@@ -18,6 +18,7 @@ from reclock.algebra.relations import (
     INT2VECTOR,
     INTEGER,
     INTERVAL,
+    JSONB,
     OID,
     OIDVECTOR,
     REAL,
@@ -77,6 +78,7 @@ _TYPES = (
     TypeId(1700, 1231, "numeric", -1, "N", numeric()),
     TypeId(2205, 2210, "regclass", 4, "N", REGCLASS),
     TypeId(2206, 2211, "regtype", 4, "N", REGTYPE),
+    TypeId(3802, 3807, "jsonb", -1, "U", JSONB),
     TypeId(4089, 4090, "regnamespace", 4, "N", REGNAMESPACE),
     TypeId(4096, 4097, "regrole", 4, "N", REGROLE),
 )

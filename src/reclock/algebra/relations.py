@@ -23,6 +23,7 @@ class TypeName(StrEnum):
     NUMERIC = "numeric"
     TEXT = "text"
     BYTEA = "bytea"
+    JSONB = "jsonb"
     DATE = "date"
     TIMESTAMP = "timestamp without time zone"
     TIMESTAMPTZ = "timestamp with time zone"
@@ -101,6 +102,7 @@ REAL = ScalarType(TypeName.REAL)
 DOUBLE = ScalarType(TypeName.DOUBLE)
 TEXT = ScalarType(TypeName.TEXT)
 BYTEA = ScalarType(TypeName.BYTEA)
+JSONB = ScalarType(TypeName.JSONB)
 DATE = ScalarType(TypeName.DATE)
 TIMESTAMP = ScalarType(TypeName.TIMESTAMP)
 TIMESTAMPTZ = ScalarType(TypeName.TIMESTAMPTZ)

@@ -8,6 +8,7 @@ from contextlib import suppress
 import psycopg
 import pyarrow as pa
 from psycopg.rows import TupleRow
+from psycopg.types.string import TextLoader
 
 from reclock.adapter.context.results import Result
 from reclock.algebra.relations import TEXT, Column, RelationDesc
@@ -30,6 +31,7 @@ class RemoteSession:
             ) from None
         except psycopg.Error as error:
             raise ServerError(error) from error
+        self._connection.adapters.register_loader("jsonb", TextLoader)  # printed as the server sends it
         self._connection.add_notice_handler(lambda diagnosis: notice(diagnosis.message_primary or ""))
 
     def execute(self, text: str) -> Iterator[Result]:

@@ -13,6 +13,7 @@ import psycopg
 import pyarrow as pa
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
+from psycopg.types.string import TextLoader
 
 from reclock.algebra.relations import INTERVAL, TEXT, Column, TypeName, numeric
 from reclock.client.change_stream import ChangeStream, Messages
@@ -79,6 +80,7 @@ class RemoteClient(Client):
         except psycopg.Error as error:
             raise ServerError(error) from error
         connection.adapters.register_loader("interval", _IntervalLoader)
+        connection.adapters.register_loader("jsonb", TextLoader)  # as an embedded client has it
         connection.add_notice_handler(lambda diagnosis: self._notice(diagnosis.message_primary or ""))
         return connection
 

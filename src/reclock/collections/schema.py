@@ -26,6 +26,7 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
     TypeName.DOUBLE: pa.float64(),
     TypeName.TEXT: pa.string(),
     TypeName.BYTEA: pa.binary(),
+    TypeName.JSONB: pa.string(),
     TypeName.DATE: pa.date32(),
     TypeName.TIMESTAMP: pa.timestamp("us"),
     TypeName.TIMESTAMPTZ: pa.timestamp("us", "UTC"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 
+from reclock.compute.eager_calls import shielded
 from reclock.errors import InternalError
 from reclock.plan import functions
 from reclock.plan.functions.casts import write_cast
@@ -43,6 +44,7 @@ def _(scalar: Cast, engine: str, columns: Sequence[str]) -> str:
 
 @to_sql.register
 def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
+    scalar = shielded(scalar) if engine == "spark" else scalar
     written = [(to_sql(condition, engine, columns), to_sql(result, engine, columns)) for condition, result in scalar.branches]
     branches = "".join(f" WHEN {condition} THEN {result}" for condition, result in written)
     return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"

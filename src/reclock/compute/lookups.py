@@ -22,7 +22,7 @@ NAME = "memory"
 
 Values: TypeAlias = frozenset[Any]
 
-_ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.BYTEA})
+_ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.JSONB, TypeName.BYTEA})
 """Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
 
 _FEW = 100

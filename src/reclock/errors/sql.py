@@ -139,6 +139,17 @@ class InvalidInterval(InvalidText):
     sqlstate = "22007"
 
 
+class InvalidJson(ReclockError):
+    """A text is not JSON, or is JSON that ``jsonb`` cannot hold."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, detail: str | None = None, *, message: str | None = None, sqlstate: str | None = None) -> None:
+        super().__init__(message or "invalid input syntax for type json", detail=detail)
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+
 class InvalidBinary(ReclockError):
     """A parameter in binary format is not a value of its type."""
 

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
-from reclock.algebra.relations import RelationDesc, TypeName
+from reclock.algebra.json_documents import member_forms, normal_form
+from reclock.algebra.relations import JSONB, RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
 from reclock.collections.text_lengths import within_limit
 from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
-from reclock.errors import DecodeFailed, TextTooLong
+from reclock.errors import DecodeFailed, InvalidJson, TextTooLong
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 
 _NAMELESS = "Failed to convert JSON"
@@ -118,7 +119,10 @@ def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence
     schema = arrow_schema(desc, with_updates=False)
     if not run:
         return schema.empty_table()
+    documents: dict[str, pa.ChunkedArray] = {}
     try:
+        if isinstance(format, JsonFormat):
+            documents = _members(run, [column.name for column in desc.columns if column.type == JSONB])
         try:
             table = _read(run, format, _carriers(desc, schema, format, is_lenient=False), header)
         except pa.ArrowInvalid:
@@ -128,11 +132,16 @@ def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence
             table = _read(run, format, _carriers(desc, schema, format, is_lenient=True), header)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
         raise _Undecodable(_reason(str(error), desc, header)) from error
+    except InvalidJson as error:
+        raise _Undecodable(f"{error}: {error.detail}" if error.detail else str(error)) from error
     columns = []
     for column, field in zip(desc.columns, schema, strict=True):
         try:
-            values = within_limit(_fit(table[column.name], field.type), column)
-        except (pa.ArrowInvalid, ValueError, TextTooLong) as error:
+            read = documents[column.name] if column.name in documents else _fit(table[column.name], field.type)
+            if column.type == JSONB and column.name not in documents:
+                read = _normal_forms(read)
+            values = within_limit(read, column)
+        except (pa.ArrowInvalid, ValueError, TextTooLong, InvalidJson) as error:
             raise _Undecodable(f'column "{column.name}" of type {column.sql_type}: {str(error).split(": expected")[0]}') from error
         if values.null_count and not column.is_nullable:
             raise _Undecodable(f'column "{column.name}": null value violates its NOT NULL constraint')
@@ -154,7 +163,27 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_l
             case _:
                 return type
 
-    return pa.schema([pa.field(f.name, carrier(t.name, f.type)) for f, t in zip(schema, desc.types, strict=True)])
+    return pa.schema(
+        [
+            pa.field(field.name, carrier(type.name, field.type))
+            for field, type in zip(schema, desc.types, strict=True)
+            if not (isinstance(format, JsonFormat) and type == JSONB)  # Arrow cannot keep a part of a document
+        ]
+    )
+
+
+def _members(run: bytes, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """The members with these names of the objects on the lines of ``run``, as documents. Raises ``InvalidJson``."""
+    if not names:
+        return {}
+    lines = [line for line in run.decode().split("\n") if line.strip(" \t\r")]
+    rows = [member_forms(line, names) for line in lines]
+    return {name: pa.chunked_array([[row[i] for row in rows]], pa.string()) for i, name in enumerate(names)}
+
+
+def _normal_forms(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Raises ``InvalidJson``."""
+    return pa.chunked_array([[None if text is None else normal_form(text) for text in texts.to_pylist()]], pa.string())
 
 
 def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:

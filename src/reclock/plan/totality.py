@@ -28,6 +28,17 @@ _TOTAL = frozenset(
         "= any",
         "coalesce",
         SPAN,
+        "->",
+        "->>",
+        "#>",
+        "#>>",
+        "jsonb_contains",
+        "jsonb_contained",
+        "jsonb_exists",
+        "jsonb_exists_any",
+        "jsonb_exists_all",
+        "jsonb_concat",
+        "jsonb_typeof",
     }
 )
 """Operators and functions that have a result for all arguments."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from reclock.adapter.context.texts import decode_utf8, joined, real_text, text_of, texts
 from reclock.adapter.copy.binary import NULL, decode_value, encode_column, fixed, parse_decimal, value_encoder, with_lengths
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
-from reclock.algebra.relations import OID, TEXT, Column, ScalarType, TypeName, array
+from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, TypeName, array
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
 from reclock.sql.queries.literals import parse_text
@@ -24,7 +24,8 @@ _TYPES: dict[int, ScalarType] = {
     **{row.oid: row.type for row in type_rows()},
     18: TEXT,  # "char"
     19: TEXT,  # name
-    114: TEXT,  # json
+    114: JSONB,  # json
+    199: array(JSONB),  # json[]
     1002: array(TEXT),  # "char"[]
     1003: array(TEXT),  # name[]
     1014: array(TEXT),  # character[]

@@ -34,6 +34,7 @@ _SIMPLE: Mapping[TypeName, str] = {
     TypeName.DOUBLE: "double",
     TypeName.TEXT: "string",
     TypeName.BYTEA: "bytes",
+    TypeName.JSONB: "string",
 }
 _LOGICAL: Mapping[TypeName, tuple[str, str]] = {
     TypeName.DATE: ("int", "date"),

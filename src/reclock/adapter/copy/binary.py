@@ -18,12 +18,14 @@ import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import decode_utf8
 from reclock.algebra.intervals import Interval, interval_of
+from reclock.algebra.json_documents import normal_form
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import InvalidBinary
 from reclock.sql.queries.literals import number
 
 NULL = b"\xff\xff\xff\xff"
+_JSONB_VERSION = b"\1"
 _DAY_ZERO = date(2000, 1, 1)
 _MOMENT_ZERO = datetime(2000, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -121,6 +123,7 @@ _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.NUMERIC: _numeric_binary,
     TypeName.TEXT: str.encode,
     TypeName.BYTEA: bytes,
+    TypeName.JSONB: lambda value: _JSONB_VERSION + value.encode(),
     TypeName.DATE: lambda value: struct.pack("!i", (value - _DAY_ZERO).days),
     TypeName.TIMESTAMP: _moment_binary,
     TypeName.TIMESTAMPTZ: _moment_binary,
@@ -191,6 +194,11 @@ def _moment(raw: bytes) -> datetime:
     return _MOMENT_ZERO + timedelta(microseconds=struct.unpack("!q", raw)[0])
 
 
+def _document(raw: bytes) -> str:
+    """The text, with the version before it if the client sent ``jsonb``, without it for ``json``."""
+    return normal_form(decode_utf8(raw.removeprefix(_JSONB_VERSION)))
+
+
 def _interval(raw: bytes) -> Interval:
     microseconds, days, months = struct.unpack("!qii", raw)
     return Interval(months, days, microseconds)
@@ -221,6 +229,7 @@ _READERS: dict[TypeName, Callable[[bytes], Any]] = {
     TypeName.NUMERIC: _numeric,
     TypeName.TEXT: decode_utf8,
     TypeName.BYTEA: bytes,
+    TypeName.JSONB: _document,
     TypeName.DATE: _days,
     TypeName.TIMESTAMP: _moment,
     TypeName.TIMESTAMPTZ: lambda raw: _moment(raw).replace(tzinfo=UTC),

@@ -10,11 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
 
 import duckdb
+import pyarrow as pa
+from duckdb.func import ARROW, SPECIAL
 
 from reclock.compute.engines.spill import SpillFolder
+from reclock.compute.json_functions import JSON_FUNCTIONS
 from reclock.plan.functions.arithmetic import DUCKDB_MACROS
 from reclock.plan.functions.sql_names import string
 
@@ -105,10 +109,20 @@ def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spil
     connection = duckdb.connect(":memory:", config=config)
     for macro in (*DUCKDB_MACROS, _RAISE_ERROR):
         connection.execute(macro)
+    _add_json_functions(connection)
     local = ", ".join(string(NAME, os.path.abspath(root) + "/") for root in roots if "://" not in root)
     connection.execute(f"SET GLOBAL TimeZone = 'UTC'; SET GLOBAL allowed_directories = [{local}]")
     connection.execute("SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true")
     return DuckDbDatabase(connection, folder)
+
+
+def _add_json_functions(connection: duckdb.DuckDBPyConnection) -> None:
+    types = {pa.string(): "VARCHAR", pa.int32(): "INTEGER", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+    types[pa.list_(pa.string())] = "VARCHAR[]"
+    for name, function in JSON_FUNCTIONS.items():
+        parameters: list[Any] = [duckdb.dtype(types[each]) for each in function.parameters]
+        run, result = function.of_columns(), types[function.result]
+        connection.create_function(name, run, parameters, result, type=ARROW, null_handling=SPECIAL)
 
 
 def interrupt(session: duckdb.DuckDBPyConnection) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,8 +18,10 @@ from reclock.compute.engines.engine import Answer, CollectionInput, Input, Input
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
+from reclock.compute.json_functions import JSON_FUNCTIONS
 from reclock.compute.operators.rules import EngineRelation
-from reclock.errors import QueryCanceled, ReclockError, SparkLost
+from reclock.errors import QueryCanceled, ReclockError, SparkLost, UnsupportedSql
+from reclock.plan.functions.json_calls import PREFIX
 from reclock.plan.functions.sql_names import identifier, type_sql
 from reclock.plan.relational import Finishing, Plan, row_limit
 
@@ -41,6 +43,9 @@ _FEW_ROWS = 1000
 _OF_NO_SESSION = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
 """Error conditions of a server that was restarted, and of its client from then on."""
 
+_NO_PYTHON = ("UNSUPPORTED_FEATURE.PYTHON_UDF_IN_ON_CLAUSE", "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_PYTHON_UDF")
+"""Error conditions where Spark does not call a Python function."""
+
 
 class SparkEngine:
     """Runs plans as Spark jobs of ``session``, which gets ``SETTINGS``. Safe for several threads."""
@@ -50,6 +55,7 @@ class SparkEngine:
     def __init__(self, session: SparkSession, pool: str | None = None, spool: Callable[[], Spool] = temporary) -> None:
         """Jobs run in that scheduling pool; None, as for a server, leaves the pool to the session. Rows wait in the spool."""
         self._session, self._pool, self._spool = session, pool, spool
+        self._has_json_functions = False
         for key, value in SETTINGS.items():
             session.conf.set(key, value)
 
@@ -175,6 +181,7 @@ class SparkEngine:
             try:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
+                self._add_json_functions(sql)
                 for batch in rows.of(self._session.sql(sql), are_few=are_few):
                     yield cast_to(batch, schema)
             except (PySparkException, Py4JError, OSError) as error:
@@ -185,6 +192,19 @@ class SparkEngine:
                         self._session.catalog.dropTempView(name)
 
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), rows.cancel)
+
+    def _add_json_functions(self, sql: str) -> None:
+        """Register the functions of documents at the first statement that calls one: that takes a second."""
+        if self._has_json_functions or PREFIX not in sql:
+            return
+        from pyspark.sql.pandas.functions import arrow_udf
+
+        types = {pa.string(): "STRING", pa.int32(): "INT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+        types[pa.list_(pa.string())] = "ARRAY<STRING>"
+        make_function: Any = arrow_udf  # its overloads name a kind that follows from the annotations
+        for name, function in JSON_FUNCTIONS.items():
+            self._session.udf.register(name, make_function(function.of_columns(), types[function.result]))
+        self._has_json_functions = True
 
 
 def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, EngineRelation]:
@@ -203,6 +223,12 @@ def _failure(error: Exception) -> ReclockError:
     condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
     if isinstance(error, OSError | Py4JNetworkError) or condition.startswith(_OF_NO_SESSION):
         return SparkLost(detail=str(error) or type(error).__name__)
+    if condition in _NO_PYTHON:
+        return UnsupportedSql(
+            "a function of JSON documents is not supported here on Spark",
+            detail=str(error).split(" SQLSTATE")[0],
+            hint="compute it in a subquery or view",
+        )
     text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
     state = (error.getSqlState() or "") if isinstance(error, PySparkException) else ""
     is_of_data = state.startswith("22") or "org.apache.spark.SparkArithmeticException" in text

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, BYTEA, TEXT, Column, RelationDesc, TypeName
+from reclock.algebra.relations import BIGINT, BOOLEAN, BYTEA, JSONB, TEXT, Column, RelationDesc, TypeName
 from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN
 
 BORN_COLUMN, UNSENT_COLUMN = "mz_born", "mz_unsent"
 
-_LARGE = (TEXT.name, BYTEA.name, TypeName.NUMERIC)
+_LARGE = (TEXT.name, BYTEA.name, JSONB.name, TypeName.NUMERIC)
 
 
 def lineage_desc(desc: RelationDesc) -> RelationDesc:

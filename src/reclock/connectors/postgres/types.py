@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.json_documents import normal_form
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
@@ -14,6 +15,7 @@ from reclock.algebra.relations import (
     DATE,
     DOUBLE,
     INTEGER,
+    JSONB,
     REAL,
     SMALLINT,
     TEXT,
@@ -24,6 +26,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.collections.schema import arrow_type
+from reclock.errors import InvalidJson
 
 SETTINGS = {
     "client_encoding": "UTF8",
@@ -41,11 +44,13 @@ _TYPES = {
     20: BIGINT,
     21: SMALLINT,
     23: INTEGER,
+    114: JSONB,  # json
     700: REAL,
     701: DOUBLE,
     1082: DATE,
     1114: TIMESTAMP,
     1184: TIMESTAMPTZ,
+    3802: JSONB,
 }
 
 
@@ -85,9 +90,17 @@ def _bytea(texts: pa.Array) -> pa.Array:
     return pa.array([None if text is None else bytes.fromhex(text.removeprefix("\\x")) for text in texts.to_pylist()], pa.binary())
 
 
+def _documents(texts: pa.Array) -> pa.Array:
+    try:
+        return pa.array([None if text is None else normal_form(text) for text in texts.to_pylist()], pa.string())
+    except InvalidJson as error:
+        raise ValueError(f"{error}: {error.detail}") from error
+
+
 _CONVERSIONS: dict[TypeName, Callable[[pa.Array], pa.Array]] = {
     TypeName.BOOLEAN: _boolean,
     TypeName.BYTEA: _bytea,
+    TypeName.JSONB: _documents,
     TypeName.REAL: _float(pa.float32()),
     TypeName.DOUBLE: _float(pa.float64()),
 }

@@ -7,6 +7,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     collected,
     formats,
     json,
+    jsonb,
     logic,
     mathematics,
     moments,

@@ -77,7 +77,7 @@ def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
     type = (types[0] or TEXT) if len(types) == 1 else None
-    return ((type,), type) if type and type.name not in (TypeName.BOOLEAN, TypeName.BYTEA) else None
+    return ((type,), type) if type and type.name not in (TypeName.BOOLEAN, TypeName.BYTEA, TypeName.JSONB) else None
 
 
 def _simple(function: str) -> Writer:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.relations import TEXT, ScalarType, TypeName
 from reclock.errors import TypeMismatch, UnsupportedSql
 from reclock.plan.functions.digits import has_more_digits, narrowed, of_float, scaled, too_many_digits, unscaled
 from reclock.plan.functions.floats import with_value, within_range
+from reclock.plan.functions.json_calls import from_text, scalar_text
 from reclock.plan.functions.sql_names import raised, string, type_sql
 from reclock.plan.functions.typing import parameters
 
@@ -65,6 +66,8 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
         return False
     if target is _T.TEXT:
         return source is not _T.INTERVAL
+    if source is _T.JSONB:
+        return target is _T.BOOLEAN or target in _NUMBERS
     if source is _T.TEXT:
         return target not in (_T.INTERVAL, _T.BYTEA)
     if source in _NUMBERS and target in _NUMBERS:
@@ -78,6 +81,10 @@ CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
 
 
 def _writer(source: TypeName, target: TypeName) -> CastWriter:
+    if source is _T.JSONB:
+        return _from_document
+    if target is _T.JSONB:
+        return _to_document
     if source is _T.TEXT:
         return _text_to_boolean if target is _T.BOOLEAN else _from_text
     if target is _T.TEXT:
@@ -168,6 +175,19 @@ def _with_full_zone(engine: str, sql: str) -> str:
     zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")
     minutes = f"regexp_replace({sql}, {zone}, {string(engine, f'{group}1{group}2:{group}3')})"
     return f"regexp_replace({minutes}, ':$', ':00')"
+
+
+def _to_document(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return from_text(engine, sql)
+
+
+def _from_document(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if target.name is _T.TEXT:
+        return sql
+    text = scalar_text(engine, sql, target)
+    if target.name is _T.NUMERIC:
+        return with_value(engine, text, _from_text(engine, "v", TEXT, target))
+    return _native(engine, text, TEXT, target)
 
 
 def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:

@@ -20,6 +20,7 @@ DUCKDB_TYPES = {
     TypeName.DOUBLE: "DOUBLE",
     TypeName.TEXT: "VARCHAR",
     TypeName.BYTEA: "BLOB",
+    TypeName.JSONB: "VARCHAR",  # in normal form
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP: "TIMESTAMP",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",  # in UTC; results get their zone back
@@ -35,6 +36,7 @@ SPARK_TYPES = {
     TypeName.DOUBLE: "DOUBLE",
     TypeName.TEXT: "STRING",
     TypeName.BYTEA: "BINARY",
+    TypeName.JSONB: "STRING",  # in normal form
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP: "TIMESTAMP_NTZ",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",
@@ -80,7 +82,7 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
     match type.name:
         case TypeName.BOOLEAN:
             return "TRUE" if value else "FALSE"
-        case TypeName.TEXT:
+        case TypeName.TEXT | TypeName.JSONB:
             return string(engine, str(value))
         case TypeName.SMALLINT | TypeName.INTEGER | TypeName.BIGINT | TypeName.NUMERIC:
             text = f"{value:f}" if isinstance(value, Decimal) else str(int(value) if type.is_integer else value)

@@ -18,6 +18,7 @@ from reclock.algebra.relations import (
     INT2VECTOR,
     INTEGER,
     INTERVAL,
+    JSONB,
     OID,
     OIDVECTOR,
     REAL,
@@ -63,6 +64,8 @@ _TYPES = {
     exp.DType.TIMESTAMP: TIMESTAMP,
     exp.DType.TIMESTAMPTZ: TIMESTAMPTZ,
     exp.DType.INTERVAL: INTERVAL,
+    exp.DType.JSON: JSONB,
+    exp.DType.JSONB: JSONB,
     exp.DType.NAME: TEXT,
 }
 _CATALOG_TYPES = {

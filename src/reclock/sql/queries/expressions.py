@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, OID, REGCLASS, TEXT, ScalarType, TypeName, array
+from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, JSONB, OID, REGCLASS, TEXT, ScalarType, TypeName, array
 from reclock.errors import (
     AmbiguousFunction,
     SqlSyntaxError,
@@ -191,8 +191,26 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "is_not_distinct",
     exp.RegexpLike: "~",
     exp.RegexpILike: "~*",
+    exp.JSONExtract: "->",
+    exp.JSONExtractScalar: "->>",
+    exp.JSONBExtract: "#>",
+    exp.JSONBExtractScalar: "#>>",
+    exp.ArrayContainsAll: "jsonb_contains",
+    exp.ArrayContainedBy: "jsonb_contained",
+    exp.JSONBContainsTopKey: "jsonb_exists",
+    exp.JSONBContainsAnyTopKeys: "jsonb_exists_any",
+    exp.JSONBContainsAllTopKeys: "jsonb_exists_all",
+    exp.JSONBDeleteAtPath: "jsonb_delete_path",
 }
 _WRITTEN = {exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.NullSafeEQ: "IS NOT DISTINCT FROM"}
+_WRITTEN |= {
+    exp.ArrayContainsAll: "@>",
+    exp.ArrayContainedBy: "<@",
+    exp.JSONBContainsTopKey: "?",
+    exp.JSONBContainsAnyTopKeys: "?|",
+    exp.JSONBContainsAllTopKeys: "?&",
+    exp.JSONBDeleteAtPath: "#-",
+}
 
 
 def _binary(node: exp.Binary, context: ExprContext) -> Any:
@@ -206,9 +224,14 @@ def _binary(node: exp.Binary, context: ExprContext) -> Any:
     values = [scalar(left, context), scalar(right, context)]
     name = _OPERATORS[type(node)]
     arrays = [value.type for value in values if value.type is not None and value.type.element is not None]
-    if name == "concat" and arrays:
+    symbol = _WRITTEN.get(type(node), name)
+    if name == "-" and values[0].type == JSONB:
+        name = "jsonb_delete"
+    elif name == "concat" and {value.type for value in values} in ({JSONB}, {JSONB, None}):
+        name = "jsonb_concat"
+    elif name == "concat" and arrays:
         name, values = "array_cat", [_as_array(value, arrays[0].element) for value in values]
-    result = operator(name, values, _WRITTEN.get(type(node)))
+    result = operator(name, values, symbol)
     return negated(result) if node.args.get("negate") else result
 
 

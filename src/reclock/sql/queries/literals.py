@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from reclock.algebra.intervals import Interval
+from reclock.algebra.json_documents import normal_form
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
 from reclock.errors import IntervalOutOfRange, InvalidInterval, InvalidText, NumberOutOfRange, TooManyDigits
 from reclock.sql.queries.interval_text import parse_interval
@@ -25,9 +26,11 @@ _MOMENT = re.compile(
 
 
 def parse_text(text: str, type: ScalarType) -> Any:
-    """The value of ``text`` in ``type``. Raises ``InvalidText`` or ``NumberOutOfRange``."""
+    """The value of ``text`` in ``type``. Raises ``InvalidText``, ``InvalidJson`` or ``NumberOutOfRange``."""
     if type.name is TypeName.TEXT:
         return text
+    if type.name is TypeName.JSONB:
+        return normal_form(text)
     if type.element is not None:
         return _array(text, type)
     stripped = text.strip()

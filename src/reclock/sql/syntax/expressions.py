@@ -62,6 +62,18 @@ class QueryParser(MaterializeParser):
         "ANY": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["ANY"],
     }
 
+    JSON_OPERATORS: ClassVar[dict[Any, Any]] = {
+        **MaterializeParser.JSON_OPERATORS,
+        # sqlglot takes a key for a path, so that "a.b" would be two keys
+        TokenType.ARROW: lambda self, this, key: self.expression(exp.JSONExtract(this=this, expression=key)),
+        TokenType.DARROW: lambda self, this, key: self.expression(exp.JSONExtractScalar(this=this, expression=key)),
+    }
+
+    LAMBDAS: ClassVar[dict[Any, Any]] = {
+        token: build for token, build in MaterializeParser.LAMBDAS.items() if token is not TokenType.ARROW
+    }
+    """`f(a -> 'b')` is a call with the field of a document."""
+
     RESERVED_TOKENS: ClassVar[Any] = MaterializeParser.RESERVED_TOKENS - {TokenType.SELECT}
     """What cannot be a name behind AS: no word."""
 
@@ -209,6 +221,15 @@ class QueryParser(MaterializeParser):
         if isinstance(kind, exp.ObjectIdentifier) and self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
             return exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
         return kind
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        """In ``date '2013-01-01'::text``, sqlglot would cast the string to text first."""
+        start = self._index
+        kind = None if self._curr.token_type == TokenType.INTERVAL else self._parse_types(check_func=True, allow_identifiers=False)
+        if isinstance(kind, exp.DataType) and self._index > start and self.is_string():
+            return self._parse_column_ops(exp.Cast(this=self.text(), to=kind))
+        self._retreat(start)
+        return super()._parse_type(parse_interval, fallback_to_identifier)
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         # sqlglot takes every `array[…]` and `list[…]` for a constructor and loses what stands before the bracket.

@@ -1,0 +1,59 @@
+"""What a CASE of Spark must keep from Python functions, which Spark calls for every row before it looks at conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reclock.algebra.relations import BOOLEAN, JSONB
+from reclock.plan.functions.jsonb import calls_python
+from reclock.plan.scalar_trees import children, rewrite, with_children
+from reclock.plan.scalars import Call, Case, Cast, Literal
+from reclock.plan.totality import could_error
+
+_TRUE, _FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
+
+
+def shielded(case: Case) -> Case:
+    """An equal ``case`` whose Python functions never see an argument that fails in a row for which
+    their branch is not taken: there, the argument is NULL.
+    """
+    branches: list[tuple[Any, Any]] = []
+    earlier: list[Any] = []
+    for condition, result in case.branches:
+        branches.append((_shield(condition, _guard(earlier, None)), _shield(result, _guard(earlier, condition))))
+        earlier.append(condition)
+    return Case(tuple(branches), _shield(case.otherwise, _guard(earlier, None)), case.type)
+
+
+def _guard(earlier: Sequence[Any], condition: Any | None) -> Any:
+    """Whether ``condition``, if there is one, is the first that is true."""
+    excluded = tuple((each, _FALSE) for each in earlier)
+    if condition is None:
+        return Case(excluded, _TRUE, BOOLEAN) if excluded else _TRUE
+    return Case((*excluded, (condition, _TRUE)), _FALSE, BOOLEAN)
+
+
+def _shield(scalar: Any, guard: Any) -> Any:
+    def change(part: Any) -> Any | None:
+        if guard == _TRUE or not _is_eager(part) or not any(map(could_error, children(part))):
+            return None
+        return with_children(part, [_only_if(guard, argument) for argument in children(part)])
+
+    return rewrite(scalar, change)
+
+
+def _only_if(guard: Any, argument: Any) -> Any:
+    if not could_error(argument):
+        return argument
+    return Case(((guard, argument),), Literal(None, argument.type), argument.type)
+
+
+def _is_eager(scalar: Any) -> bool:
+    match scalar:
+        case Call(function):
+            return calls_python(function)
+        case Cast(operand, type):
+            return JSONB in (operand.type, type)
+        case _:
+            return False

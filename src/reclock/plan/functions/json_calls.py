@@ -1,0 +1,45 @@
+"""Calls of the functions of JSON documents that `compute.json_functions` gives to both engines.
+
+A document (``jsonb``) is its text in normal form. Its kind shows in the first character.
+"""
+
+from __future__ import annotations
+
+from reclock.algebra.relations import ScalarType
+from reclock.plan.functions.floats import with_value
+
+PREFIX = "reclock_json_"
+"""How the names begin by which the engines know the functions."""
+FAILURE = "!"
+"""How a result begins that is an SQLSTATE and a message; no document does."""
+
+_KINDS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
+_FIRST = "substring(v, 1, 1)"
+
+
+def json_call(name: str, *arguments: str) -> str:
+    """A call of a function of `compute.json_functions`."""
+    return f"{PREFIX}{name}({', '.join(arguments)})"
+
+
+def checked(engine: str, result: str) -> str:
+    """``result``, a document or a failure, which is raised."""
+    function = "raise_error" if engine == "spark" else "error"
+    error = f"{function}(concat('reclock:', substring(v, {len(FAILURE) + 1})))"
+    return with_value(engine, result, f"CASE WHEN {_FIRST} = '{FAILURE}' THEN {error} ELSE v END")
+
+
+def kind_of(engine: str, document: str) -> str:
+    """What ``jsonb_typeof`` answers."""
+    cases = "".join(f" WHEN '{first}' THEN '{name}'" for first, name in _KINDS.items())
+    return with_value(engine, document, f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST}{cases} ELSE 'number' END END")
+
+
+def from_text(engine: str, text: str) -> str:
+    """``text`` as a document; an error if it is not JSON."""
+    return checked(engine, json_call("parse", text))
+
+
+def scalar_text(engine: str, document: str, target: ScalarType) -> str:
+    """The text of a number or boolean, to be read as ``target``; an error if it is none that fits."""
+    return checked(engine, json_call("scalar", document, f"'{target.name.value}'"))

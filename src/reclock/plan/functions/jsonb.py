@@ -1,0 +1,269 @@
+"""JSON documents (``jsonb``). A value is the text of a document in normal form, so that equal documents are equal texts.
+
+What needs a look inside a document is a function that both engines call (`json_calls`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reclock.algebra.relations import BOOLEAN, DATE, DOUBLE, INTEGER, JSONB, TEXT, ScalarType, TypeName, array
+from reclock.errors import EvaluationError
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.json_calls import checked, json_call, kind_of
+from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
+from reclock.plan.functions.sql_names import string, type_sql
+from reclock.plan.functions.typing import exact
+
+Signature = tuple[tuple[ScalarType, ...], ScalarType]
+
+_TEXTS = array(TEXT)
+
+
+_OPERATORS = frozenset({"->", "->>", "#>", "#>>", "to_jsonb"})
+
+
+def calls_python(function: str) -> bool:
+    """Whether the engines call Python for the scalar function."""
+    return function in _OPERATORS or function.startswith("jsonb_")
+
+
+def _on_document(*rest: ScalarType, result: ScalarType) -> Resolver:
+    return exact(((JSONB, *rest), result))
+
+
+def _typed(*signatures: tuple[tuple[ScalarType, ...], ScalarType]) -> Resolver:
+    """As `exact`; there is no such operator of constants alone, whose types are open."""
+    resolve_exactly = exact(*signatures)
+
+    def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
+        return resolve_exactly(types, constants) if any(type is not None for type in types) else None
+
+    return resolve
+
+
+def _called(name: str, *by_second: tuple[ScalarType, str]) -> Writer:
+    """A call of the function, which the type of the second argument may choose."""
+    names = dict(by_second)
+
+    def write(site: Site) -> str:
+        return json_call(names.get(site.types[1], name) if len(site.types) > 1 else name, *site.arguments)
+
+    return write
+
+
+# --- operators ---
+
+for _suffix, _result in (("", JSONB), ("_text", TEXT)):
+    _as = "as text" if _suffix else "as a document"
+    scalar(
+        "->>" if _suffix else "->",
+        f"The field of an object by its key, or the element of an array by its index from 0 (negative: from the end), {_as}.",
+        _typed(((JSONB, TEXT), _result), ((JSONB, INTEGER), _result)),
+        _called(f"field{_suffix}", (INTEGER, f"element{_suffix}")),
+    )
+    scalar(
+        "#>>" if _suffix else "#>",
+        f"The part of a document at a path, {_as}.",
+        _typed(((JSONB, _TEXTS), _result)),
+        _called(f"path{_suffix}"),
+    )
+
+scalar(
+    "jsonb_contains",
+    "Whether the first document contains the second.",
+    _typed(((JSONB, JSONB), BOOLEAN)),
+    _called("contains"),
+)
+scalar(
+    "jsonb_contained",
+    "Whether the second document contains the first.",
+    _typed(((JSONB, JSONB), BOOLEAN)),
+    lambda site: json_call("contains", *reversed(site.arguments)),
+)
+for _name, _type, _of in (
+    ("exists", TEXT, "the text is"),
+    ("exists_any", _TEXTS, "any of the texts is"),
+    ("exists_all", _TEXTS, "all of the texts are"),
+):
+    scalar(
+        f"jsonb_{_name}",
+        f"Whether {_of} a key of the object or a string in the array.",
+        _typed(((JSONB, _type), BOOLEAN)),
+        _called(_name),
+    )
+scalar(
+    "jsonb_concat",
+    "The members of both objects, or the elements of both arrays.",
+    _typed(((JSONB, JSONB), JSONB)),
+    _called("concat"),
+)
+
+
+def _checked(engine: str, write: Writer) -> Writer:
+    return lambda site: checked(engine, write(site))
+
+
+_delete = _called("delete_key", (INTEGER, "delete_element"), (_TEXTS, "delete_keys"))
+scalar(
+    "jsonb_delete",
+    "The document without a key, several keys, or the element at an index.",
+    _typed(((JSONB, TEXT), JSONB), ((JSONB, INTEGER), JSONB), ((JSONB, _TEXTS), JSONB)),
+    duckdb=_checked("duckdb", _delete),
+    spark=_checked("spark", _delete),
+)
+scalar(
+    "jsonb_delete_path",
+    "The document without the part at a path.",
+    _typed(((JSONB, _TEXTS), JSONB)),
+    duckdb=_checked("duckdb", _called("delete_path")),
+    spark=_checked("spark", _called("delete_path")),
+)
+
+# --- functions ---
+
+scalar(
+    "jsonb_typeof",
+    "The kind of a document: object, array, string, number, boolean or null.",
+    _on_document(result=TEXT),
+    duckdb=lambda site: kind_of("duckdb", site.arguments[0]),
+    spark=lambda site: kind_of("spark", site.arguments[0]),
+)
+
+
+def _length(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        length = checked(engine, json_call("array_length", *site.arguments))
+        return f"CAST({length} AS {type_sql(engine, INTEGER)})"
+
+    return write
+
+
+scalar(
+    "jsonb_array_length",
+    "The number of elements of an array.",
+    _on_document(result=INTEGER),
+    duckdb=_length("duckdb"),
+    spark=_length("spark"),
+)
+scalar(
+    "jsonb_strip_nulls",
+    "The document without the fields of its objects, at any depth, that are null.",
+    _on_document(result=JSONB),
+    _called("strip_nulls"),
+)
+scalar("jsonb_pretty", "The document as indented text.", _on_document(result=TEXT), _called("pretty"))
+
+
+def _extracted(result: ScalarType) -> Resolver:
+    def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
+        if len(types) < 2:
+            return None
+        return exact(((JSONB, *(TEXT,) * (len(types) - 1)), result))(types, constants)
+
+    return resolve
+
+
+def _extract(engine: str, name: str) -> Writer:
+    return lambda site: json_call(name, site.arguments[0], _list(engine, site.arguments[1:]))
+
+
+def _list(engine: str, items: Sequence[str]) -> str:
+    joined = ", ".join(items)
+    return f"CAST({f'[{joined}]' if engine == 'duckdb' else f'array({joined})'} AS {type_sql(engine, _TEXTS)})"
+
+
+for _suffix, _result in (("", JSONB), ("_text", TEXT)):
+    scalar(
+        f"jsonb_extract_path{_suffix}",
+        f"The part of a document at a path of keys and indexes, {'as text' if _suffix else 'as a document'}.",
+        _extracted(_result),
+        duckdb=_extract("duckdb", f"path{_suffix}"),
+        spark=_extract("spark", f"path{_suffix}"),
+    )
+
+
+# --- documents of SQL values ---
+
+
+def document_of(engine: str, sql: str, type: ScalarType) -> str:
+    """A value of ``type`` as a document; NULL of NULL."""
+    if type == JSONB:
+        return sql
+    if type.element is not None:
+        is_text = type.element == TEXT or type.element.is_moment
+        texts = f"CAST({sql} AS {type_sql(engine, _TEXTS)})"
+        return json_call("of_strings" if is_text else "build_array", texts)
+    if type.is_float:
+        return json_call("of_double", write_cast(engine, sql, type, DOUBLE))
+    text = write_cast(engine, sql, type, TEXT)
+    if type.is_integer or type.name is TypeName.BOOLEAN:
+        return text
+    if type.is_number:
+        return json_call("of_number", text)
+    if type.is_moment and type.name is not TypeName.DATE:
+        zone = string(engine, ":00" if type.name is TypeName.TIMESTAMPTZ else "")
+        text = f"(replace({text}, ' ', 'T') || {zone})"
+    return json_call("of_string", text)
+
+
+def _is_document(type: ScalarType) -> bool:
+    """Whether there are documents of values of ``type``."""
+    if type.element is None:
+        return type.name is not TypeName.INTERVAL
+    element = type.element
+    is_exact = element.is_integer or element.name in (TypeName.NUMERIC, TypeName.BOOLEAN)
+    return is_exact or element in (TEXT, JSONB, DATE)
+
+
+def _converted(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if len(types) != 1 or types[0] is None or not _is_document(types[0]):
+        return None
+    return (types[0],), JSONB
+
+
+def _members(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    known = tuple(type or TEXT for type in types)
+    return (known, JSONB) if all(map(_is_document, known)) else None
+
+
+def _pairs(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if len(types) % 2:
+        hint = "the arguments of jsonb_build_object() must consist of alternating keys and values"
+        raise EvaluationError("argument list must have even number of elements", sqlstate="22023", hint=hint)
+    known = _members(types, constants)
+    if known is None or any(type.element is not None for type in known[0][::2]):
+        return None
+    return known
+
+
+def _documents(engine: str, arguments: Sequence[str], types: Sequence[ScalarType]) -> str:
+    documents = [document_of(engine, *member) for member in zip(arguments, types, strict=True)]
+    return _list(engine, documents)
+
+
+def _object(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        keys = []
+        for place in range(0, len(site.arguments), 2):
+            keys.append(write_cast(engine, site.arguments[place], site.types[place], TEXT))
+        members = _documents(engine, site.arguments[1::2], site.types[1::2])
+        return checked(engine, json_call("build_object", _list(engine, keys), members))
+
+    return write
+
+
+def _array(engine: str) -> Writer:
+    return lambda site: json_call("build_array", _documents(engine, site.arguments, site.types))
+
+
+def _document(engine: str) -> Writer:
+    return lambda site: document_of(engine, site.arguments[0], site.types[0])
+
+
+for _function, _about, _resolve, _writer in (
+    ("to_jsonb", "The value as a document.", _converted, _document),
+    ("jsonb_build_array", "An array of the values.", _members, _array),
+    ("jsonb_build_object", "An object of alternating keys and values.", _pairs, _object),
+):
+    scalar(_function, _about, _resolve, duckdb=_writer("duckdb"), spark=_writer("spark"))
