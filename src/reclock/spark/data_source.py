@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableMapping
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from reclock.algebra.relations import RESERVED_COLUMNS
-from reclock.errors import ReclockError
+from reclock.errors import InvalidOption, ReclockError
 from reclock.spark.options import SourceOptions, parse_options
 from reclock.spark.queries import Condition, RelationQuery, condition_of
 from reclock.spark.relation_scan import ScanTimes, add_notes, open_client, plan_scan, read_scan
+from reclock.spark.stream_reader import ChangesReader
 
 
 class ReclockDataSource(DataSource):
@@ -41,6 +42,14 @@ class ReclockDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         reader = FilteringReader if self._options.pushes_filters else RelationReader
         return reader(self._options, schema, self._plan()[0])
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Raises ``InvalidOption`` if the options do not ask for changes without an end."""
+        changes = self._options.changes
+        if changes is None or changes.upper is not None:
+            hint = "set the option changes to true, or to the first time, as in 1795263876818.."
+            raise InvalidOption(f"a stream reads changes that do not end (hint: {hint})")
+        return ChangesReader(self._options, schema, relation_columns(self._options, schema), self._plan()[0])
 
     def _plan(self) -> tuple[ScanTimes, StructType]:
         if self._planned is None:

@@ -35,15 +35,20 @@ class ScanTimes:
     has_snapshot: bool = False
 
 
+def connect_client(options: SourceOptions) -> Client:
+    """A client of the options' home or URL. It starts no Spark session, since it runs in a process of one."""
+    os.environ["RECLOCK_SPARK_THRESHOLD_BYTES"] = _UNLIMITED_BYTES
+    return connect(options.location, user=options.user)
+
+
 @contextmanager
 def open_client(options: SourceOptions) -> Iterator[Client]:
-    """A client of the options' home or URL. It starts no Spark session, since it runs in a process of one.
+    """As ``connect_client``. The client is closed at the end.
 
     The traceback of an error inside the block, which is all that Spark shows, has its detail and hint.
     """
-    os.environ["RECLOCK_SPARK_THRESHOLD_BYTES"] = _UNLIMITED_BYTES
     try:
-        with connect(options.location, user=options.user) as client:
+        with connect_client(options) as client:
             yield client
     except ReclockError as error:
         add_notes(error)

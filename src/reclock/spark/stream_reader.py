@@ -1,0 +1,73 @@
+"""Streaming: each micro-batch has the changes at the times from its start to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from reclock.client.client import Client
+from reclock.spark.options import SourceOptions
+from reclock.spark.queries import RelationQuery
+from reclock.spark.relation_scan import ScanTimes, connect_client, newest_time, read_scan
+
+_Offset = dict[str, Any]
+"""``time``: changes at earlier times were read. ``snapshot``: none was, and the rows at that time come first."""
+
+
+@dataclass(frozen=True)
+class StreamPartition(InputPartition):
+    """One partition of a micro-batch."""
+
+    number: int
+    times: ScanTimes
+
+
+class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads each change once: Spark keeps the offsets, and a micro-batch that is repeated has the same changes."""
+
+    def __init__(self, options: SourceOptions, schema: StructType, columns: tuple[str, ...], times: ScanTimes) -> None:
+        self._options, self._schema, self._columns, self._times = options, schema, columns, times
+        self._last: int | None = None
+        """The offset at which a stream ends that reads only what was available when it began."""
+        self._client: Client | None = None
+        """Asks for the newest time. Tasks open their own."""
+
+    def initialOffset(self) -> _Offset:
+        return {"time": self._times.lower, "snapshot": self._times.has_snapshot}
+
+    def latestOffset(self, start: _Offset, limit: ReadLimit) -> _Offset:
+        """The end of the newest complete time, or ``start`` if nothing is complete after it."""
+        end = self._last if self._last is not None else self._complete_below()
+        return {"time": end, "snapshot": False} if end > start["time"] else start
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._last = self._complete_below()
+
+    def partitions(self, start: _Offset, end: _Offset) -> list[InputPartition]:
+        if start == end:
+            return []
+        times = ScanTimes(start["time"], end["time"], start["snapshot"])
+        return [StreamPartition(number, times) for number in range(self._options.partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, StreamPartition)
+        options = self._options
+        query = RelationQuery(options.relation, self._columns, (), partition.number, options.partitions)
+        return read_scan(options, self._schema, partition.times, query)
+
+    def stop(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def _complete_below(self) -> int:
+        if self._client is None:
+            self._client = connect_client(self._options)
+        newest = newest_time(self._client, self._options.relation)
+        assert newest is not None
+        return newest + 1

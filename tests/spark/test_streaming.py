@@ -1,0 +1,92 @@
+"""A stream reads each change once, also if Spark is killed between reading a micro-batch and committing it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.server import SqlServer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+import reclock
+from reclock.errors import InvalidOption
+from reclock.spark import ReclockDataSource
+
+pytestmark = pytest.mark.spark
+
+KILLED = """
+import json, os, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from reclock.spark import ReclockDataSource
+
+home, checkpoint, seen = sys.argv[1:]
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.dataSource.register(ReclockDataSource)
+
+def see(batch, number):
+    Path(seen).write_text(json.dumps([number, [list(row) for row in batch.collect()]]))
+    os.kill(os.getpid(), 9)
+
+stream = spark.readStream.format("reclock").options(home=home, changes="true").load("carts")
+stream.writeStream.option("checkpointLocation", checkpoint).foreachBatch(see).start().awaitTermination()
+"""
+
+
+def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(spark: SparkSession, sql_server: SqlServer, tmp_path: Path) -> None:
+    spark.dataSource.register(ReclockDataSource)
+    batches: dict[int, list[tuple[Any, ...]]] = {}
+
+    def read_available() -> None:
+        reader = spark.readStream.format("reclock").options(home=str(sql_server.home), changes="true", numPartitions="2")
+        writer = reader.load("carts").writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.foreachBatch(keep).trigger(availableNow=True).start().awaitTermination()
+
+    def keep(batch: DataFrame, number: int) -> None:
+        batches[number] = sorted(map(tuple, batch.collect()))
+
+    def contents() -> Counter[tuple[Any, ...]]:
+        """What the changes of all micro-batches add up to."""
+        total: Counter[tuple[Any, ...]] = Counter()
+        for rows in batches.values():
+            for id, item, _, diff in rows:
+                total[id, item] += diff
+        return +total
+
+    with reclock.connect(sql_server.home) as client:
+        client.sql("CREATE TABLE carts (id integer, item text)")
+        client.sql("INSERT INTO carts VALUES (1, 'cup'), (2, 'pan'), (2, 'pan')")
+        read_available()
+        assert [(row[:2], row[3]) for row in batches[0]] == [((1, "cup"), 1), ((2, "pan"), 2)]
+
+        client.sql("UPDATE carts SET item = 'mug' WHERE id = 1")
+        seen = tmp_path / "seen"
+        arguments = [str(sql_server.home), str(tmp_path / "checkpoint"), str(seen)]
+        died = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, check=False)
+        assert seen.exists(), died.stderr[-3000:]
+        number, rows = json.loads(seen.read_text())
+
+        client.sql("DELETE FROM carts WHERE id = 2")
+        read_available()
+        assert number == 1
+        assert batches[1] == sorted(map(tuple, rows))
+        assert [(row[:2], row[3]) for row in batches[1]] == [((1, "cup"), -1), ((1, "mug"), 1)]
+        assert contents() == Counter(client.sql("SELECT id, item FROM carts").rows())
+
+        before = dict(batches)
+        read_available()
+        assert batches == before
+        client.sql("DROP TABLE carts")
+
+
+@pytest.mark.parametrize("options", [{}, {"changes": "5..7"}])
+def test_a_stream_needs_changes_without_an_end(options: dict[str, str]) -> None:
+    source = ReclockDataSource({"path": "numbers", "home": "nowhere", **options})
+    with pytest.raises(InvalidOption, match="changes that do not end"):
+        source.streamReader(StructType())
