@@ -150,6 +150,6 @@ def test_the_common_type_of_several() -> None:
 def test_casts_that_do_not_exist_are_type_mismatches() -> None:
     assert resolve_cast(None, DATE) == DATE
     assert resolve_cast(BOOLEAN, INTEGER) == INTEGER
-    for source, target in ((BOOLEAN, BIGINT), (DATE, INTEGER), (INTERVAL, TEXT), (TEXT, BYTEA), (DOUBLE, TIMESTAMP)):
+    for source, target in ((BOOLEAN, BIGINT), (DATE, INTEGER), (INTERVAL, BIGINT), (TEXT, BYTEA), (DOUBLE, TIMESTAMP)):
         with pytest.raises(TypeMismatch, match="cannot cast type"):
             resolve_cast(source, target)

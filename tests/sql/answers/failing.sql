@@ -54,3 +54,6 @@ SELECT interval '1 day' % 2
 SELECT sum(interval '1 day') = 1
 SELECT interval '1 day' > 5
 SELECT extract(dow FROM interval '1 day')
+SELECT date_bin('1 month', e, timestamp '2001-01-01') FROM t
+SELECT date_bin('0 days', e, timestamp '2001-01-01') FROM t
+SELECT date_trunc('week', interval '1 day')

@@ -37,3 +37,12 @@ SELECT interval '1 2 hours', interval '- 1 day', interval '1.', interval '.5 day
 SELECT interval 'P2W', interval 'P1DT1H', interval 'P1Y-3DT-4H', interval 'P0.5Y', interval 'PT0.000001S', interval 'P1-2-3T1:2:3', interval 'P1-2', interval 'PT1:2'
 SELECT interval '1:2:3.4567891', interval '100:59:59', interval '-0:00:01', interval '+1 day', interval '1 day 60 minutes', interval '1 minutes 61 seconds', interval '178000000 years'
 SELECT interval 'P1', interval 'P1YT', interval 'PT5', extract(decade FROM interval '25 years'), date_part('second', interval '2:03.5'), date_part('epoch', interval '1 mon')
+SELECT justify_hours(i), justify_days(i), justify_interval(i), i::text FROM (VALUES (interval '1 mon -1 hour'), (interval '-35 days 49:00'), (interval '3 days -80:00:00.5'), (interval '-1 year 70 days'), (interval '0'), (NULL)) v(i)
+SELECT age(e, timestamp '2011-03-31 06:00'), age(timestamp '2012-02-29', e), age(e, e) FROM t
+SELECT age(z, timestamptz '2010-12-31 23:59:59.5+00'), age(x, date '2000-02-29') FROM u
+SELECT make_interval(a, 2, 3, 4, 5, 6, c), make_interval(a), make_interval(1, a), make_interval(0, 0, 0, 0, 0, 0, 1.5) FROM t
+SELECT date_bin('15 minutes', e, timestamp '2001-01-01'), date_bin('7 days 1 hour', e, timestamp '2020-01-01') FROM t
+SELECT date_bin('1 hour 30 minutes', z, timestamptz '2001-01-01 00:10+00') FROM u
+SELECT date_trunc('year', i), date_trunc('quarter', i), date_trunc('month', i), date_trunc('day', i), date_trunc('hour', i), date_trunc('second', i) FROM (VALUES (interval '23 mons 5 days 13:14:15.5'), (interval '-23 mons -5 days -13:14:15.5')) v(i)
+SELECT i::text, i || '!' FROM (VALUES (interval '1 year 2 mons 3 days 04:05:06.789'), (interval '-1 mon +1 day -0:00:00.000001'), (interval '-1 day +100:00'), (interval '-13 mons +02:00')) v(i)
+SELECT (e - timestamp '2012-12-31 12:00:00.25')::text FROM t

@@ -6,6 +6,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     arrays,
     collected,
     formats,
+    interval_functions,
     json,
     jsonb,
     logic,

@@ -15,6 +15,7 @@ from reclock.algebra.relations import TEXT, ScalarType, TypeName
 from reclock.errors import TypeMismatch, UnsupportedSql
 from reclock.plan.functions.digits import has_more_digits, narrowed, of_float, scaled, too_many_digits, unscaled
 from reclock.plan.functions.floats import with_value, within_range
+from reclock.plan.functions.interval_functions import interval_to_text
 from reclock.plan.functions.json_calls import from_text, scalar_text
 from reclock.plan.functions.sql_names import raised, string, type_sql
 from reclock.plan.functions.typing import parameters
@@ -65,7 +66,7 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
     if _T.ARRAY in (source, target):
         return False
     if target is _T.TEXT:
-        return source is not _T.INTERVAL
+        return True
     if source is _T.JSONB:
         return target is _T.BOOLEAN or target in _NUMBERS
     if source is _T.TEXT:
@@ -134,6 +135,8 @@ def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: Scalar
 def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     if source.is_float:
         return _float_to_text(engine, sql)
+    if source.name is _T.INTERVAL:
+        return interval_to_text(engine, sql)
     text = _native(engine, sql, source, target)
     match source.name:
         case _T.BYTEA:

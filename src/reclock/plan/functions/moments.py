@@ -9,7 +9,9 @@ from zoneinfo import available_timezones
 from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, numeric
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals
-from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
+from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
+from reclock.plan.functions.interval_functions import truncated_interval
+from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.typing import exact
 
@@ -61,19 +63,26 @@ def _chosen(word: object, among: tuple[str, ...]) -> str:
 
 def _truncate(engine: str) -> Writer:
     def write(site: Site) -> str:
-        unit = _chosen(site.constants.get(0), UNITS).removesuffix("s")
-        return f"CAST(date_trunc('{unit}', {site.arguments[1]}) AS {type_sql(engine, site.result)})"
+        unit = _unit(site.constants.get(0), site.types[1])
+        if site.result.name is TypeName.INTERVAL:
+            return truncated_interval(engine, unit, site.arguments[1])
+        return f"CAST(date_trunc('{unit.removesuffix('s')}', {site.arguments[1]}) AS {type_sql(engine, site.result)})"
 
     return write
 
 
-def _checked(resolve: Resolver, among: tuple[str, ...]) -> Resolver:
-    def check(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-        if 0 in constants:
-            _chosen(constants[0], among)
-        return resolve(types, constants)
+def _unit(word: object, type: ScalarType | None) -> str:
+    """The unit to which ``date_trunc`` truncates a moment or interval."""
+    unit = _chosen(word, UNITS)
+    if type is not None and type.name is TypeName.INTERVAL and unit not in INTERVAL_UNITS:
+        raise UnsupportedSql(f'unit "{unit}" not supported for type {type}')
+    return unit
 
-    return check
+
+def _resolve_truncation(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    if 0 in constants:
+        _unit(constants[0], types[-1])
+    return exact(*(((TEXT, type), type) for type in (TIMESTAMPTZ, TIMESTAMP, INTERVAL)))(types, constants)
 
 
 def _field_of(word: object, type: ScalarType | None) -> tuple[str, int]:
@@ -168,8 +177,8 @@ scalar(
 )
 scalar(
     "date_trunc",
-    "The moment truncated to a unit, such as `'hour'`.",
-    _checked(exact(((TEXT, TIMESTAMPTZ), TIMESTAMPTZ), ((TEXT, TIMESTAMP), TIMESTAMP)), UNITS),
+    "The moment or interval truncated to a unit, such as `'hour'`.",
+    _resolve_truncation,
     duckdb=_truncate("duckdb"),
     spark=_truncate("spark"),
 )
