@@ -30,7 +30,7 @@ CLIENTS = (1, 8, 64)
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
-        with _reclock(folder / "home") as ours, running(made(folder / "postgres")) as theirs:
+        with served(folder / "home") as ours, running(made(folder / "postgres")) as theirs:
             places = {"reclock": ours, "postgresql": theirs.dsn()}
             for dsn in places.values():
                 _fill(dsn)
@@ -56,7 +56,7 @@ def made(folder: Path) -> Path:
 
 
 @contextmanager
-def _reclock(home: Path) -> Iterator[str]:
+def served(home: Path) -> Iterator[str]:
     home.mkdir(parents=True)
     server = start_server(home)
     try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,11 @@ import pytest
 from reclock.adapter.planning import plan_cache
 from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.session.session import Session
-from reclock.algebra.relations import numeric
+from reclock.algebra.relations import BIGINT, SMALLINT, TEXT, ScalarType, numeric
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption, PermissionDenied, ReclockError, ResultTooLarge
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.syntax.parse import ParsedStatement, parse
+from reclock.sql.syntax.parse import parse
 
 CORPUS = (
     "SELECT 1",
@@ -92,9 +93,9 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
     assert remembered > 12 * len(CORPUS)
 
 
-def said(plan: Any, parsed: ParsedStatement, catalog: PlannerCatalog) -> str:
+def said(plan: Any, *about: Any) -> str:
     try:
-        answer = plan(parsed, catalog)
+        answer = plan(*about)
         return repr(answer.statement if isinstance(answer, plan_cache.CachedPlan) else answer)
     except ReclockError as error:
         return repr(error)
@@ -201,3 +202,69 @@ def test_a_result_beyond_the_limit_ends_with_an_error_that_says_it(environment: 
     assert len(run(session, query)) == 300_000
     with pytest.raises(InvalidOption):
         run(session, "SET max_result_size = 'much'")
+
+
+LOOKUPS = (
+    "SELECT b FROM t WHERE a = $1",
+    "SELECT b FROM t WHERE $1 = a AND b = $2",
+    "SELECT b FROM t WHERE a = $1 OR a = $2::bigint",
+    "SELECT t.b, count(*) FROM t JOIN t AS u ON t.a = u.a WHERE u.b = $1 GROUP BY t.b",
+    "SELECT * FROM (SELECT a, b FROM t ORDER BY a LIMIT 3) AS few WHERE a = $1",
+    "SELECT b FROM v WHERE a = $1 ORDER BY b LIMIT 5",
+)
+OTHERS = (
+    "SELECT b FROM t WHERE a > $1",
+    "SELECT b FROM t WHERE a = $1 LIMIT $2",
+    "SELECT b FROM t WHERE a = $1 LIMIT $1",
+    "SELECT b, $2 FROM t WHERE a = $1",
+    "SELECT b FROM t WHERE a = $1 + 1",
+    "SELECT b FROM t WHERE c = $1",
+    "SELECT b FROM t WHERE a = $1 AND 7 = $2",
+    "SELECT b FROM t WHERE a = $1 AND now() > '2026-01-01'",
+)
+VALUES = ((1, 2), (2, 2), (-(2**31), 7), (1, None))
+
+
+@pytest.mark.parametrize("declared", [None, SMALLINT, BIGINT], ids=str)
+def test_a_plan_for_any_values_is_the_one_that_these_values_get(lookups: Session, declared: ScalarType | None) -> None:
+    catalog, planner = lookups.environment.stores.planner_catalog(), lookups.planner
+    for text in (*LOOKUPS, *OTHERS):
+        prepared = lookups.prepare(text, [] if "u.b = $1" in text else [declared])
+        for values in product(VALUES, range(2)):
+            texts = [
+                str(value) if type == TEXT and value is not None else value
+                for value, type in zip(values[0], prepared.parameter_types, strict=False)
+            ]
+            about = prepared.parsed, catalog, prepared.bound(texts)
+            cached, planned = said(planner.plan_cached, *about), said(planner.plan, *about)
+            assert without_moments(cached) == without_moments(planned), text
+
+
+def without_moments(plan: str) -> str:
+    return re.sub(r"datetime\([^)]*\)", "datetime()", plan)
+
+
+def test_a_lookup_is_planned_once_for_all_values(lookups: Session, monkeypatch) -> None:
+    planned: list[str] = []
+    plan = StatementPlanner.plan
+
+    def noted(self: StatementPlanner, parsed: Any, *rest: Any) -> Any:
+        planned.append(parsed.text)
+        return plan(self, parsed, *rest)
+
+    prepared = [lookups.prepare(text) for text in ("SELECT b FROM t WHERE a = $1", "SELECT b FROM t WHERE a > $1")]
+    monkeypatch.setattr(StatementPlanner, "plan", noted)
+    for value in (1, 2, 3, 1):
+        answers = [lookups.execute_prepared(each, (value,)) for each in prepared]
+        assert list(answers[0].rows()) == [(f"row {value}",)]
+        assert len(list(answers[1].rows())) == 9 - value
+    assert planned.count(prepared[0].parsed.text) == 1
+    assert planned.count(prepared[1].parsed.text) == 4
+
+
+@pytest.fixture
+def lookups(environment: Environment) -> Session:
+    session = Session(environment)
+    run(session, "CREATE TABLE t (a int, b text, c numeric(9, 2)); CREATE VIEW v AS SELECT a, b FROM t WHERE c = 1")
+    run(session, "INSERT INTO t SELECT g, 'row ' || g::text, 1 FROM generate_series(0, 9) AS g(g)")
+    return session

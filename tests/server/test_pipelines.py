@@ -6,6 +6,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import errors
 
+from reclock.adapter.session.prepared import RepeatedInsert
 from reclock.adapter.session.session import Session
 from reclock.errors import NotNullViolation, ProtocolViolation, QueryCanceled
 from reclock.runtime.environment import Environment
@@ -168,6 +170,23 @@ TRANSCRIPTS = {
     "the portal was run": PREPARED + inserts(0, 5) + execute() + SYNC,
     "a portal with a name": (PREPARED + (bind(1, "a", name="insert", portal="p") + execute("p") + CLOSE) * 3 + SYNC),
     "a statement that does not exist": run(1, "a", name="missing") * 3 + SYNC,
+    "two statements in turn": (
+        PREPARED
+        + parse("INSERT INTO pipelined (n, price) VALUES ($1, $2)", BIGINT, name="priced")
+        + b"".join(insert(n, "a") + run(n, f"{n}.5", name="priced") for n in range(9))
+        + SYNC
+    ),
+    "two statements in turn, and an error in the second": (
+        PREPARED
+        + statement("BEGIN")
+        + parse("INSERT INTO pipelined (n, price) VALUES ($1, $2)", name="dear")
+        + b"".join(insert(n, "a") + run(n, n * 33, name="dear") for n in (30, 31, 32, 33))
+        + SYNC
+        + statement("ROLLBACK")
+        + SYNC
+        + inserts(0, 3)
+        + SYNC
+    ),
     "a Flush in between": PREPARED + inserts(0, 5) + messages.message(b"H") + inserts(5, 7) + SYNC,
 }
 
@@ -232,7 +251,7 @@ def answered(socket: int, readies: int) -> Iterator[tuple[bytes, bytes]]:
 def test_executemany_of_psycopg(sql_server: SqlServer) -> None:
     with sql_server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE many (n bigint, name text, x double precision)")
-        rows = [(n * 7919, f"näme {n}", None if n % 7 else n / 8) for n in range(7_000)]
+        rows = [(n * 7919, f"näme {n}", None if n % 7 else n / 8) for n in range(20_000)]
         cursor.executemany("INSERT INTO many VALUES (%s, %s, %s)", rows)
         assert cursor.rowcount == len(rows)
         assert cursor.execute("SELECT n, name, x FROM many ORDER BY n").fetchall() == rows
@@ -258,32 +277,36 @@ def test_every_execution_counts_in_the_activity(sql_server: SqlServer) -> None:
 # --- without a server ---
 
 
-@given(
-    st.lists(
-        st.tuples(st.none() | st.integers(), st.none() | st.text(max_size=5)),
-        min_size=1,
-        max_size=6,
-    ),
-    st.data(),
+ROWS = st.tuples(
+    st.sampled_from(["insert", "other"]),
+    st.none() | st.integers(),
+    st.none() | st.text(max_size=5),
+    st.none() | st.integers(0, 9).map(lambda n: [n]),
 )
-def test_bytes_ahead_are_the_messages_that_they_say(rows: list[tuple[int | None, str | None]], data: st.DataObject) -> None:
-    """Whatever a client sends, the executions are exactly the messages that would be read one after the other."""
+
+
+@given(st.lists(ROWS, min_size=1, max_size=6), st.data())
+def test_bytes_ahead_are_the_messages_that_they_say(
+    rows: list[tuple[str, int | None, str | None, list[int] | None]], data: st.DataObject
+) -> None:
+    """Whatever a client sends, the executions are exactly the messages that would be read one by one."""
     is_described = data.draw(st.booleans())
-    sent = bytearray(b"".join((described if is_described else run)(*row, name="insert") for row in rows))
+    write = described if is_described else run
+    sent = bytearray(b"".join(write(*values, name=name) for name, *values in rows))
     first_end = 1 + int.from_bytes(sent[1:5], "big")
     if data.draw(st.booleans()):
         sent[data.draw(st.integers(first_end, len(sent) - 1))] = data.draw(st.integers(0, 255))
     sent = sent[: data.draw(st.integers(first_end, len(sent)))]
     first = messages.read(b"B", bytes(sent[5:first_end]))
     assert isinstance(first, messages.Bind)
-    found = executions_ahead(first, bytes(sent[first_end:]))
+    found = executions_ahead(first, bytes(sent[first_end:]), ["insert", "other"].__contains__)
     if found is None:
         return
     expected = [
         message
-        for row in found.parameters
+        for statement, row in found.rows
         for message in (
-            messages.Bind("", "insert", first.parameter_formats, tuple(row), ()),
+            replace(found.statements[statement], parameters=tuple(row)),
             *found.after_bind,
         )
     ]
@@ -295,11 +318,16 @@ def test_whole_executions_are_found() -> None:
     ahead = inserts(1, 100) + bind(1, "cut off", name="insert")[:-3]
     first = messages.read(b"B", bind(0, "first", name="insert")[5:])
     assert isinstance(first, messages.Bind)
-    assert executions_ahead(first, ahead) is None
-    found = executions_ahead(first, execute() + ahead)
+    assert executions_ahead(first, ahead, ["insert"].__contains__) is None
+    found = executions_ahead(first, execute() + ahead, ["insert"].__contains__)
     assert found is not None
-    assert len(found.parameters) == 100
-    assert found.parameters[99] == [b"99", b"name 99"]
+    assert len(found.rows) == 100
+    assert found.rows[99] == (0, [b"99", b"name 99"])
+    ahead = execute() + run(1, name="other") + inserts(2, 4) + run(4, name="unknown") + inserts(5, 9)
+    found = executions_ahead(first, ahead, ["insert", "other"].__contains__)
+    assert found is not None
+    assert [statement for statement, _ in found.rows] == [0, 1, 0, 0]
+    assert found.rows_of(1) == [[b"1"]]
 
 
 def read_all(sent: bytes) -> Iterator[messages.Frontend]:
@@ -322,7 +350,7 @@ def test_many_executions_are_planned_once_and_write_once(session: Session, monke
     prepared = session.prepare(INSERT, name="insert")
     columns = decode_columns([(b"1", b"a"), (b"2", None)], prepared.parameter_types, [0, 0])
     session.begin_together()
-    assert session.insert_all(prepared, columns, 2)
+    assert session.insert_all([RepeatedInsert(prepared, columns, 2)])
     assert session.transactions.block is not None
     (written,) = session.transactions.block.writes.values()
     assert [rows.num_rows for rows in written] == [2]
@@ -333,10 +361,11 @@ def test_many_executions_are_planned_once_and_write_once(session: Session, monke
 
 def test_a_failed_attempt_leaves_the_block_as_it_was(session: Session) -> None:
     prepared = session.prepare(INSERT, name="insert")
+    good = RepeatedInsert(prepared, [[1, 2], ["a", "b"]], 2)
     list(session.execute("BEGIN"))
     with pytest.raises(NotNullViolation):
-        session.insert_all(prepared, [[1, None], ["a", "b"]], 2)
-    assert session.insert_all(prepared, [[1, 2], ["a", "b"]], 2)
+        session.insert_all([good, RepeatedInsert(prepared, [[1, None], ["a", "b"]], 2)])
+    assert session.insert_all([good])
     list(session.execute("COMMIT"))
     (result,) = session.execute("SELECT n FROM pipelined ORDER BY n")
     assert list(result.rows()) == [(1,), (2,)]
@@ -359,4 +388,4 @@ def test_a_cancelled_attempt_is_not_repeated_one_by_one(session: Session, monkey
 
     monkeypatch.setattr(session.cancellation, "begin", begin_canceled)
     with pytest.raises(QueryCanceled):
-        session.insert_all(prepared, [[1, 2], ["a", "b"]], 2)
+        session.insert_all([RepeatedInsert(prepared, [[1, 2], ["a", "b"]], 2)])

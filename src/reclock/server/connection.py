@@ -11,7 +11,7 @@ import structlog
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
-from reclock.adapter.session.prepared import PreparedStatement
+from reclock.adapter.session.prepared import PreparedStatement, RepeatedInsert
 from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
 from reclock.adapter.transaction.transactions import TransactionStatus
@@ -36,7 +36,11 @@ T = TypeVar("T")
 Run = Callable[..., Awaitable[Any]]
 """Runs a function of the session in a thread: ``await run(function, *arguments)``."""
 
-_STATUS = {TransactionStatus.IDLE: "I", TransactionStatus.IN_BLOCK: "T", TransactionStatus.FAILED: "E"}
+_READY = {
+    TransactionStatus.IDLE: messages.ready_for_query("I"),
+    TransactionStatus.IN_BLOCK: messages.ready_for_query("T"),
+    TransactionStatus.FAILED: messages.ready_for_query("E"),
+}
 _REPORTED = (
     "application_name",
     "client_encoding",
@@ -81,6 +85,7 @@ class ClientConnection:
         self._loop = asyncio.get_running_loop()
         self._portals: dict[str, Portal] = {}
         self._reported: dict[str, str] = {}
+        self._changes_reported = -1
         self._is_running = self._is_terminated = False
         self._work = 0
         self._interrupts: asyncio.Task[None] | None = None
@@ -161,7 +166,7 @@ class ClientConnection:
                         await self._skip_to_sync()
 
     async def _ready(self) -> None:
-        self._stream.send(messages.ready_for_query(_STATUS[self._session.transaction_status]))
+        self._stream.send(_READY[self._session.transaction_status])
         await self._stream.flush()
 
     async def _synchronise(self) -> None:
@@ -226,6 +231,9 @@ class ClientConnection:
         self._stream.send(reports.error(raised))
 
     def _report_variables(self) -> None:
+        if self._changes_reported == self._session.variables.changes:
+            return
+        self._changes_reported = self._session.variables.changes
         for name in _REPORTED:
             value = self._session.variables.get(name)
             if self._reported.get(name) != value:
@@ -288,8 +296,8 @@ class ClientConnection:
 
         False after an error, which was sent: messages until Sync are skipped.
         """
-        if isinstance(message, messages.Bind) and (executions := self._executions(message)) is not None:
-            return await self._until_error(self._insert_all(message, executions))
+        if isinstance(message, messages.Bind) and (executions := await self._executions(message)) is not None:
+            return await self._until_error(self._insert_all(executions))
         return await self._until_error(self._handle(message))
 
     async def _handle(self, message: messages.Frontend) -> None:
@@ -362,35 +370,41 @@ class ClientConnection:
         else:
             self._stream.send(messages.row_description(fields(prepared.desc.columns, formats)))
 
-    def _executions(self, bind: messages.Bind) -> Executions | None:
-        """The executions of the same INSERT that have arrived. None for one alone, and for other statements."""
+    async def _executions(self, bind: messages.Bind) -> Executions | None:
+        """The executions of INSERTs that have arrived. None for one alone, and for other statements."""
         prepared = self._session.statements.prepared
-        if bind.portal or bind.statement not in prepared or not prepared.get(bind.statement).is_insert:
-            return None
-        return executions_ahead(bind, self._stream.ahead)
 
-    async def _insert_all(self, bind: messages.Bind, executions: Executions) -> None:
-        """Execute an INSERT many times: all at once, or one by one if an error must be found or a row needs an engine."""
-        await self._stream.skip(executions.bytes_ahead)
+        def is_insert(name: str) -> bool:
+            return name in prepared and prepared.get(name).is_insert
+
+        if bind.portal or not is_insert(bind.statement):
+            return None
+        return executions_ahead(bind, await self._stream.ahead(), is_insert)
+
+    async def _insert_all(self, executions: Executions) -> None:
+        """Execute INSERTs many times: all at once, or one by one if an error must be found or a row needs an engine."""
+        self._stream.skip(executions.bytes_ahead)
         self._session.begin_together()
-        prepared = self._session.statements.prepared.get(bind.statement)
         try:
-            is_inserted = await self._run(_insert_all, self._session, prepared, bind, executions.parameters)
+            is_inserted = await self._run(_insert_all, self._session, executions)
         except QueryCanceled:
             raise
         except ReclockError:  # the execution that is wrong raises it again
             is_inserted = False
         if not is_inserted:
-            for parameters in executions.parameters:
+            for statement, parameters in executions.rows:
+                bind = executions.statements[statement]
                 await self._handle(replace(bind, parameters=tuple(parameters)))
                 for message in executions.after_bind:
                     await self._handle(message)
             return
         if (previous := self._portals.get("")) is not None:
             previous.close()
-        self._portals[""] = Portal(prepared, (), bind.result_formats, is_finished=True)
+        last = executions.statements[executions.rows[-1][0]]
+        prepared = self._session.statements.prepared.get(last.statement)
+        self._portals[""] = Portal(prepared, (), last.result_formats, is_finished=True)
         answers = [messages.BIND_COMPLETE, messages.NO_DATA if executions.is_described else b"", _ONE_INSERTED]
-        self._stream.send(b"".join(answers) * len(executions.parameters))
+        self._stream.send(b"".join(answers) * len(executions.rows))
 
     async def _execute(self, message: messages.Execute) -> None:
         portal = self._portal(message.portal)
@@ -445,9 +459,13 @@ def _parameter_formats(bind: messages.Bind, prepared: PreparedStatement) -> Sequ
 # --- in the session's thread ---
 
 
-def _insert_all(session: Session, prepared: PreparedStatement, bind: messages.Bind, rows: Sequence[Sequence[bytes | None]]) -> bool:
-    columns = decode_columns(rows, prepared.parameter_types, _parameter_formats(bind, prepared))
-    return session.insert_all(prepared, columns, len(rows))
+def _insert_all(session: Session, executions: Executions) -> bool:
+    inserts = []
+    for index, bind in enumerate(executions.statements):
+        prepared, rows = session.statements.prepared.get(bind.statement), executions.rows_of(index)
+        columns = decode_columns(rows, prepared.parameter_types, _parameter_formats(bind, prepared))
+        inserts.append(RepeatedInsert(prepared, columns, len(rows)))
+    return session.insert_all(inserts)
 
 
 def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, bytes] | None:

@@ -1,11 +1,12 @@
-"""Repeated executions of one prepared statement, recognized in the bytes that a client has sent ahead."""
+"""Repeated executions of prepared statements, recognized in the bytes that a client has sent ahead."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from reclock.errors import ProtocolViolation
 from reclock.server import messages
 
 _DESCRIBE = messages.message(b"D", messages.string("P"))
@@ -13,13 +14,17 @@ _EXECUTE_HEAD = messages.message(b"E", messages.string("") + bytes(4))[:-4]
 _EXECUTE_BYTES = len(_EXECUTE_HEAD) + 4
 _int32 = struct.Struct("!i").unpack_from
 
+Parameters = Sequence[bytes | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Executions:
-    """Executions of one prepared statement, each by a Bind of the unnamed portal, perhaps a Describe of it, and an Execute."""
+    """Consecutive executions, each by a Bind of the unnamed portal, perhaps a Describe of it, and an Execute."""
 
-    parameters: Sequence[Sequence[bytes | None]]
-    """Of each execution."""
+    statements: Sequence[messages.Bind]
+    """The first Bind of each prepared statement."""
+    rows: Sequence[tuple[int, Parameters]]
+    """Of each execution the index of its statement, and its parameters."""
     after_bind: tuple[messages.Frontend, ...]
     """The messages that follow each Bind."""
     bytes_ahead: int
@@ -29,32 +34,76 @@ class Executions:
     def is_described(self) -> bool:
         return len(self.after_bind) > 1
 
+    def rows_of(self, statement: int) -> list[Parameters]:
+        return [parameters for index, parameters in self.rows if index == statement]
 
-def executions_ahead(first: messages.Bind, ahead: bytes) -> Executions | None:
+
+@dataclass(slots=True)
+class _Statement:
+    """What every Bind of one prepared statement has before and after its parameters."""
+
+    index: int
+    head: bytes
+    foot: bytes
+    count: int
+
+    @classmethod
+    def of(cls, index: int, bind: messages.Bind) -> _Statement:
+        count = len(bind.parameters)
+        names = messages.string(bind.portal) + messages.string(bind.statement)
+        head = names + _formats(bind.parameter_formats) + count.to_bytes(2, "big")
+        return cls(index, head, _formats(bind.result_formats), count)
+
+    def parameters(self, ahead: bytes, begin: int, end: int) -> list[bytes | None] | None:
+        """Of the Bind between the two offsets; None if it differs in more than the values."""
+        if not ahead.startswith(self.head, begin) or not ahead.endswith(self.foot, begin, end):
+            return None
+        return _parameters(ahead, begin + len(self.head), end - len(self.foot), self.count)
+
+
+def executions_ahead(first: messages.Bind, ahead: bytes, is_repeatable: Callable[[str], bool]) -> Executions | None:
     """The executions from ``first`` on whose messages are complete in ``ahead``, the bytes after it.
 
-    They differ in the values of their parameters only. None if the next execution is another one or has not arrived.
+    They are of prepared statements that are ``is_repeatable``, by their names. None if the next execution is another one or
+    has not arrived.
     """
     tail = _tail(ahead)
     if tail is None:
         return None
-    head, foot = _around_parameters(first)
-    rows: list[Sequence[bytes | None]] = [first.parameters]
+    binds = [first]
+    known = {first.statement.encode(): _Statement.of(0, first)}
+    rows: list[tuple[int, Parameters]] = [(0, first.parameters)]
     at = len(tail)
     while ahead.startswith(b"B", at) and len(ahead) >= at + 5:
-        end = at + 1 + _int32(ahead, at + 1)[0]
-        if not (ahead.startswith(head, at + 5) and ahead.startswith(tail, end)):
+        begin, end = at + 5, at + 1 + _int32(ahead, at + 1)[0]
+        if end < begin or not ahead.startswith(tail, end):
             break
-        values = _parameters(ahead, at + 5 + len(head), end - len(foot), len(first.parameters))
-        if values is None or not ahead.endswith(foot, at, end):
+        name = ahead[begin + 1 : max(begin + 1, ahead.find(b"\0", begin + 1, end))]
+        if name not in known:
+            bind = _bind(ahead[begin:end])
+            if bind is None or bind.portal or not is_repeatable(bind.statement):
+                break
+            known[name] = _Statement.of(len(binds), bind)
+            binds.append(bind)
+        values = known[name].parameters(ahead, begin, end)
+        if values is None:
             break
-        rows.append(values)
+        rows.append((known[name].index, values))
         at = end + len(tail)
     if len(rows) == 1:
         return None
     (limit,) = _int32(tail, len(tail) - 4)
     described = (messages.Describe("P", ""),) if tail.startswith(_DESCRIBE) else ()
-    return Executions(rows, (*described, messages.Execute("", max(0, limit))), at)
+    return Executions(binds, rows, (*described, messages.Execute("", max(0, limit))), at)
+
+
+def _bind(body: bytes) -> messages.Bind | None:
+    try:
+        bind = messages.read(b"B", body)
+    except ProtocolViolation:
+        return None  # raised when its turn has come
+    assert isinstance(bind, messages.Bind)
+    return bind
 
 
 def _tail(ahead: bytes) -> bytes | None:
@@ -62,13 +111,6 @@ def _tail(ahead: bytes) -> bytes | None:
     start = len(_DESCRIBE) if ahead.startswith(_DESCRIBE) else 0
     end = start + _EXECUTE_BYTES
     return ahead[:end] if ahead.startswith(_EXECUTE_HEAD, start) and len(ahead) >= end else None
-
-
-def _around_parameters(bind: messages.Bind) -> tuple[bytes, bytes]:
-    """The bytes of the Bind between its length and its parameters, and those after its parameters."""
-    names = messages.string(bind.portal) + messages.string(bind.statement)
-    count = len(bind.parameters).to_bytes(2, "big")
-    return names + _formats(bind.parameter_formats) + count, _formats(bind.result_formats)
 
 
 def _formats(formats: Sequence[int]) -> bytes:

@@ -40,6 +40,7 @@ from reclock.server.handshake import (
     open_connection,
     read_startup,
 )
+from reclock.server.session_thread import SessionThread
 from reclock.server.stream import MessageStream
 
 _log = structlog.get_logger(__name__)
@@ -63,8 +64,8 @@ class Server:
         self._environment = environment
         self._settings = environment.stores.settings
         self._tls = _tls_context(self._settings.tls_certificate, self._settings.tls_key)
-        self._threads = ThreadPoolExecutor(self._settings.max_connections + _OPENING_THREADS, thread_name_prefix="statement")
-        """One for each session, so that statements that wait do not make those of others wait."""
+        self._threads = ThreadPoolExecutor(_OPENING_THREADS, thread_name_prefix="handshake")
+        self._session_threads: set[SessionThread] = set()
         self._server_secret = secrets.token_bytes(32)
         self._connections: dict[int, tuple[bytes, ClientConnection]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,6 +96,9 @@ class Server:
             await self._stop()
         watching.cancel()
         self._threads.shutdown()
+        for thread in self._session_threads:
+            thread.stop()
+            thread.join()
 
     async def _watch(self, stopping: asyncio.Event) -> None:
         """Cancel the statements of clients that are gone, from which nothing is read meanwhile, and notice when another process
@@ -191,8 +195,18 @@ class Server:
                 await authenticate(stream, startup.user, credential, self._server_secret)
         except TimeoutError:
             raise ProtocolViolation("the client did not finish to connect in time", sqlstate="08006") from None
-        session = await self._in_thread(self._session, startup)
-        connection = ClientConnection(stream, session, self._in_thread, task)
+        thread = SessionThread(asyncio.get_running_loop())
+        self._session_threads = {each for each in self._session_threads if each.is_alive} | {thread}
+        try:
+            await self._serve_session(stream, startup, task, thread)
+        finally:
+            thread.stop()
+
+    async def _serve_session(
+        self, stream: MessageStream, startup: StartupParameters, task: asyncio.Task[None], thread: SessionThread
+    ) -> None:
+        session = await thread.run(self._session, startup)
+        connection = ClientConnection(stream, session, thread.run, task)
         process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4)
         self._next_id += 1
         self._connections[process_id] = (secret, connection)
@@ -206,7 +220,7 @@ class Server:
             await connection.serve()
         finally:
             del self._connections[process_id]
-            await asyncio.shield(self._in_thread(connection.close))
+            await asyncio.shield(thread.run(connection.close))
             log.info("connection closed")
 
     def _backend(

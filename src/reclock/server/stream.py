@@ -7,6 +7,7 @@ import ipaddress
 import ssl
 import struct
 from contextlib import suppress
+from functools import lru_cache
 
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
@@ -15,6 +16,10 @@ _OPENING_BYTES = 10_000
 _SMALL_BYTES = 30_000
 _SMALL = frozenset(b"CDESHXcfp")
 """Kinds of messages that are always short."""
+_READ_BYTES = 1 << 18
+_REPEATED = frozenset([b"D", b"E", b"S", b"H"])
+_read_repeated = lru_cache(maxsize=1024)(messages.read)
+"""Clients send the same few messages of these kinds again and again."""
 _PENDING_BYTES = 1 << 16
 _CLOSING_S = 5
 
@@ -26,7 +31,8 @@ class MessageStream:
         self._reader, self._writer, self._limit_bytes = reader, writer, limit_bytes
         self._pending: list[bytes | memoryview] = []
         self._pending_bytes = 0
-        self._head = b""
+        self._arrived = bytearray()
+        """Bytes of messages that were not read yet. The handshake takes its bytes from the connection itself."""
 
     @property
     def peer(self) -> str:
@@ -57,25 +63,42 @@ class MessageStream:
 
     async def message(self) -> messages.Frontend:
         """The next message. Raises ``ProtocolViolation``, ``MessageTooLarge``, ``IncompleteReadError``."""
-        head, self._head = self._head or await self._reader.readexactly(5), b""
-        length = int.from_bytes(head[1:], "big")
-        if length < 4 or length > (_SMALL_BYTES if head[0] in _SMALL else self._limit_bytes):
+        arrived = self._arrived
+        if len(arrived) < 5:
+            await self._await_bytes(5)
+        length = int.from_bytes(arrived[1:5], "big")
+        if length < 4 or length > (_SMALL_BYTES if arrived[0] in _SMALL else self._limit_bytes):
             raise MessageTooLarge(length, self._limit_bytes)
-        return messages.read(head[:1], await self._reader.readexactly(length - 4))
+        end = 1 + length
+        if len(arrived) < end:
+            await self._await_bytes(end)
+        kind, body = bytes(arrived[:1]), bytes(arrived[5:end])
+        del arrived[:end]
+        return _read_repeated(kind, body) if kind in _REPEATED else messages.read(kind, body)
 
     async def next_is(self, kind: bytes) -> bool:
         """Wait for the next message; whether it is of that kind. Raises ``IncompleteReadError``."""
-        self._head = self._head or await self._reader.readexactly(5)
-        return self._head[:1] == kind
+        if not self._arrived:
+            await self._await_bytes(1)
+        return self._arrived[:1] == kind
 
-    @property
-    def ahead(self) -> bytes:
-        """The bytes that have arrived after the last message."""
-        return bytes(self._reader._buffer)  # type: ignore[attr-defined]
+    async def _await_bytes(self, count: int) -> None:
+        """Wait until so many bytes have arrived. Raises ``IncompleteReadError``."""
+        while len(self._arrived) < count:
+            more = await self._reader.read(_READ_BYTES)
+            if not more:
+                raise asyncio.IncompleteReadError(bytes(self._arrived), count)
+            self._arrived += more
 
-    async def skip(self, count: int) -> None:
+    async def ahead(self) -> bytes:
+        """The bytes that have arrived after the last message, as far as the server reads ahead."""
+        if len(self._arrived) < _READ_BYTES and self._reader._buffer:  # type: ignore[attr-defined]
+            self._arrived += await self._reader.read(_READ_BYTES)
+        return bytes(self._arrived)
+
+    def skip(self, count: int) -> None:
         """Discard the next bytes, which are ``ahead``."""
-        await self._reader.readexactly(count)
+        del self._arrived[:count]
 
     async def encrypt(self, context: ssl.SSLContext) -> None:
         """Switch to TLS. Data that the client sent unencrypted after its request is an error: it could be forged."""

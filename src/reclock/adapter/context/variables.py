@@ -169,6 +169,8 @@ class SessionVariables:
         self._before: dict[str, str] = {}
         self._local: dict[str, str] = {}
         self.process_id = 0
+        self.changes = 0
+        """How often values have changed, so that a reader knows whether to look again."""
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -176,6 +178,8 @@ class SessionVariables:
 
     def end(self, *, is_committed: bool) -> None:
         """End the transaction: local values are dropped, and after a rollback all values that were set in it."""
+        if self._local or not is_committed:
+            self.changes += 1
         self._local.clear()
         if not is_committed:
             self._values = dict(self._before)
@@ -186,6 +190,7 @@ class SessionVariables:
 
     def rewind(self, mark: tuple[dict[str, str], dict[str, str]]) -> None:
         self._values, self._local = dict(mark[0]), dict(mark[1])
+        self.changes += 1
 
     def get(self, name: str) -> str:
         """Raises ``UnknownObject``."""
@@ -201,6 +206,7 @@ class SessionVariables:
         """
         variable = _known(name)
         allowed = None if value is None else _allowed(variable, value)
+        self.changes += 1
         if is_local:
             self._local[variable.name] = self._defaults[variable.name] if allowed is None else allowed
             return
@@ -213,6 +219,7 @@ class SessionVariables:
     def reset(self) -> None:
         self._values.clear()
         self._local.clear()
+        self.changes += 1
 
     def __iter__(self) -> Iterator[tuple[str, str, str]]:
         """Name, value and description of each, by name."""

@@ -100,8 +100,8 @@ def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
     return watched_names, lambda: has_read
 
 
-def store(catalog: PlannerCatalog, key: Hashable, planned: CachedPlan) -> None:
-    """Keep the plan until the catalog changes, or the cache is full."""
+def store(catalog: PlannerCatalog, key: Hashable, planned: CachedPlan | None) -> None:
+    """Keep the plan, or None if there is none that other executions could use, until the catalog changes, or the cache is full."""
     if len(catalog.planned) >= MOST_PLANS:
         catalog.planned.clear()
     catalog.planned[key] = planned

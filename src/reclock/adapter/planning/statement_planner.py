@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 from reclock.adapter.context.users import Users
 from reclock.adapter.planning.authorization import authorize
+from reclock.adapter.planning.lookup_plans import is_lookup, with_values
 from reclock.adapter.planning.plan_cache import CachedPlan, cache_key, store, watched
+from reclock.errors import ReclockError
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -44,13 +46,46 @@ class StatementPlanner:
 
         The cached plan is authorized too: privileges are part of the catalog, and roles part of the key.
         """
-        key = cache_key(parsed, self.names_at(catalog), parameters, self.users)
+        names = self.names_at(catalog)
+        key = cache_key(parsed, names, parameters, self.users)
         if key is None:
             return CachedPlan(self.plan(parsed, catalog, parameters))
         planned: CachedPlan | None = catalog.planned.get(key)
         if planned is None:
-            names, has_read_session = watched(self.names)
-            planned = CachedPlan(replace(self, names=names).plan(parsed, catalog, parameters))
-            if not has_read_session():
+            lookup = self._lookup(parsed, catalog, parameters, names)
+            if lookup is not None:
+                return lookup
+            planned, is_shared = self._plan_shared(parsed, catalog, parameters)
+            if is_shared:
                 store(catalog, key, planned)
         return planned
+
+    def _lookup(
+        self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters, names: SessionNames
+    ) -> CachedPlan | None:
+        """The plan of a query that looks rows up by its parameters, from its plan for any values. None for other queries."""
+        values = parameters.values
+        if not values or any(value is None for value in values):
+            return None
+        any_values = Parameters(list(parameters.types), is_open=False)
+        key = cache_key(parsed, names, any_values, self.users)
+        unknown = object()
+        planned = catalog.planned.get(key, unknown)
+        if planned is unknown:
+            planned = self._plan_lookup(parsed, catalog, any_values)
+            store(catalog, key, planned)
+        return CachedPlan(with_values(planned.statement, values)) if planned is not None else None
+
+    def _plan_lookup(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters) -> CachedPlan | None:
+        """The plan for any values, if the query is a lookup by its parameters."""
+        try:
+            planned, is_shared = self._plan_shared(parsed, catalog, parameters)
+        except ReclockError:  # planning it with its values raises what there is to raise
+            return None
+        return planned if is_shared and is_lookup(parsed.node, planned.statement) else None
+
+    def _plan_shared(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters) -> tuple[CachedPlan, bool]:
+        """The plan, and whether other sessions may share it."""
+        names, has_read_session = watched(self.names)
+        planned = CachedPlan(replace(self, names=names).plan(parsed, catalog, parameters))
+        return planned, not has_read_session()

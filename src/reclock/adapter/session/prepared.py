@@ -62,6 +62,15 @@ class PreparedStatement:
             raise UnsupportedSql("cached plan must not change result type", hint="prepare the statement again")
 
 
+@dataclass(frozen=True, slots=True)
+class RepeatedInsert:
+    """``count`` executions of a prepared INSERT; ``columns`` holds the values of each parameter in all of them."""
+
+    prepared: PreparedStatement
+    columns: Sequence[Sequence[Any]]
+    count: int
+
+
 class PreparedStatements:
     """The prepared statements of a session, by name. Those of the wire protocol are here too: DEALLOCATE reaches them."""
 

@@ -15,7 +15,7 @@ from reclock.adapter.context.variables import SessionVariables, checked, configu
 from reclock.adapter.planning.plan_cache import CachedPlan
 from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.session.activity import Activity
-from reclock.adapter.session.prepared import PreparedStatement, prepare
+from reclock.adapter.session.prepared import PreparedStatement, RepeatedInsert, prepare
 from reclock.adapter.session.session_statements import SessionStatements, executes_syntax
 from reclock.adapter.statement_context import Answer, StatementContext
 from reclock.adapter.statements.dispatch import execute
@@ -148,18 +148,30 @@ class Session:
             prepared.check_unchanged(result.desc)
         return result
 
-    def insert_all(self, prepared: PreparedStatement, columns: Sequence[Sequence[Any]], count: int) -> bool:
-        """Execute a prepared INSERT of one row ``count`` times; ``columns`` holds the values of each parameter.
+    def insert_all(self, inserts: Sequence[RepeatedInsert]) -> bool:
+        """Execute prepared INSERTs of one row many times, in the open transaction; each is planned and written once.
 
-        It is planned and written once. If it returns False or raises, nothing was executed and the open block has not failed:
-        each execution by itself then answers what it should, unless the error is ``QueryCanceled``.
+        If it returns False or raises, nothing was executed and the open block has not failed: each execution by itself then
+        answers what it should, unless the error is ``QueryCanceled``.
         """
-        parsed = prepared.parsed
-        if parsed is None or prepared.desc is not None or self.transactions.block is None:
+        return self.transactions.attempt(lambda: all(map(self._insert_repeatedly, inserts)))
+
+    def _insert_repeatedly(self, insert: RepeatedInsert) -> bool:
+        parsed = insert.prepared.parsed
+        if parsed is None or insert.prepared.desc is not None:
             return False
         cluster = self.variables.get("cluster")
-        work = partial(self._insert_all, parsed, prepared, columns, count)
-        return self.activity.recorded_together(parsed, self.user, cluster, count, work)
+
+        def work() -> bool:
+            self.cancellation.begin(self.variables.statement_timeout_ms)
+            with self.cancellation.in_consensus():
+                catalog, read_ts = self.transactions.present()
+                first = insert.prepared.bound([column[0] for column in insert.columns])
+                planned = self.planner.plan_cached(parsed, catalog, first)
+                context = self.context(parsed, planned, catalog, read_ts)
+                return insert_rows(insert.prepared.parameter_types, insert.columns, insert.count, context)
+
+        return self.activity.recorded_together(parsed, self.user, cluster, insert.count, work)
 
     def relation_names(self) -> list[str]:
         """The names of all relations, for completion."""
@@ -218,15 +230,6 @@ class Session:
         catalog, read_ts = self.transactions.present()
         planned = self.planner.plan_cached(parsed, catalog, parameters)
         return execute(planned.statement, self.context(parsed, planned, catalog, read_ts))
-
-    def _insert_all(
-        self, parsed: ParsedStatement, prepared: PreparedStatement, columns: Sequence[Sequence[Any]], count: int
-    ) -> bool:
-        self.cancellation.begin(self.variables.statement_timeout_ms)
-        with self.cancellation.in_consensus(), self.transactions.repetition():
-            catalog, read_ts = self.transactions.present()
-            planned = self.planner.plan_cached(parsed, catalog, prepared.bound([column[0] for column in columns]))
-            return insert_rows(prepared.parameter_types, columns, count, self.context(parsed, planned, catalog, read_ts))
 
     def _control_transaction(self, parsed: ParsedStatement) -> Answer:
         """BEGIN, COMMIT and the like are executed in a failed block too, and need no catalog."""

@@ -180,13 +180,22 @@ class Transactions:
         if statement is None:
             self._has_statements = True
 
-    @contextmanager
-    def repetition(self) -> Iterator[None]:
-        """Like ``statement``, for statements that are executed again one by one if this raises: the open block does not fail."""
-        if self.status is TransactionStatus.FAILED or self._alone is not None:
-            raise TransactionFailed
-        yield
-        self._has_statements = True
+    def attempt(self, work: Callable[[], bool]) -> bool:
+        """The result of ``work``, which executes statements in the open transaction.
+
+        If it is False or an error, nothing is written and the block has not failed: the statements are executed one by one then.
+        """
+        if self._block is None or self.status is TransactionStatus.FAILED or self._alone is not None:
+            return False
+        mark, temporary, is_done = self._block.mark(), self.temporary.state, False
+        try:
+            is_done = work()
+        finally:
+            if not is_done:
+                self._block.rewind(mark)
+                self.temporary.state = temporary
+        self._has_statements = self._has_statements or is_done
+        return is_done
 
     def fail(self) -> None:
         """Fail the open block, because of an error in a statement or in its text."""

@@ -1,0 +1,96 @@
+"""Small statements over the SQL port beside PostgreSQL: the same client in turn, both on this machine.
+
+Prepared ``SELECT 1``, point lookups of other keys each time, single-row INSERTs, and ``executemany`` of psycopg, which sends its
+executions in a pipeline. The rows that arrived are compared. PostgreSQL flushes nothing; Reclock's writes are durable.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import psycopg
+
+from benchmarks.server import CLIENTS, made, running, served
+
+ROWS, MANY = 1_000, 50_000
+SECONDS, RUNS = 2.0, 3
+STATEMENTS = {
+    "SELECT 1": ("SELECT 1", 0),
+    "point lookup": ("SELECT name FROM numbers WHERE n = %s", 1),
+    "insert": ("INSERT INTO inserted VALUES (%s, 'inserted')", 1),
+}
+
+
+def main() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
+    try:
+        with served(folder / "home") as ours, running(made(folder / "postgres")) as postgres:
+            places = (ours, postgres.dsn())
+            for dsn in places:
+                _fill(dsn)
+            for name, (query, parameters) in STATEMENTS.items():
+                for clients in CLIENTS:
+                    _compare(f"{name}, {clients} clients", places, lambda dsn: _rate(dsn, query, parameters, clients))  # noqa: B023
+            _compare("executemany of INSERT", places, _many_rate)
+            arrived = [_arrived(dsn) for dsn in places]
+            assert arrived[0] == arrived[1], arrived
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fill(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
+        for table in ("numbers", "inserted", "many"):
+            cursor.execute(f"CREATE TABLE {table} (n integer, name text)")
+        with cursor.copy("COPY numbers FROM STDIN") as copy:
+            for n in range(ROWS):
+                copy.write_row((n, f"number {n}"))
+
+
+def _compare(name: str, places: tuple[str, str], rate: Callable[[str], float]) -> None:
+    rates = [[rate(dsn) for dsn in places] for _ in range(RUNS)]
+    ours, theirs = (median(of) for of in zip(*rates, strict=True))
+    print(f"{name:<28} {ours:8.0f} a second, PostgreSQL {theirs:8.0f}, ratio {ours / theirs:.2f}", flush=True)
+
+
+def _rate(dsn: str, query: str, parameters: int, clients: int) -> float:
+    counts: list[int] = []
+    together = threading.Barrier(clients)
+
+    def work(client: int) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            count = 0
+            together.wait()
+            until = time.perf_counter() + SECONDS
+            while time.perf_counter() < until:
+                values = ((client + count * 7) % ROWS,)[:parameters]
+                connection.execute(query, values, prepare=True)
+                count += 1
+            counts.append(count)
+
+    threads = [threading.Thread(target=work, args=(client,)) for client in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / SECONDS
+
+
+def _many_rate(dsn: str) -> float:
+    rows = [(n, f"number {n}") for n in range(MANY)]
+    with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
+        started = time.perf_counter()
+        cursor.executemany("INSERT INTO many VALUES (%s, %s)", rows)
+        return MANY / (time.perf_counter() - started)
+
+
+def _arrived(dsn: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        looked_up = connection.execute("SELECT name FROM numbers WHERE n = %s", (7,)).fetchall()
+        return looked_up + connection.execute("SELECT count(*), sum(n), max(name) FROM many").fetchall()

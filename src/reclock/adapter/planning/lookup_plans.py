@@ -1,0 +1,77 @@
+"""Plans of queries that use parameters only to look rows up by value: these plans serve other values too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import TypeName
+from reclock.plan.relational import Filter, Plan, inputs, with_inputs
+from reclock.plan.scalar_trees import rewrite, walk
+from reclock.plan.scalars import Call, Cast, Literal, Parameter
+from reclock.sql.parameters import constant
+from reclock.sql.queries.coercion import coerce
+from reclock.sql.statements.query.values import Select
+
+_TYPES = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT})
+"""Types whose constants are planned alike, whatever their value."""
+
+
+def is_lookup(node: exp.Expr, planned: object) -> bool:
+    """Whether every parameter of the statement stands alone on one side of an ``=`` in a filter.
+
+    Planning the statement with values then gives the same plan with these values in it.
+    """
+    if not isinstance(planned, Select):
+        return False
+    compared = sum(map(_compared_parameters, _predicates(planned.plan)))
+    return compared == sum(1 for _ in node.find_all(exp.Parameter))
+
+
+def with_values(select: Select, values: Sequence[Any]) -> Select:
+    """The plan of a lookup with these values, none NULL, for its parameters."""
+
+    def bind(scalar: Any) -> Any | None:
+        match scalar:
+            case Parameter(number, type):
+                return constant(values[number - 1], type)
+            case Cast(Parameter() as parameter, type):
+                return coerce(bind(parameter), type)
+        return None
+
+    def visit(plan: Plan) -> Plan:
+        bound = with_inputs(plan, [visit(part) for part in inputs(plan)])
+        if isinstance(bound, Filter):
+            return replace(bound, predicates=tuple(rewrite(each, bind) for each in bound.predicates))
+        return bound
+
+    return replace(select, plan=visit(select.plan))
+
+
+def _predicates(plan: Plan) -> Iterator[Any]:
+    if isinstance(plan, Filter):
+        yield from plan.predicates
+    for part in inputs(plan):
+        yield from _predicates(part)
+
+
+def _compared_parameters(predicate: Any) -> int:
+    """How many parameters the predicate compares by ``=``."""
+    return sum(
+        _is_parameter(side) and not isinstance(other, Literal) and not _is_parameter(other)
+        for part in walk(predicate)
+        if isinstance(part, Call) and part.function == "=" and len(part.arguments) == 2
+        for side, other in (part.arguments, reversed(part.arguments))
+    )
+
+
+def _is_parameter(scalar: Any) -> bool:
+    match scalar:
+        case Parameter(type=type):
+            return type.element is None and type.name in _TYPES
+        case Cast(Parameter(type=of), type):
+            return of.element is None and of.is_integer and type.is_integer
+    return False

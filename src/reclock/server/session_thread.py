@@ -1,0 +1,60 @@
+"""The thread of one session, in which its statements wait and compute."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+
+class SessionThread:
+    """Runs the work of one session, one piece after the other, so that sessions do not wait for each other."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._queue: SimpleQueue[tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None]
+        self._queue = SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name="statement")
+        self._thread.start()
+
+    async def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """What ``work`` returns or raises. Work that has begun is not interrupted if the caller is canceled."""
+        done = self._loop.create_future()
+        self._queue.put((done, work, arguments))
+        return await done
+
+    def stop(self) -> None:
+        """End the thread after the work that is waiting."""
+        self._queue.put(None)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self) -> None:
+        """Wait until a stopped thread has ended."""
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while (item := self._queue.get()) is not None:
+            done, work, arguments = item
+            result, error = None, None
+            try:
+                result = work(*arguments)
+            except BaseException as raised:  # raised in the task that waits
+                error = raised
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(_resolve, done, result, error)
+            del item, done, work, arguments, result, error  # nothing of it stays while the session is idle
+
+
+def _resolve(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if done.done():
+        return  # the task that waited was canceled
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
