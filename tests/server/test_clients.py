@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
 
 import asyncpg
@@ -49,6 +50,26 @@ def test_asyncpg_copies_records_and_asks_for_types(sql_server: SqlServer, table:
             await connection.close()
 
     assert asyncio.run(use()) == ("COPY 2", [(1, "a", Decimal("1.50")), (2, None, None)], ["bool", "int4"])
+
+
+def test_asyncpg_sends_and_reads_arrays(sql_server: SqlServer) -> None:
+    """It looks their types up with a recursive query over pg_type, of which one in a subquery names the query around it."""
+
+    async def use() -> list[object]:
+        connection = await asyncpg.connect(host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock")
+        try:
+            return [
+                await connection.fetchval("SELECT array_agg(n ORDER BY n) FROM numbers WHERE n = ANY ($1::int[])", [3, 1, 7]),
+                await connection.fetchval("SELECT $1::bigint[]", [1, None, 2**40]),
+                await connection.fetchval("SELECT $1::numeric[]", [Decimal("1.5"), None]),
+                await connection.fetchval("SELECT $1::timestamp[]", [datetime(2024, 2, 29, 12)]),
+                await connection.fetchval("SELECT $1::boolean[]", [True, False]),
+            ]
+        finally:
+            await connection.close()
+
+    expected = [[1, 3, 7], [1, None, 2**40], [Decimal("1.5"), None], [datetime(2024, 2, 29, 12)], [True, False]]
+    assert asyncio.run(use()) == expected
 
 
 def test_a_pool_of_asyncpg_gives_back_connections_as_new(sql_server: SqlServer) -> None:

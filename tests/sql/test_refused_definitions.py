@@ -111,7 +111,8 @@ REFUSED = {
     "SELECT lag(flight, flight) OVER (ORDER BY carrier) FROM flights": ("0A000", "not a constant integer"),
     "SELECT lead(flight, 1, 'none') OVER (ORDER BY carrier) FROM flights": ("22P02", "integer"),
     "SELECT rank(flight) OVER (ORDER BY carrier) FROM flights": ("42883", "rank(integer)"),
-    "WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r": ("0A000", "WITH RECURSIVE"),
+    "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL (WITH RECURSIVE s(i) AS (SELECT i FROM r UNION ALL SELECT i + 1 FROM s)"
+    " SELECT i FROM s)) SELECT * FROM r": ("0A000", "must not read that one"),
     "SELECT * FROM json_each(1, 2) AS g": ("42883", "does not exist"),
     "SELECT * FROM flights FOR UPDATE": ("0A000", "not supported"),
     "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),

@@ -110,7 +110,7 @@ def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value(each) for each in row)
 
 
-@pytest.mark.parametrize("sql", [*queries("same"), *queries("intervals")])
+@pytest.mark.parametrize("sql", [*queries("same"), *queries("intervals"), *queries("recursive")])
 def test_a_query_means_what_it_means_to_postgresql(
     sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
 ) -> None:
@@ -165,3 +165,27 @@ def test_what_means_nothing_to_postgresql_is_refused_when_planned_with_its_code(
     with pytest.raises(ReclockError) as ours:
         world.plan(sql)
     assert ours.value.sqlstate[:2] == (theirs.value.sqlstate or "")[:2], (ours.value, theirs.value)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("sql", queries("recursive")[3:16:4])
+def test_a_recursion_on_spark_means_what_it_means_to_postgresql(
+    sql: str, server: psycopg.Connection, world: World, spark_engine: Engine
+) -> None:
+    theirs = Counter(comparable(row) for row in server.execute(sql.encode()).fetchall())
+    assert Counter(comparable(row) for row in answer(world, spark_engine, sql)) == theirs
+
+
+@pytest.mark.parametrize("sql", queries("refused_recursive"))
+def test_a_recursion_that_postgresql_refuses_is_refused_in_its_words(sql: str, server: psycopg.Connection, world: World) -> None:
+    with pytest.raises(psycopg.Error) as theirs:
+        server.execute(sql.encode())
+    with pytest.raises(ReclockError) as ours:
+        world.plan(sql)
+    if theirs.value.sqlstate in ("42P19", "42804"):
+        assert (ours.value.sqlstate, ours.value.message) == (theirs.value.sqlstate, theirs.value.diag.message_primary)
+    elif theirs.value.sqlstate == "0A000":
+        assert ours.value.sqlstate == "0A000"
+        assert str(theirs.value.diag.message_primary) in ours.value.message
+    else:
+        assert ours.value.sqlstate[:2] == (theirs.value.sqlstate or "")[:2], (ours.value, theirs.value)

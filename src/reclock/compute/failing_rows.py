@@ -37,6 +37,7 @@ from reclock.plan.relational import (
     collections,
     inputs,
     with_inputs,
+    work_tables,
 )
 from reclock.plan.totality import could_error
 
@@ -103,6 +104,8 @@ class _Search:
         """The rows that reach each operator that could fail for a row, inner operators first."""
         candidates: dict[tuple[int, int], _Candidates] = {}
         for node in filter(_could_fail, self.nodes):
+            if work_tables(node):  # it cannot be computed outside of its recursion
+                continue
             rows, top = inputs(node)[0], node
             while isinstance(rows, Map | Filter | Project):
                 rows = rows.input
@@ -120,7 +123,7 @@ class _Search:
         """The groups of each aggregation."""
         candidates = []
         for node in self.nodes:
-            if isinstance(node, Reduce) and node.group_by and node.aggregates:
+            if isinstance(node, Reduce) and node.group_by and node.aggregates and not work_tables(node):
                 columns = tuple(node.input.desc.columns[index] for index in node.group_by)
                 rows = Distinct(Project(node.input, node.group_by, RelationDesc(columns)))
                 candidates.append(_Candidates(rows, node.input, node, partial(_of_groups, node), "the group with "))

@@ -11,33 +11,91 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.operators import demand, snapshot
 from reclock.compute.operators.get import stored
+from reclock.compute.operators.recursive_union import Loop, iterated, loop
 from reclock.compute.operators.rules import EMPTY_ROW, EngineRelation, Rendering, columns
 from reclock.compute.operators.topk import limited, order_by
 from reclock.errors import EvaluationError, UnsupportedSql
-from reclock.plan.relational import Filter, Finishing, Get, Plan, collections, inputs
+from reclock.plan.relational import Filter, Finishing, Get, Plan, RecursiveUnion, collections, inputs, work_tables
 from reclock.plan.scalars import Scalar
 from reclock.plan.totality import could_error
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Common table expressions, the last of them ``result``: the plan's rows, in columns ``c0``, ``c1``, …"""
+    """Common table expressions, the last of them ``result``: the plan's rows, in columns ``c0``, ``c1``, …
+
+    They may read the results of ``loops``, each of which may read those before it.
+    """
 
     expressions: tuple[str, ...]
     result: str
+    loops: tuple[Loop, ...] = ()
 
     def __str__(self) -> str:
         return "WITH " + ",\n".join(self.expressions)
 
 
-def render(plan: Plan, engine: str, relations: Mapping[str, EngineRelation], as_of: Timestamp) -> Chain:
-    """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot."""
+@dataclass(frozen=True, slots=True)
+class EngineStatement:
+    """What an engine executes: first the loops, in order, then ``sql``."""
+
+    sql: str
+    loops: tuple[Loop, ...] = ()
+
+    def calls(self, prefix: str) -> bool:
+        """Whether it calls a function whose name begins with ``prefix``."""
+        texts = [select for loop in self.loops for _, select in loop.invariants]
+        texts += [text for loop in self.loops for text in (loop.base, loop.step)]
+        return any(prefix in text for text in (self.sql, *texts))
+
+
+def render(plan: Plan, engine: str, relations: Mapping[str, EngineRelation], as_of: Timestamp, scratch: str = "") -> Chain:
+    """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot.
+
+    The names of relations that loops make begin with ``scratch``.
+    """
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
-    rendering = Rendering(engine, as_of, relations, wanted_columns(plan, nodes), pushed_predicates(nodes))
+    rendering = Rendering(engine, as_of, relations, wanted_columns(plan, nodes), pushed_predicates(nodes), scratch)
     names = {key: f"n{index}" for index, key in enumerate(nodes)}
-    selects = {key: snapshot(node, rendering, [names[id(child)] for child in inputs(node)]) for key, node in nodes.items()}
-    return Chain(tuple(f"{names[key]} AS ({select})" for key, select in selects.items()), names[id(plan)])
+    steps = {id(node): _step_nodes(node) for node in nodes.values() if isinstance(node, RecursiveUnion)}
+    in_steps = {key for step in steps.values() for key in step}
+    invariants = {key: _invariants(nodes[key], step, names) for key, step in steps.items()}
+    computed_once = {name for names_read in invariants.values() for name in names_read}
+    expressions: list[str] = []
+    loops: list[Loop] = []
+
+    def select(node: Plan) -> str:
+        return snapshot(node, rendering, [names[id(child)] for child in inputs(node)])
+
+    for key, node in nodes.items():
+        if key in in_steps:
+            continue
+        once = "MATERIALIZED " if engine == "duckdb" and names[key] in computed_once else ""
+        if not isinstance(node, RecursiveUnion):
+            expressions.append(f"{names[key]} AS {once}({select(node)})")
+            continue
+        step = [f"{names[part]} AS ({select(part_node)})" for part, part_node in steps[key].items()]
+        base, last = names[id(node.base)], names[id(node.step)]
+        if engine == "duckdb":
+            expressions.append(f"{names[key]} AS {once}({iterated(node, rendering, base, step, last)})")
+            continue
+        loops.append(loop(node, rendering, names[key], expressions, invariants[key], base, step, last))
+        expressions.append(f"{names[key]} AS (SELECT * FROM {loops[-1].result})")
+    return Chain(tuple(expressions), names[id(plan)], tuple(loops))
+
+
+def _step_nodes(union: RecursiveUnion) -> dict[int, Plan]:
+    """The nodes that each iteration computes anew, in the order of ``list_nodes``."""
+    nodes: dict[int, Plan] = {}
+    list_nodes(union.step, nodes)
+    return {key: node for key, node in nodes.items() if union.id in work_tables(node)}
+
+
+def _invariants(union: Plan, step: Mapping[int, Plan], names: Mapping[int, str]) -> list[str]:
+    """What the step of ``union`` reads and no iteration changes."""
+    read = [child for node in (union, *step.values()) for child in inputs(node)]
+    return list(dict.fromkeys(names[id(child)] for child in read[1:] if id(child) not in step))
 
 
 def check_supported(plan: Plan) -> None:
@@ -55,17 +113,25 @@ def visible(desc: RelationDesc, finishing: Finishing) -> tuple[Column, ...]:
     return desc.columns if finishing.visible is None else desc.columns[: finishing.visible]
 
 
-def select(plan: Plan, finishing: Finishing, engine: str, relations: Mapping[str, EngineRelation], as_of: Timestamp) -> str:
+def select(
+    plan: Plan,
+    finishing: Finishing,
+    engine: str,
+    relations: Mapping[str, EngineRelation],
+    as_of: Timestamp,
+    scratch: str = "",
+) -> EngineStatement:
     """The whole statement: the plan's rows ordered, limited, and cut to the visible columns.
 
     Ordered or limited rows come in a definite order: ties, and rows without an ORDER BY, by all remaining columns.
     """
-    chain = render(plan, engine, relations, as_of)
+    chain = render(plan, engine, relations, as_of, scratch)
     shown = ", ".join(columns(plan)[: len(visible(plan.desc, finishing))]) or EMPTY_ROW
     is_ordered = bool(finishing.order) or finishing.limit is not None or finishing.offset > 0
     terms = order_by(finishing.order, plan.desc.types, engine) if is_ordered else ""
     ordered = f" ORDER BY {terms}" if terms else ""
-    return f"{chain}\nSELECT {shown} FROM {chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
+    sql = f"{chain}\nSELECT {shown} FROM {chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
+    return EngineStatement(sql, chain.loops)
 
 
 def difference(
@@ -75,12 +141,13 @@ def difference(
     relations: Mapping[str, EngineRelation],
     as_of: Timestamp,
     previous_result: Sequence[tuple[EngineRelation, Timestamp]],
-) -> str:
+    scratch: str = "",
+) -> EngineStatement:
     """The updates that turn those in ``previous_result``, each up to a time, into the plan at ``as_of``.
 
     Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``previous_result`` has the desc's columns by name.
     """
-    chain = render(plan, engine, relations, as_of)
+    chain = render(plan, engine, relations, as_of, scratch)
     names = columns(plan)
     stored_columns = [f"{stored(engine, column)} AS c{index}" for index, column in enumerate(desc.columns)]
     parts = [f"SELECT {', '.join([*names, '1 AS n'])} FROM {chain.result}"] + [
@@ -89,7 +156,9 @@ def difference(
     ]
     groups = f"GROUP BY {', '.join(str(index + 1) for index in range(len(names)))} " if names else ""
     total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
-    return f"{chain}\nSELECT {', '.join([*names, total])} FROM ({' UNION ALL '.join(parts)}) AS changed {groups}HAVING sum(n) <> 0"
+    changed = " UNION ALL ".join(parts)
+    sql = f"{chain}\nSELECT {', '.join([*names, total])} FROM ({changed}) AS changed {groups}HAVING sum(n) <> 0"
+    return EngineStatement(sql, chain.loops)
 
 
 def comparison(
@@ -97,22 +166,27 @@ def comparison(
     engine: str,
     now: tuple[Mapping[str, EngineRelation], Timestamp],
     before: tuple[Mapping[str, EngineRelation], Timestamp] | None,
-) -> str:
+    scratch: str = "",
+) -> EngineStatement:
     """The difference between the plan's rows and those before, each over relations at a time; without a before all are inserts.
 
     Columns ``c0`` … and ``mz_diff``, never zero; no row twice.
     """
     names = columns(plan)
     parts: list[str] = []
+    loops: list[Loop] = []
     for state, sign in ((now, 1), (before, -1)):
         if state is not None:
-            chain = render(plan, engine, *state)
+            chain = render(plan, engine, *state, f"{scratch}s{len(parts)}")
+            loops += chain.loops
             parts.append(
                 f"SELECT {', '.join([*names, f'{sign} AS n'])} FROM ({chain}\nSELECT * FROM {chain.result}) AS s{len(parts)}"
             )
     groups = f"GROUP BY {', '.join(names)} " if names else ""
     total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
-    return f"SELECT {', '.join([*names, total])} FROM ({' UNION ALL '.join(parts)}) AS compared {groups}HAVING sum(n) <> 0"
+    compared = " UNION ALL ".join(parts)
+    sql = f"SELECT {', '.join([*names, total])} FROM ({compared}) AS compared {groups}HAVING sum(n) <> 0"
+    return EngineStatement(sql, tuple(loops))
 
 
 def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:

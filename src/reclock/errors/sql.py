@@ -341,6 +341,12 @@ class InvalidWindow(ReclockError):
     sqlstate = "42P20"
 
 
+class InvalidRecursion(ReclockError):
+    """A query of ``WITH RECURSIVE`` reads itself where it may not."""
+
+    sqlstate = "42P19"
+
+
 class InvalidOption(ReclockError):
     """A statement's option or clause has a wrong name or value."""
 
@@ -348,7 +354,7 @@ class InvalidOption(ReclockError):
 
 
 class EvaluationError(ReclockError):
-    """A query failed on a value of the data: division by zero, a cast out of range. Its SQLSTATE is PostgreSQL's, of class 22."""
+    """A query failed on a value of the data (PostgreSQL's SQLSTATE, of class 22), or a recursive query did not end (``54000``)."""
 
     sqlstate = "22000"
 
@@ -356,6 +362,9 @@ class EvaluationError(ReclockError):
         super().__init__(message, detail=detail, hint=hint)
         if sqlstate is not None:
             self.sqlstate = sqlstate
+
+
+RECURSION_HINT = "it may never end; SET max_recursion_iterations raises the limit of a query, but not of a view"
 
 
 class OutOfMemory(ReclockError):

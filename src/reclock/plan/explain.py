@@ -24,11 +24,13 @@ from reclock.plan.relational import (
     Ordering,
     Plan,
     Project,
+    RecursiveUnion,
     Reduce,
     TopK,
     Union,
     Window,
     WindowFunction,
+    WorkTable,
     inputs,
 )
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
@@ -100,6 +102,11 @@ def _line(plan: Plan) -> str:
             return "Except"
         case Intersect():
             return "Intersect"
+        case WorkTable(name=name):
+            return f"WorkTable {name}"
+        case RecursiveUnion(name=name, is_distinct=is_distinct, most_iterations=most_iterations):
+            distinct = " distinct" if is_distinct else ""
+            return f"RecursiveUnion {name}{distinct}, at most {most_iterations} iterations"
 
 
 def _join(plan: Join) -> str:

@@ -234,7 +234,56 @@ class Intersect:
         return self.left.desc
 
 
-Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK | FlatMap | Window | Union | Except | Intersect
+@dataclass(frozen=True, slots=True)
+class WorkTable:
+    """Inside the step of the ``RecursiveUnion`` with this ``id``: the rows of the iteration before.
+
+    ``name`` is for display only.
+    """
+
+    id: int
+    name: str
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveUnion:
+    """``WITH RECURSIVE``: the rows of ``base``, and those of ``step``, computed again and again.
+
+    The work table of the first iteration holds the rows of ``base``, that of each further one the
+    rows that ``step`` added before. It ends when ``step`` adds no rows. With ``is_distinct`` a row
+    is added once only. It fails if more than ``most_iterations`` iterations add rows.
+
+    ``id`` is in scope in ``step`` alone: a recursion inside of it may have the same id.
+    """
+
+    base: Plan
+    step: Plan
+    id: int
+    name: str
+    is_distinct: bool
+    most_iterations: int
+    desc: RelationDesc
+
+
+Plan = (
+    Get
+    | Constant
+    | Map
+    | Filter
+    | Project
+    | Join
+    | Reduce
+    | Distinct
+    | TopK
+    | FlatMap
+    | Window
+    | Union
+    | Except
+    | Intersect
+    | WorkTable
+    | RecursiveUnion
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +303,10 @@ class Finishing:
 def inputs(plan: Plan) -> tuple[Plan, ...]:
     """The plans that ``plan`` reads, left to right."""
     match plan:
-        case Get() | Constant():
+        case Get() | Constant() | WorkTable():
             return ()
+        case RecursiveUnion():
+            return (plan.base, plan.step)
         case Join() | Except() | Intersect():
             return (plan.left, plan.right)
         case Union():
@@ -267,8 +318,10 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
 def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
     """The same node over ``parts``, in the order of ``inputs``."""
     match plan:
-        case Get() | Constant():
+        case Get() | Constant() | WorkTable():
             return plan
+        case RecursiveUnion():
+            return replace(plan, base=parts[0], step=parts[1])
         case Join() | Except() | Intersect():
             return replace(plan, left=parts[0], right=parts[1])
         case Union():
@@ -298,3 +351,13 @@ def collections(plan: Plan) -> frozenset[StorageCollectionId]:
     if isinstance(plan, Get):
         return frozenset({plan.collection})
     return frozenset().union(*(collections(child) for child in inputs(plan)))
+
+
+def work_tables(plan: Plan) -> frozenset[int]:
+    """The ids of the work tables that ``plan`` reads and does not define: not empty only for a part
+    of a recursion's step."""
+    if isinstance(plan, WorkTable):
+        return frozenset({plan.id})
+    if isinstance(plan, RecursiveUnion):
+        return work_tables(plan.base) | (work_tables(plan.step) - {plan.id})
+    return frozenset().union(*(work_tables(child) for child in inputs(plan)))

@@ -20,6 +20,8 @@ DEFAULT_CLUSTER = "default"
 SERVER_VERSION = "16.0"
 """The PostgreSQL that clients may take us for."""
 DEFAULT_USER = "reclock"
+MAX_RECURSION_ITERATIONS = 10_000
+"""The default of the session variable, and the limit of every definition."""
 SYSTEM_SCHEMAS = ("mz_catalog", "mz_internal", "pg_catalog", "information_schema")
 """Schemas of no database. All but the last are searched before the search path."""
 SEARCHED_SYSTEM_SCHEMAS = SYSTEM_SCHEMAS[:3]
@@ -65,6 +67,8 @@ class SessionNames:
     cluster: str = DEFAULT_CLUSTER
     session_user: str = DEFAULT_USER
     current_user: str = DEFAULT_USER
+    max_recursion_iterations: int = MAX_RECURSION_ITERATIONS
+    """How many iterations of a recursive query may add rows."""
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
     process_id: Callable[[], int] = field(default=lambda: 0, compare=False)
     """What the client knows the session by."""

@@ -11,7 +11,15 @@ from decimal import Decimal
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
-from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, DEFAULT_USER, SERVER_VERSION, SessionNames, nearest
+from reclock.sql.names import (
+    DEFAULT_DATABASE,
+    DEFAULT_SCHEMA,
+    DEFAULT_USER,
+    MAX_RECURSION_ITERATIONS,
+    SERVER_VERSION,
+    SessionNames,
+    nearest,
+)
 
 ROLE = "role"
 READ_ONLY, DEFAULT_READ_ONLY = "transaction_read_only", "default_transaction_read_only"
@@ -63,6 +71,12 @@ def _milliseconds(value: str) -> str:
     return str(round(Decimal(match[1]) * Decimal(_TIME_UNITS[match[2] or "ms"])))
 
 
+def _positive(value: str) -> str:
+    if re.fullmatch(r"\d{1,9}", value.strip()) is None or int(value) == 0:
+        raise ValueError("a whole number from 1 to 999999999")
+    return str(int(value))
+
+
 def _on_or_off(value: str) -> str:
     if value.lower() not in ("on", "off", "true", "false", "yes", "no", "1", "0"):
         raise ValueError("on or off")
@@ -90,6 +104,12 @@ VARIABLES = {
         ),
         Variable("database", DEFAULT_DATABASE, "where unqualified names are looked up"),
         Variable(ROLE, "none", "the role whose privileges statements have (SET ROLE); none is the role the session began with"),
+        Variable(
+            "max_recursion_iterations",
+            str(MAX_RECURSION_ITERATIONS),
+            "most iterations of WITH RECURSIVE that add rows; views have the default",
+            _positive,
+        ),
         Variable("max_result_size", str(1 << 30), "most bytes that a query may return, also as 64MB; 0 is no limit", _bytes),
         Variable("search_path", DEFAULT_SCHEMA, "schemas where unqualified names are looked up, separated by commas"),
         Variable(
@@ -229,7 +249,14 @@ class SessionVariables:
     def names(self) -> SessionNames:
         path = tuple(part.strip() for part in self.get("search_path").split(",") if part.strip())
         database, cluster = self.get("database"), self.get("cluster")
-        return SessionNames(database, path, cluster, process_id=lambda: self.process_id, settings=self._current)
+        return SessionNames(
+            database,
+            path,
+            cluster,
+            max_recursion_iterations=int(self.get("max_recursion_iterations")),
+            process_id=lambda: self.process_id,
+            settings=self._current,
+        )
 
     def _current(self) -> dict[str, str]:
         return {name: self.get(name) for name in VARIABLES}

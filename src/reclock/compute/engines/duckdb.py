@@ -78,7 +78,7 @@ class DuckDbEngine:
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
-            return rendering.select(plan, finishing, NAME, _bind(session, inputs, as_of), as_of)
+            return rendering.select(plan, finishing, NAME, _bind(session, inputs, as_of), as_of).sql
 
         return self._answer(prepare, rendering.visible(plan.desc, finishing))
 
@@ -92,7 +92,7 @@ class DuckDbEngine:
             if previous_result.version is not None:
                 stored = _updates(session, "stored", CollectionInput(previous_result.version), previous_result.through)
                 parts.append((EngineRelation(stored, is_counted=True), previous_result.through))
-            return rendering.difference(plan, desc, NAME, relations, as_of, parts)
+            return rendering.difference(plan, desc, NAME, relations, as_of, parts).sql
 
         return self._answer(prepare, desc.columns, with_diff=True)
 
@@ -145,7 +145,7 @@ class DuckDbEngine:
                 step = delta.DeltaInputs(relations, _changed(session, inputs, after, as_of), after, as_of)
                 return delta.render(plan, None, NAME, step)
             before = None if after is None else (relations | _bind(session, earlier, after, prefix="earlier"), after)
-            return rendering.comparison(plan, NAME, (relations, as_of), before)
+            return rendering.comparison(plan, NAME, (relations, as_of), before).sql
 
         return self._answer(prepare, plan.desc.columns, with_diff=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reclock.errors import DIGITS_HINT, EvaluationError, InternalError, ReclockError
+from reclock.errors import DIGITS_HINT, RECURSION_HINT, EvaluationError, InternalError, ReclockError
 
 _RAISED = re.compile(r"reclock:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: \w{5}|$)", re.MULTILINE)
 
@@ -30,6 +30,8 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
     if raised:
         if raised[1] == "XX000":
             return InternalError(raised[2])
+        if raised[1] == "54000":
+            return EvaluationError(raised[2], sqlstate=raised[1], hint=RECURSION_HINT)
         return EvaluationError(
             raised[2], sqlstate=raised[1], hint=DIGITS_HINT if "digits after the decimal point" in raised[2] else None
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,8 +20,9 @@ from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
 from reclock.compute.json_functions import JSON_FUNCTIONS
+from reclock.compute.operators.recursive_union import Loop, iterations_exceeded
 from reclock.compute.operators.rules import EngineRelation
-from reclock.errors import QueryCanceled, ReclockError, SparkLost, UnsupportedSql
+from reclock.errors import RECURSION_HINT, EvaluationError, QueryCanceled, ReclockError, SparkLost, UnsupportedSql
 from reclock.plan.functions.json_calls import PREFIX
 from reclock.plan.functions.sql_names import identifier, type_sql
 from reclock.plan.relational import Finishing, Plan, row_limit
@@ -39,6 +41,9 @@ SETTINGS = {
 
 _FEW_ROWS = 1000
 """Results of at most so many rows are collected directly, without the spool."""
+
+_ITERATIONS_OF_A_PLAN = 20
+"""The rows of a recursion are one plan's after so many iterations, so that plans stay small."""
 
 _OF_NO_SESSION = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
 """Error conditions of a server that was restarted, and of its client from then on."""
@@ -61,10 +66,10 @@ class SparkEngine:
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
         relations = _relations(inputs, as_of)
-        sql = rendering.select(plan, finishing, NAME, relations, as_of)
+        statement = rendering.select(plan, finishing, NAME, relations, as_of, _unique())
         most = row_limit(plan, finishing)
         columns, are_few = rendering.visible(plan.desc, finishing), most is not None and most <= _FEW_ROWS
-        return self._answer(sql, self._frames(relations, inputs, as_of), columns, are_few=are_few)
+        return self._answer(statement, self._frames(relations, inputs, as_of), columns, are_few=are_few)
 
     def difference(
         self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, previous_result: PreviousResult
@@ -74,12 +79,12 @@ class SparkEngine:
         parts = [(added, MAXIMUM)]
         if previous_result.version is not None:
             parts.append((stored, previous_result.through))
-        sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
+        statement = rendering.difference(plan, desc, NAME, relations, as_of, parts, _unique())
         frames = self._frames(relations, inputs, as_of)
         frames[added.name] = self._table(previous_result.added)
         if previous_result.version is not None:
             frames[stored.name] = self.updates(previous_result.version, previous_result.through)
-        return self._answer(sql, frames, desc.columns, with_diff=True)
+        return self._answer(statement, frames, desc.columns, with_diff=True)
 
     def changes(
         self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, previous_result: PreviousResult
@@ -93,7 +98,7 @@ class SparkEngine:
             stored = self.updates(previous_result.version, previous_result.through)
             frames[result.name] = stored.unionByName(frames[result.name])
         step = delta.DeltaInputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
-        return self._answer(delta.render(plan, desc, NAME, step), frames, desc.columns, with_diff=True)
+        return self._answer(rendering.EngineStatement(delta.render(plan, desc, NAME, step)), frames, desc.columns, with_diff=True)
 
     def state_builds(self, index: GlobalId) -> int:
         return 0  # it keeps none
@@ -106,13 +111,14 @@ class SparkEngine:
         frames = self._frames(relations, inputs, as_of)
         if after is not None and by_rules(plan, inputs, after):
             step = delta.DeltaInputs(relations, self._changed(frames, inputs, after, as_of), after, as_of)
-            return self._answer(delta.render(plan, None, NAME, step), frames, plan.desc.columns, with_diff=True)
+            changes = rendering.EngineStatement(delta.render(plan, None, NAME, step))
+            return self._answer(changes, frames, plan.desc.columns, with_diff=True)
         before = None
         if after is not None:
             before = (relations | _relations(earlier, after), after)
             frames |= self._frames(before[0], earlier, after)
-        sql = rendering.comparison(plan, NAME, (relations, as_of), before)
-        return self._answer(sql, frames, plan.desc.columns, with_diff=True)
+        statement = rendering.comparison(plan, NAME, (relations, as_of), before, _unique())
+        return self._answer(statement, frames, plan.desc.columns, with_diff=True)
 
     def _changed(
         self, frames: dict[str, DataFrame], inputs: Inputs, before: Timestamp, as_of: Timestamp
@@ -162,7 +168,7 @@ class SparkEngine:
 
     def _answer(
         self,
-        sql: str,
+        statement: rendering.EngineStatement,
         frames: dict[str, DataFrame],
         columns: tuple[Column, ...],
         *,
@@ -181,8 +187,10 @@ class SparkEngine:
             try:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
-                self._add_json_functions(sql)
-                for batch in rows.of(self._session.sql(sql), are_few=are_few):
+                self._add_json_functions(statement)
+                for loop in statement.loops:
+                    self._iterate(loop, rows, frames)
+                for batch in rows.of(self._session.sql(statement.sql), are_few=are_few):
                     yield cast_to(batch, schema)
             except (PySparkException, Py4JError, OSError) as error:
                 raise (QueryCanceled() if rows.is_cancelled else _failure(error)) from error
@@ -190,12 +198,13 @@ class SparkEngine:
                 with suppress(PySparkException, Py4JError, OSError):  # where Spark has ended, so have they
                     for name in frames:
                         self._session.catalog.dropTempView(name)
+                rows.remove_stored()
 
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), rows.cancel)
 
-    def _add_json_functions(self, sql: str) -> None:
+    def _add_json_functions(self, statement: rendering.EngineStatement) -> None:
         """Register the functions of documents at the first statement that calls one: that takes a second."""
-        if self._has_json_functions or PREFIX not in sql:
+        if self._has_json_functions or not statement.calls(PREFIX):
             return
         from pyspark.sql.pandas.functions import arrow_udf
 
@@ -205,6 +214,30 @@ class SparkEngine:
         for name, function in JSON_FUNCTIONS.items():
             self._session.udf.register(name, make_function(function.of_columns(), types[function.result]))
         self._has_json_functions = True
+
+    def _iterate(self, loop: Loop, rows: SparkRows, views: dict[str, DataFrame]) -> None:
+        """Carry the loop out. Its relations become views, which are added to ``views``."""
+
+        def define(name: str, frame: DataFrame) -> None:
+            views[name] = frame
+            frame.createOrReplaceTempView(name)
+
+        for name, select in loop.invariants:
+            define(name, rows.stored(self._session.sql(select))[0])
+        added, _ = rows.stored(self._session.sql(loop.base))
+        result = added
+        for iteration in itertools.count():
+            define(loop.work_table, added)
+            define(loop.result, result)
+            added, has_rows = rows.stored(self._session.sql(loop.step))
+            if not has_rows:
+                return
+            if iteration == loop.most_iterations:
+                message = iterations_exceeded(loop.name, loop.most_iterations)
+                raise EvaluationError(message, sqlstate="54000", hint=RECURSION_HINT)
+            result = result.unionAll(added)
+            if iteration % _ITERATIONS_OF_A_PLAN == _ITERATIONS_OF_A_PLAN - 1:
+                result, _ = rows.stored(result)
 
 
 def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, EngineRelation]:

@@ -34,6 +34,7 @@ class SparkRows:
         self._session: Any = session
         self._tag, self._pool, self._spool = tag, pool, spool
         self._cancelled = threading.Event()
+        self._stored: list[str] = []
 
     def of(self, frame: DataFrame, *, are_few: bool = False) -> Iterator[pa.RecordBatch]:
         """Its rows in their order; the names of columns are not used. Raises ``QueryCanceled``, and what Spark raises."""
@@ -41,6 +42,19 @@ class SparkRows:
             return self._collected(frame)
         named = frame.toDF(*map(str, range(len(frame.columns))))
         return self._spooled("all", named.write) if self._is_remote else self._by_waves(named)
+
+    def stored(self, frame: DataFrame) -> tuple[DataFrame, bool]:
+        """Its rows as a frame over files of the spool, and whether there are any. The files stay until ``remove_stored``."""
+        spool, folder = self._spool(), f"{self._tag}-stored{len(self._stored)}"
+        self._stored.append(folder)
+        with self._job():
+            frame.write.parquet(hadoop_uri(spool.uri(folder)))
+        has_rows = any(batch.num_rows for batch in spool.read(folder))
+        return self._session.read.schema(frame.schema).parquet(hadoop_uri(spool.uri(folder))), has_rows
+
+    def remove_stored(self) -> None:
+        for folder in self._stored:
+            self._spool().remove(folder)
 
     @property
     def is_cancelled(self) -> bool:

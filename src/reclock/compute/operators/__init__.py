@@ -35,6 +35,7 @@ from reclock.compute.operators import (  # noqa: F401  (they register)
     map,
     multisets,
     project,
+    recursive_union,
     reduce,
     topk,
     window,

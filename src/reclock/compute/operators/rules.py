@@ -43,6 +43,8 @@ class Rendering:
     """The columns that the plan reads of a node, by ``id(node)``."""
     predicates: Mapping[int, Sequence[Scalar]]
     """Of a Get, by ``id(node)``: what holds for every row that anything reads. Other rows may be left out."""
+    scratch: str = ""
+    """What the names of relations begin with that the engine makes for the statement."""
 
 
 class InputVersion(Enum):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import ScalarType
 from reclock.plan.build import project
 from reclock.plan.relational import Finishing, Ordering, Plan, TopK
 from reclock.plan.scalars import Call
@@ -31,6 +32,7 @@ class Queries(Protocol):
     """Planning of queries, for those who meet one inside of something else."""
 
     def plan(self, node: exp.Expr, context: Context) -> PlannedQuery: ...
+    def plan_cte(self, node: exp.Expr, context: Context, hints: Sequence[ScalarType | None] = ()) -> PlannedQuery: ...
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block: ...
     def finish(self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None) -> PlannedQuery: ...
     def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]: ...
@@ -48,13 +50,15 @@ class Context:
     about_session: Callable[[Call], Any]
     """What becomes of a question about the session."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
+    kept: Mapping[str, int] = field(default_factory=dict)
+    """Of CTEs that name the query around: how many columns behind their own say which row around each row is for."""
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
     depends_on: set[GlobalId] = field(default_factory=set)
     around: ScopedPlan | None = None
     """Rows that FROM begins with, whose columns are named after its own: those of the query around a subquery."""
 
-    def with_cte(self, name: str, plan: Plan) -> Context:
-        return replace(self, ctes={**self.ctes, name: plan})
+    def with_cte(self, name: str, plan: Plan, kept: int = 0) -> Context:
+        return replace(self, ctes={**self.ctes, name: plan}, kept={**self.kept, name: kept})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType, TypeName
-from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
 from reclock.plan.build import ONE_ROW, compute, distinct, union
 from reclock.plan.relational import Constant, Except, Intersect, Ordering, Plan, Project
 from reclock.plan.rules import optimize
@@ -17,18 +18,19 @@ from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import SessionNames, fold
+from reclock.sql.names import MAX_RECURSION_ITERATIONS, SessionNames, fold
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.calls import catalog_call
 from reclock.sql.queries.coercion import cast, coerce, common_type
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.limits import limits
+from reclock.sql.queries.recursion import column_names, in_planning_order, is_recursive, plan_recursive, recursive_union
 from reclock.sql.queries.rewrite import SubqueryValue, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select import finish_select, plan_block, plan_select, select_order, select_values
 from reclock.sql.queries.session_functions import answered, not_in_definitions
-from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.subqueries import SubqueryPlanner, unwrapped
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
@@ -58,13 +60,11 @@ def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hin
 
 
 def with_ctes(node: exp.Expr, context: Context) -> Context:
-    """The context with the queries of WITH, each of which sees those before it."""
+    """The context with the queries of WITH, each of which sees those before it; of WITH RECURSIVE, all of them."""
     clause = node.args.get("with_")
     if clause is None:
         return context
     reject_unsupported(clause, "expressions", "recursive")
-    if clause.args.get("recursive"):
-        raise UnsupportedSql("WITH RECURSIVE is not supported")
     seen = set()
     for cte in clause.expressions:
         reject_unsupported(cte, "this", "alias", "materialized")
@@ -72,13 +72,39 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
         if name in seen:
             raise SqlSyntaxError(f'WITH query name "{name}" specified more than once')
         seen.add(name)
-        plan = plan_query(cte.this, context).embedded
-        renamed = [fold(column) for column in cte.args["alias"].columns]
-        if len(renamed) > len(plan.desc):
-            raise SqlSyntaxError(f'WITH query "{name}" has {len(plan.desc)} columns available but {len(renamed)} columns specified')
-        names = [*renamed, *plan.desc.names[len(renamed) :]]
-        context = context.with_cte(name, compute(plan, _columns(plan), names))
+    may_recurse = bool(clause.args.get("recursive"))
+    for cte in in_planning_order(clause.expressions) if may_recurse else clause.expressions:
+        context = _with_cte(cte, context, is_recursive=may_recurse and is_recursive(cte))
     return context
+
+
+def _with_cte(cte: exp.CTE, context: Context, *, is_recursive: bool) -> Context:
+    """The context with one more query of WITH. If that names the rows around, it is planned for each of them."""
+    if context.around is not None:
+        with suppress(UnsupportedSql, UnknownColumn, UnknownRelation):
+            plain = _with_cte(cte, replace(context, around=None), is_recursive=is_recursive)
+            return replace(plain, around=context.around)
+    name, kept = fold(cte.args["alias"].this), 0 if context.around is None else len(context.around.plan.desc)
+    if is_recursive:
+        node = recursive_union(cte)
+        return context.with_cte(name, plan_recursive(cte, node, with_ctes(node, context), kept), kept)
+    plan = plan_cte(cte.this, context).embedded
+    visible = len(plan.desc) - kept
+    names = [*column_names(cte, plan.desc.names[:visible]), *plan.desc.names[visible:]]
+    return context.with_cte(name, compute(plan, _columns(plan), names), kept)
+
+
+def plan_cte(node: exp.Expr, context: Context, hints: Hints = ()) -> PlannedQuery:
+    """A query of WITH; with rows around, for each of these, whose columns it keeps."""
+    if context.around is None:
+        return plan_query(node, context, hints=hints)
+    select = unwrapped(node)
+    if not isinstance(select, exp.Select):
+        raise UnsupportedSql("this query of WITH cannot name the query around it", hint="a SELECT can")
+    context = with_ctes(select, context)
+    relation = plan_block(select, context, None).relation
+    assert context.around is not None
+    return finish_select(select, relation, replace(context, around=None), hints, around=context.around.plan)
 
 
 def _columns(plan: Plan) -> list[ColumnRef]:
@@ -209,6 +235,9 @@ class _Queries:
     def plan(self, node: exp.Expr, context: Context) -> PlannedQuery:
         return plan_query(node, context)
 
+    def plan_cte(self, node: exp.Expr, context: Context, hints: Hints = ()) -> PlannedQuery:
+        return plan_cte(node, context, hints)
+
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block:
         return plan_block(node, with_ctes(node, context), outer)
 
@@ -216,10 +245,10 @@ class _Queries:
         return finish_select(node, relation, with_ctes(node, context), around=around)
 
     def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
-        return select_values(node, relation, with_ctes(node, context))
+        return select_values(node, relation, replace(with_ctes(node, context), around=None))
 
     def order(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
-        return select_order(node, relation, with_ctes(node, context))
+        return select_order(node, relation, replace(with_ctes(node, context), around=None))
 
     def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
         """What a builtin view is made of, planned when it is first read."""
@@ -252,4 +281,5 @@ def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
 
 def definition_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
     """For a definition, which is the same in every session."""
+    session = replace(session, max_recursion_iterations=MAX_RECURSION_ITERATIONS)
     return Context(catalog, session, _Queries(), not_in_definitions)

@@ -11,7 +11,15 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, ScalarType
-from reclock.errors import AmbiguousColumn, InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
+from reclock.errors import (
+    AmbiguousColumn,
+    InvalidColumnReference,
+    InvalidGrouping,
+    InvalidRecursion,
+    SqlSyntaxError,
+    UnknownRelation,
+    UnsupportedSql,
+)
 from reclock.plan.build import compute, distinct, filter_rows, join, map_columns, project, with_spans
 from reclock.plan.relational import JoinKind, Ordering, Plan, Reduce, TopK
 from reclock.plan.scalar_trees import has, move_columns, rewrite
@@ -23,6 +31,7 @@ from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, reject_unsupported, scalar, split
 from reclock.sql.queries.grouping import group, group_by_sets, of_no_rows
 from reclock.sql.queries.limits import limits
+from reclock.sql.queries.recursion import reads_work_table
 from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
 from reclock.sql.queries.scope import Scope, ScopedPlan
@@ -90,6 +99,8 @@ def finish_select(
     if any(has(expression, OuterRef) for expression in everything):
         raise correlated_error()
     plan = relation.plan
+    if any(has(expression, AggregateCall) for expression in everything) and reads_work_table(node, context):
+        raise InvalidRecursion("aggregate functions are not allowed in a recursive query's recursive term")
     if (
         node.args.get("group")
         or having is not None

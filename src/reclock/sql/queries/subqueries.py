@@ -262,9 +262,10 @@ class SubqueryPlanner:
         columns = [scope.columns[i] for i in around]
         desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
         rows = ScopedPlan(Get(AROUND, "around", desc), Scope(tuple(replace(column, is_around=True) for column in columns)))
-        block = self.context.queries.block(query, replace(self.context, around=rows), None)
+        context = replace(self.context, around=rows)
+        block = self.context.queries.block(query, context, None)
         limit, offset = limits(query, self.parameters)
-        values = self._values(block, may_have_limit=True)
+        values = self._values(block, context, may_have_limit=True)
         _check_width(len(values), 1)
         is_aggregate = has(values[0], AggregateCall)
         if block.node.args.get("distinct") or (is_aggregate and (limit == 0 or offset)):
@@ -273,7 +274,7 @@ class SubqueryPlanner:
         if is_aggregate:
             plan, (value,) = group(block.relation, keys, values)
         else:
-            order = self.context.queries.order(block.node, block.relation, self.context)
+            order = self.context.queries.order(block.node, block.relation, context)
             found, by = _computed(block.relation, values[0], keys, order)
             if limit is not None or offset:
                 found = TopK(found, tuple(range(len(keys))), by, limit, offset)
@@ -298,10 +299,10 @@ class SubqueryPlanner:
         conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
         return SubqueryValue(plan, conditions, of_no_rows(value, plan, len(keys)))
 
-    def _values(self, block: Block, *, may_have_limit: bool = False) -> list[Any]:
+    def _values(self, block: Block, context: Context | None = None, *, may_have_limit: bool = False) -> list[Any]:
         if any(block.node.args.get(name) for name in ("group", "having", *(() if may_have_limit else ("limit", "offset")))):
             raise correlated_error()
-        return self.context.queries.select_values(block.node, block.relation, self.context)
+        return self.context.queries.select_values(block.node, block.relation, context or self.context)
 
     def _block(self, query: exp.Expr, scope: Scope) -> Block | None:
         if not isinstance(query, exp.Select):

@@ -25,7 +25,7 @@ from reclock.sql.queries.overloads import call
 from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
-from reclock.sql.queries.subqueries import SubqueryPlanner, named_around, unwrapped
+from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, named_around, unwrapped
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -43,20 +43,23 @@ def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
 
 def _joined(start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> ScopedPlan:
     """The comma binds less than JOIN: what stands between commas is joined first. A function may read what is left of its comma."""
-    groups: list[list[exp.Join]] = [[exp.Join(this=first)]]
+    groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
     for node in joins:
-        if any(node.args.get(name) for name in ("kind", "side", "method", "on", "using")):
-            groups[-1].append(node)
+        if is_comma(node):
+            reject_unsupported(node, "this")
+            groups.append((node.this, []))
         else:
-            groups.append([node])
+            groups[-1][1].append(node)
     result = start
-    for first_of_group, *others in groups:
-        item = first_of_group.this
+    for item, others in groups:
         if isinstance(item, exp.Lateral) and not others:
-            result = _lateral(result, item, first_of_group, context)
+            result = _lateral(result, item, exp.Join(), context)
             continue
         if _is_function(item) and not others:
             result = _with_function(result, item, context)
+            continue
+        if isinstance(item, exp.Table) and not others and (kept := _kept(item, context)):
+            result = _of_rows_around(result, item, kept, context)
             continue
         right = _relation(item, context)
         for node in others:
@@ -73,6 +76,11 @@ def _joined(start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], conte
         _check_names(result, right)
         result = ScopedPlan(join(result.plan, right.plan, JoinKind.INNER, ()), result.scope.beside(right.scope))
     return result
+
+
+def is_comma(node: exp.Join) -> bool:
+    """Whether a comma joins the relation to what stands before it."""
+    return not any(node.args.get(name) for name in ("kind", "side", "method", "on", "using"))
 
 
 def _is_function(node: exp.Expr) -> bool:
@@ -202,6 +210,30 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
     return _aliased(relation, node)
 
 
+def _kept(node: exp.Table, context: Context) -> int:
+    """How many columns of the WITH query that ``node`` names say which row around each row is for."""
+    name = parts(node) if isinstance(node.this, exp.Identifier) else ()
+    return context.kept.get(name[0], 0) if len(name) == 1 else 0
+
+
+def _of_rows_around(left: ScopedPlan, node: exp.Table, kept: int, context: Context) -> ScopedPlan:
+    """``left``, whose first columns are the rows around, joined with the rows that a WITH query has for each of these."""
+    reject_unsupported(node, "this", "alias")
+    (name,) = parts(node)
+    plan = context.ctes[name]
+    width, start = len(left.plan.desc), len(plan.desc) - kept
+    if width < kept or not all(column.is_around for column in left.scope.columns[:kept]):
+        raise correlated_error()
+    same = [
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + start + i, type)), BOOLEAN)
+        for i, type in enumerate(left.plan.desc.types[:kept])
+    ]
+    right = _aliased(ScopedPlan(plan, Scope.of(RelationDesc(plan.desc.columns[:start]), name)), node)
+    _check_names(left, right)
+    joined = join(left.plan, plan, JoinKind.INNER, same)
+    return ScopedPlan(project(joined, range(width + start)), left.scope.beside(right.scope))
+
+
 def _is_parenthesised_relation(node: exp.Subquery) -> bool:
     """Whether the parentheses are those of a relation or join of FROM: ``((SELECT …) a JOIN b ON …)``; not those of a query."""
     inner = node.this
@@ -215,6 +247,8 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
         raise SqlSyntaxError(f"{to_sql(node)[:80]} has too many parts", hint="a name is database.schema.item")
     name = parts(node)
     if len(name) == 1 and name[0] in context.ctes:
+        if context.kept.get(name[0], 0):
+            raise correlated_error()
         plan = context.ctes[name[0]]
         return ScopedPlan(plan, Scope.of(plan.desc, name[0]))
     entry = context.catalog.resolve(name, context.session)

@@ -1,0 +1,211 @@
+"""WITH RECURSIVE: the order in which its queries are planned, and PostgreSQL's rules for where a query may read itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.relations import Column, RelationDesc, TypeName
+from reclock.errors import InvalidRecursion, SqlSyntaxError, TypeMismatch, UnsupportedSql
+from reclock.plan.build import compute
+from reclock.plan.relational import RecursiveUnion, WorkTable, work_tables
+from reclock.plan.scalars import ColumnRef
+from reclock.sql.names import fold, parts
+from reclock.sql.queries.coercion import coerce, common_type
+from reclock.sql.queries.context import Context
+from reclock.sql.queries.subqueries import unwrapped
+from reclock.sql.queries.tables import is_comma
+
+_RELATIONS = {
+    exp.Select: ("from_", "joins", "laterals", "with_"),
+    exp.SetOperation: ("this", "expression", "with_"),
+    exp.Subquery: ("this", "joins", "with_"),
+    exp.From: ("this",),
+    exp.Join: ("this",),
+    exp.Lateral: ("this",),
+    exp.Table: ("this", "joins"),
+    exp.CTE: ("this",),
+    exp.With: ("expressions",),
+}
+"""The arguments in which a query has its relations; in all others it has expressions."""
+
+
+def in_planning_order(ctes: Sequence[exp.CTE]) -> list[exp.CTE]:
+    """The queries of WITH RECURSIVE, each after those that it reads: they may stand in any order."""
+    names = {_name(cte): cte for cte in ctes}
+    reads = {name: [other for other in names if other != name and references(cte.this, other)] for name, cte in names.items()}
+    ordered: list[str] = []
+    while len(ordered) < len(names):
+        ready = [name for name in names if name not in ordered and set(reads[name]) <= set(ordered)]
+        if not ready:
+            raise UnsupportedSql("mutual recursion between WITH items is not implemented")
+        ordered += ready
+    return [names[name] for name in ordered]
+
+
+def is_recursive(cte: exp.CTE) -> bool:
+    return bool(references(cte.this, _name(cte)))
+
+
+def references(query: exp.Expr, name: str) -> list[exp.Table]:
+    """Where ``query`` reads the WITH query ``name`` that is defined around it."""
+    return [
+        table
+        for table in query.find_all(exp.Table, bfs=False)
+        if isinstance(table.this, exp.Identifier) and parts(table) == (name,) and not _is_redefined(name, table, query)
+    ]
+
+
+def reads_work_table(node: exp.Select, context: Context) -> bool:
+    """Whether FROM itself, not a subquery in it, names a query that is recursive around ``node``."""
+    recursive = {name for name, plan in context.ctes.items() if isinstance(plan, WorkTable)}
+    clauses = [node.args.get("from_"), *(node.args.get("joins") or [])] if recursive else []
+    tables = [table for clause in clauses if clause is not None for table in clause.find_all(exp.Table)]
+    return any(
+        parts(table)[-1:] == (name,) and table.find_ancestor(exp.Select) is node and references(table, name)
+        for table in tables
+        for name in recursive
+    )
+
+
+def recursive_union(cte: exp.CTE) -> exp.Union:
+    """The union of a query that reads itself. Raises ``InvalidRecursion`` if it has another form, or reads itself elsewhere."""
+    name, node = _name(cte), unwrapped(cte.this)
+    _check_form(name, node)
+    assert isinstance(node, exp.Union)
+    return node
+
+
+def plan_recursive(cte: exp.CTE, node: exp.Union, context: Context, kept: int = 0) -> RecursiveUnion:
+    """The rows of the WITH query ``cte``, whose union is ``node``. ``context`` is the union's, with its own WITH.
+
+    ``kept`` columns, behind those of the query, say which row around each row is for. Raises ``TypeMismatch``, ``UnsupportedSql``.
+    """
+    name = _name(cte)
+    base_query = context.queries.plan_cte(node.this, context)
+    base, untyped = base_query.embedded, base_query.untyped
+    types, width = base.desc.types, len(base.desc) - kept
+    if not types:
+        raise UnsupportedSql(f'recursive query "{name}" without columns is not supported')
+    names = [*column_names(cte, base.desc.names[:width]), *base.desc.names[width:]]
+    desc = RelationDesc(tuple(Column(column, type) for column, type in zip(names, types, strict=True)))
+    id = max((id for plan in context.ctes.values() for id in work_tables(plan)), default=-1) + 1
+    inner = context.with_cte(name, WorkTable(id, name, desc), kept)
+    step = context.queries.plan_cte(node.expression, inner, types[:width]).embedded
+    if len(step.desc) != len(desc):
+        raise SqlSyntaxError("each UNION query must have the same number of columns")
+    pairs = list(zip(types, step.desc.types, strict=True))
+    for position, (own, other) in enumerate(pairs):
+        overall = common_type([None if position in untyped else own, other], "UNION")
+        if overall != own:
+            raise TypeMismatch(
+                f'recursive query "{name}" column {position + 1} has type {own} in non-recursive term but type {overall} overall',
+                hint="Cast the output of the non-recursive term to the correct type.",
+            )
+    values = [coerce(ColumnRef(i, other), own) for i, (own, other) in enumerate(pairs)]
+    is_distinct = bool(node.args.get("distinct"))
+    if is_distinct and any(type.name is TypeName.INTERVAL for type in types):
+        raise UnsupportedSql("UNION of intervals in a recursive query is not supported", hint="use UNION ALL")
+    most = context.session.max_recursion_iterations
+    union = RecursiveUnion(base, compute(step, values, names), id, name, is_distinct, most, desc)
+    if work_tables(union):
+        raise UnsupportedSql(
+            f'recursive query "{name}" within another recursive query must not read that one',
+            hint="let it read other relations, and join them to the query around it",
+        )
+    return union
+
+
+def column_names(cte: exp.CTE, names: Sequence[str]) -> list[str]:
+    """The names of the query's columns, some of them given by WITH."""
+    renamed = [fold(column) for column in cte.args["alias"].columns]
+    if len(renamed) > len(names):
+        raise SqlSyntaxError(f'WITH query "{_name(cte)}" has {len(names)} columns available but {len(renamed)} columns specified')
+    return [*renamed, *names[len(renamed) :]]
+
+
+def _check_form(name: str, node: exp.Expr) -> None:
+    if not isinstance(node, exp.Union):
+        form = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
+        raise InvalidRecursion(form)
+    for clause, word in (("order", "ORDER BY"), ("offset", "OFFSET"), ("limit", "LIMIT")):
+        if node.args.get(clause):
+            raise UnsupportedSql(f"{word} in a recursive query is not implemented")
+    misplaced = [(table, _where(table, node)) for table in references(node, name)]
+    for _, where in sorted(misplaced, key=lambda place: place[1] != _BASE):
+        if where is not None:
+            raise InvalidRecursion(f'recursive reference to query "{name}" must not appear within {where}')
+    if len(misplaced) > 1:
+        raise InvalidRecursion(f'recursive reference to query "{name}" must not appear more than once')
+
+
+_BASE = "its non-recursive term"
+
+
+def _where(table: exp.Expr, union: exp.Union) -> str | None:
+    """Where the reference stands, if it must not stand there: in the words of PostgreSQL's error."""
+    below, found = table, None
+    if _is_right_or_full(table.args.get("joins") or []):
+        found = "an outer join"
+    while below is not union:
+        above = below.parent
+        assert above is not None
+        if not any(isinstance(above, kind) and below.arg_key in names for kind, names in _RELATIONS.items()):
+            found = "a subquery"
+        elif above is union:
+            if below is union.this:
+                return _BASE
+            if below is not union.expression:
+                found = "a subquery"  # of the query's own WITH
+        elif found is None:
+            found = _where_within(above, below)
+        below = above
+    return found
+
+
+def _where_within(above: exp.Expr, below: exp.Expr) -> str | None:
+    if isinstance(above, exp.Join) and above.side in ("LEFT", "FULL"):
+        return "an outer join"
+    if isinstance(above, exp.Intersect) and not above.args.get("distinct"):
+        return "INTERSECT"
+    if isinstance(above, exp.Except) and (below is above.expression or not above.args.get("distinct")):
+        return "EXCEPT"
+    joins = above.args.get("joins") or []
+    if isinstance(below, exp.Join) and below in joins:
+        following = joins[[join is below for join in joins].index(True) + 1 :]
+        return "an outer join" if _is_right_or_full(following) else None
+    return "an outer join" if isinstance(below, exp.From) and _is_right_or_full(joins) else None
+
+
+def _is_right_or_full(joins: Iterable[exp.Join]) -> bool:
+    """Whether what stands before ``joins``, up to the next comma, is filled up with NULLs."""
+    for join in joins:
+        if is_comma(join):
+            return False
+        if join.side in ("RIGHT", "FULL"):
+            return True
+    return False
+
+
+def _is_redefined(name: str, table: exp.Expr, query: exp.Expr) -> bool:
+    """Whether a WITH within ``query`` gives ``name`` another meaning at ``table``."""
+    below = table
+    while below is not query:
+        above = below.parent
+        assert above is not None
+        if isinstance(above, exp.With):
+            ctes = above.expressions
+            if not above.args.get("recursive"):
+                ctes = ctes[: [cte is below for cte in ctes].index(True)]
+        else:
+            clause = above.args.get("with_")
+            ctes = clause.expressions if clause is not None and clause is not below else []
+        if any(_name(cte) == name for cte in ctes):
+            return True
+        below = above
+    return False
+
+
+def _name(cte: exp.CTE) -> str:
+    return fold(cte.args["alias"].this)
