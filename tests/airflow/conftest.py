@@ -53,7 +53,7 @@ def installed_settings(airflow_settings: dict[str, str], tmp_path_factory: pytes
     folder = tmp_path_factory.mktemp("wheel")
     checkout, installed = folder / "checkout", folder / "installed"
     without_caches = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("src", "catalog_migrations", "dags", "plugins"):
+    for name in ("src", "catalog_migrations", "dags", "jobs", "plugins"):
         shutil.copytree(PROJECT / name, checkout / name, ignore=without_caches)
     for name in ("setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md"):
         shutil.copy(PROJECT / name, checkout / name)

@@ -102,6 +102,26 @@ def test_the_hook_connects_to_a_server(settings: Settings, sql_server: SqlServer
     assert answers["sqlalchemy"] == expected
 
 
+def test_the_wheel_has_the_dags_with_their_plugins(settings: Settings) -> None:
+    shared = Path(settings["PYTHONPATH"]) / "share" / "reclock"
+    folders = {
+        "AIRFLOW__CORE__DAGS_FOLDER": str(shared / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(shared / "plugins"),
+    }
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("dag_file_worker.py"))],
+        env=settings | folders,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert loaded["errors"] == {}
+    assert set(loaded["dags"]) == {"reclock_tick", "reclock_maintenance", "reclock_backfill"}
+    jobs = {path.name for path in (shared / "jobs").iterdir()}
+    assert jobs >= {"ingest_source.py", "work_cluster.py"}
+
+
 def assert_answers(answers: dict[str, Any]) -> None:
     assert answers["test"] == [True, "Connection successfully tested"]
     assert answers["records"] == [[1, "2.50"], [2, "3.00"]]

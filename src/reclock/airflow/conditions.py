@@ -1,0 +1,102 @@
+"""What sensors wait for. A condition is a value that goes from the worker to the triggerer.
+
+Its ``check`` returns the result for the waiting task if the condition holds, otherwise None. It
+raises a ``ReclockError`` if waiting is in vain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reclock.client.client import Client
+from reclock.client.statements import relation_name
+from reclock.errors import InputStalled
+
+_INPUT = re.compile(r"input (?P<name>.+) \((?P<id>\w+)/.*\):")
+_UPPER = re.compile(r"  since: \d+, upper: (?P<upper>\d+),")
+
+
+@dataclass(frozen=True, slots=True)
+class RelationsPublished:
+    """Each relation is complete at ``time``: it gets no more rows there. The result is the time."""
+
+    relations: Sequence[str]
+    time: int
+
+    def check(self, client: Client) -> int | None:
+        """Raises ``InputStalled`` if a source that a relation still lacks is stalled."""
+        for relation in self.relations:
+            late = [input for input in inputs(client, relation) if input.upper <= self.time]
+            for input in late:
+                _raise_if_stalled(client, input, self.time)
+            if late:
+                return None
+        return self.time
+
+
+@dataclass(frozen=True, slots=True)
+class QueryIsTrue:
+    """The first value of the query's first row is true. The result is that row."""
+
+    sql: str
+    parameters: Sequence[Any] | None = None
+    as_of: int | None = None
+
+    def check(self, client: Client) -> list[Any] | None:
+        rows = client.sql(self.sql, self.parameters, as_of=self.as_of).rows()
+        return list(rows[0]) if rows and rows[0][0] is True else None
+
+
+CONDITIONS: dict[str, type[RelationsPublished] | type[QueryIsTrue]] = {
+    condition.__name__: condition for condition in (RelationsPublished, QueryIsTrue)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedInput:
+    """A collection that a relation is computed from. It is complete below ``upper``."""
+
+    name: str
+    id: str
+    upper: int
+
+
+def inputs(client: Client, relation: str) -> list[PublishedInput]:
+    """What a query over the relation reads, with frontiers that this does not move."""
+    query = f"EXPLAIN TIMESTAMP SELECT * FROM {relation_name(relation)}"
+    found: list[PublishedInput] = []
+    name = id = ""
+    for (line,) in client.sql(query).rows():
+        if match := _INPUT.fullmatch(line):
+            name, id = match["name"], match["id"]
+        elif match := _UPPER.match(line):
+            found.append(PublishedInput(name, id, int(match["upper"])))
+    return found
+
+
+def changes_since(client: Client, relations: Sequence[str], seen: int | None) -> tuple[int, dict[str, int]]:
+    """The newest time at which all relations are complete, and how many updates each had after
+    ``seen`` up to it; those without any are left out. With None, nothing has changed.
+
+    Raises ``NotReadable`` if ``seen`` cannot be read any more.
+    """
+    uppers = [input.upper for relation in relations for input in inputs(client, relation)]
+    time = max(min(uppers, default=0) - 1, seen or 0)
+    counts: dict[str, int] = {}
+    if seen is not None and time > seen:
+        for relation in relations:
+            with client.subscribe(relation, as_of=seen, up_to=time + 1, snapshot=False) as changes:
+                if count := sum(len(batch) for batch in changes):
+                    counts[relation] = count
+    return time, counts
+
+
+def _raise_if_stalled(client: Client, input: PublishedInput, time: int) -> None:
+    query = """SELECT error, detail, hint FROM mz_internal.mz_source_statuses
+        WHERE id = $1 AND status = 'stalled'"""
+    for error, detail, hint in client.sql(query, [input.id]).rows():
+        behind = f"it is complete below {input.upper}, {time + 1 - input.upper} ms behind"
+        raise InputStalled(input.name, error or "", detail=detail, hint=hint, behind=behind)

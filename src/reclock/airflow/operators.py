@@ -1,0 +1,176 @@
+"""Operators over a connection of type ``reclock``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from reclock.airflow.arguments import DEFAULT_CONNECTION, Moment, to_milliseconds
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from reclock.client.client import Client
+    from reclock.client.embedded import EmbeddedClient
+
+
+class ReclockOperator(BaseOperator):
+    """An operator that uses a client of the connection ``reclock_conn_id``."""
+
+    def __init__(self, *, reclock_conn_id: str = DEFAULT_CONNECTION, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.reclock_conn_id = reclock_conn_id
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """A client for the block. An error within it is logged with its SQLSTATE, detail and hint."""
+        from reclock.airflow.hooks import ReclockHook
+        from reclock.errors import ReclockError
+
+        try:
+            with ReclockHook(self.reclock_conn_id).get_client() as client:
+                yield client
+        except ReclockError as error:
+            self.log.error("%s (SQLSTATE %s)", error.message, error.sqlstate)
+            if error.detail:
+                self.log.error("DETAIL: %s", error.detail)
+            if error.hint:
+                self.log.error("HINT: %s", error.hint)
+            raise
+
+    @contextmanager
+    def embedded_client(self) -> Iterator[EmbeddedClient]:
+        """As ``client``. Raises ``UnsupportedSql`` if the connection is one to a server."""
+        from reclock.client.embedded import EmbeddedClient
+        from reclock.errors import UnsupportedSql
+
+        with self.client() as client:
+            if not isinstance(client, EmbeddedClient):
+                hint = "use a connection with the home of the environment"
+                raise UnsupportedSql("a server does no work for an operator", hint=hint)
+            yield client
+
+
+class ReclockSqlOperator(ReclockOperator):
+    """Executes ``sql`` with ``parameters`` as the values of ``$1``, ``$2``, …, at the time ``as_of``.
+
+    Returns the rows of a query as lists, with the values of ``xcom_value``, and None for a statement
+    that has no rows. A query with more than ``max_rows`` rows fails. Without ``parameters`` and ``as_of``,
+    ``sql`` may have several statements, which are one transaction.
+    """
+
+    template_fields = ("sql", "parameters", "as_of", "reclock_conn_id")
+    template_ext = (".sql",)
+    template_fields_renderers = {"sql": "sql", "parameters": "json"}  # noqa: RUF012
+    ui_color = "#e3eef9"
+
+    def __init__(
+        self,
+        *,
+        sql: str,
+        parameters: Sequence[Any] | None = None,
+        as_of: Moment = None,
+        max_rows: int = 1000,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.sql = sql
+        self.parameters = parameters
+        self.as_of = as_of
+        self.max_rows = max_rows
+
+    def execute(self, context: Context) -> list[list[Any]] | None:
+        with self.client() as client:
+            result = client.sql(self.sql, self.parameters, as_of=to_milliseconds(self.as_of))
+        self.log.info("%s", result.tag)
+        if not result.columns:
+            return None
+        if len(result) > self.max_rows:
+            too_many = f"the query has {len(result)} rows, more than max_rows = {self.max_rows}"
+            raise AirflowFailException(f"{too_many}; read them with ReclockHook in a task")
+        return [[xcom_value(value) for value in row] for row in result.rows()]
+
+
+class ReclockTickOperator(ReclockOperator):
+    """Publishes what is new in ``sources`` (all, if None), refreshes indexes and emits sinks.
+
+    It needs a connection with a home. What succeeds is published also if the task fails for a
+    source, index or sink. Returns the tick's time ``at``, the ``upper`` below which sources are
+    complete, and ``rows``, the number of new rows of each source.
+    """
+
+    template_fields = ("sources", "reclock_conn_id")
+    ui_color = "#e3eef9"
+
+    def __init__(self, *, sources: Sequence[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.sources = sources
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        with self.client() as client:
+            report = client.tick(self.sources)
+        self.log.info("%s", report.summary())
+        if not report.succeeded:
+            failures = (f"{failure.name}: {failure.message}" for failure in report.failed)
+            raise AirflowException("; ".join(failures))
+        return {
+            "at": int(report.at),
+            "upper": int(report.published.upper),
+            "rows": dict(report.published.rows),
+        }
+
+
+class ReclockRefreshOperator(ReclockOperator):
+    """Brings the materialized views and indexes of ``clusters`` up to what their inputs have now.
+
+    ``clusters`` are names, or None for all that this process can ask for work. It needs a connection
+    with a home. Returns the ``upper`` of each index by name. An index that another process refreshes
+    is waited for, and left out if that process does not end.
+    """
+
+    template_fields = ("clusters", "reclock_conn_id")
+    ui_color = "#e3eef9"
+
+    def __init__(self, *, clusters: Sequence[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.clusters = clusters
+
+    def execute(self, context: Context) -> dict[str, int]:
+        from reclock.algebra.timestamps import EPOCH_MS
+        from reclock.pipeline import cluster_steps
+        from reclock.runtime import task_replica
+
+        uppers: dict[str, int] = {}
+        failed: list[str] = []
+        with self.embedded_client() as client, task_replica.living(client.environment):
+            environment = client.environment
+            at = environment.stores.oracle.read_ts(EPOCH_MS)
+            attended = task_replica.attended(environment)
+            for cluster in attended if self.clusters is None else self.clusters:
+                report = cluster_steps.refresh(environment, cluster, at, owner=context["run_id"], is_patient=True)
+                uppers |= {index.index: int(index.upper) for index in report.indexes}
+                failed += [f"{failure.name}: {failure.message}" for failure in report.failed]
+        if failed:
+            raise AirflowException("; ".join(failed))
+        return uppers
+
+
+def xcom_value(value: Any) -> Any:
+    """The value as XCom carries it unchanged.
+
+    Numerics, intervals, bytes, times of day and timestamps without a time zone are text, as SQL
+    writes them. Airflow would round numerics, refuse bytes and times of day, and read a timestamp in
+    the time zone of another machine.
+    """
+    from reclock.adapter.context.texts import text_of
+
+    if isinstance(value, list):
+        return [xcom_value(item) for item in value]
+    is_local = isinstance(value, datetime) and value.tzinfo is None
+    return text_of(value) if is_local or isinstance(value, Decimal | bytes | time | dict) else value

@@ -1,0 +1,153 @@
+"""Triggers: what the triggerer runs for tasks that wait and for watched assets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.bases.hook import BaseHook
+from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
+
+from reclock.airflow.arguments import DEFAULT_CONNECTION
+
+if TYPE_CHECKING:
+    from reclock.airflow.hooks import ReclockHook
+    from reclock.errors import ReclockError
+
+_TRANSIENT_SQLSTATES = ("08", "53", "57")
+"""Classes of errors that may be gone at the next attempt: connections, resources, interventions."""
+
+
+class ReclockConditionTrigger(BaseTrigger):
+    """Fires once, when a condition of ``reclock.airflow.conditions`` holds or waiting is in vain.
+
+    The event has either the condition's result as ``value``, or an ``error``. Each check opens a
+    client in a thread and closes it. Errors that may pass, such as a lost connection, are logged.
+    """
+
+    def __init__(
+        self,
+        condition: str,
+        arguments: dict[str, Any],
+        reclock_conn_id: str,
+        poke_interval: float,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.condition = condition
+        self.arguments = arguments
+        self.reclock_conn_id = reclock_conn_id
+        self.poke_interval = poke_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return (
+            f"{type(self).__module__}.{type(self).__qualname__}",
+            {
+                "condition": self.condition,
+                "arguments": self.arguments,
+                "reclock_conn_id": self.reclock_conn_id,
+                "poke_interval": self.poke_interval,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        from reclock.errors import ReclockError
+
+        hook = await open_hook(self.reclock_conn_id)
+        while True:
+            try:
+                value = await asyncio.to_thread(self._check, hook)
+            except ReclockError as error:
+                if not is_transient(error):
+                    yield TriggerEvent({"error": full_message(error)})
+                    return
+                self.log.warning("the check failed and is repeated: %s", full_message(error))
+            else:
+                if value is not None:
+                    yield TriggerEvent({"value": value})
+                    return
+            await asyncio.sleep(self.poke_interval)
+
+    def _check(self, hook: ReclockHook) -> Any | None:
+        from reclock.airflow.conditions import CONDITIONS
+
+        with hook.get_client() as client:
+            return CONDITIONS[self.condition](**self.arguments).check(client)
+
+
+class ReclockPublishedTrigger(BaseEventTrigger):
+    """Fires each time that new rows of one of the relations, or deletions, are published.
+
+    An event says at which ``time`` all of the relations can be read with them, and how many
+    ``changes`` each had since the event before. For an ``AssetWatcher``: a DAG that has the asset as
+    its schedule then starts. A trigger that starts begins with what is published then.
+    """
+
+    def __init__(
+        self,
+        *,
+        relations: str | list[str],
+        reclock_conn_id: str = DEFAULT_CONNECTION,
+        poke_interval: float = 15,
+    ) -> None:
+        super().__init__()
+        self.relations = [relations] if isinstance(relations, str) else list(relations)
+        self.reclock_conn_id = reclock_conn_id
+        self.poke_interval = poke_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return (
+            f"{type(self).__module__}.{type(self).__qualname__}",
+            {
+                "relations": self.relations,
+                "reclock_conn_id": self.reclock_conn_id,
+                "poke_interval": self.poke_interval,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        from reclock.errors import ReclockError
+
+        hook = await open_hook(self.reclock_conn_id)
+        seen: int | None = None
+        while True:
+            try:
+                time, changes = await asyncio.to_thread(self._changes, hook, seen)
+            except ReclockError as error:  # the relations may be created, or readable, later
+                self.log.warning("the check failed and is repeated: %s", full_message(error))
+                seen = seen if is_transient(error) else None
+            else:
+                if seen is None:
+                    self.log.info("watching from %d on", time)
+                seen = time
+                if changes:
+                    yield TriggerEvent({"time": time, "changes": changes})
+            await asyncio.sleep(self.poke_interval)
+
+    def _changes(self, hook: ReclockHook, seen: int | None) -> tuple[int, dict[str, int]]:
+        """See ``changes_since``."""
+        from reclock.airflow.conditions import changes_since
+
+        with hook.get_client() as client:
+            return changes_since(client, self.relations, seen)
+
+
+async def open_hook(reclock_conn_id: str) -> ReclockHook:
+    """A hook that has its connection already, so that threads may use it."""
+    connection = await BaseHook.aget_connection(reclock_conn_id)
+    hooks = await asyncio.to_thread(import_module, "reclock.airflow.hooks")  # takes a second
+    hook: ReclockHook = hooks.ReclockHook(reclock_conn_id, connection=connection)
+    return hook
+
+
+def is_transient(error: ReclockError) -> bool:
+    """Whether the same question may be answered later."""
+    return error.sqlstate.startswith(_TRANSIENT_SQLSTATES)
+
+
+def full_message(error: ReclockError) -> str:
+    """The message of a ``ReclockError`` with its detail and hint."""
+    parts = (error.message, error.detail, error.hint and f"hint: {error.hint}")
+    return "; ".join(filter(None, parts))

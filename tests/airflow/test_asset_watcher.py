@@ -1,0 +1,77 @@
+"""An asset watcher in a real triggerer: an event for each publication of new rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reclock
+
+pytestmark = pytest.mark.airflow
+
+FOLDER = Path(__file__).resolve().parent
+AIRFLOW = str(Path(sys.executable).parent / "airflow")
+
+PATIENCE_S = 300
+
+
+def test_new_rows_of_a_relation_are_events_of_its_asset(
+    tmp_path: Path, airflow_settings: dict[str, str], installed_settings: dict[str, str]
+) -> None:
+    """Airflow's tables are this test's own: the triggerer runs every trigger that they have."""
+    (tmp_path / "dags").mkdir()
+    shutil.copy(FOLDER / "user_dags" / "watched.py", tmp_path / "dags")
+    connection = {"conn_type": "reclock", "extra": {"home": str(tmp_path / "home")}}
+    settings = airflow_settings | installed_settings
+    settings |= {
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(tmp_path / "dags"),
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
+        "AIRFLOW_CONN_RECLOCK_DEFAULT": json.dumps(connection),
+    }
+    log = tmp_path / "triggerer.log"
+
+    def payloads() -> list[dict[str, Any]]:
+        command = [sys.executable, str(FOLDER / "asset_worker.py")]
+        done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+        return [event["payload"] for event in json.loads(done.stdout.splitlines()[-1])]
+
+    for command in (["db", "migrate"], ["dags", "reserialize"]):
+        subprocess.run([AIRFLOW, *command], env=settings, check=True, capture_output=True)
+    with reclock.connect(tmp_path / "home", create=True) as client, log.open("wb") as output:
+        client.sql("CREATE TABLE watched (n integer); INSERT INTO watched VALUES (0)")
+        command = [AIRFLOW, "triggerer", "--skip-serve-logs"]
+        triggerer = subprocess.Popen(command, env=settings, stdout=output, stderr=output)
+        try:
+            wait_until(lambda: "watching from" in log.read_text(), triggerer, log)
+            client.sql("INSERT INTO watched VALUES (1), (2)")
+            wait_until(lambda: len(payloads()) == 1, triggerer, log)
+            client.sql("SELECT * FROM watched")  # a read moves time on, and is not an event
+            client.sql("UPDATE watched SET n = 3 WHERE n = 2; DELETE FROM watched WHERE n = 0")
+            wait_until(lambda: len(payloads()) == 2, triggerer, log)
+        finally:
+            triggerer.terminate()
+            triggerer.wait(60)
+        first, second = payloads()
+        assert (first["changes"], second["changes"]) == ({"watched": 2}, {"watched": 3})
+
+        def rows(at: int) -> list[int]:
+            return sorted(n for (n,) in client.sql("SELECT n FROM watched", as_of=at).rows())
+
+        assert rows(first["time"]) == [0, 1, 2]
+        assert rows(second["time"]) == [1, 3]
+
+
+def wait_until(is_reached: Any, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_reached():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(1)

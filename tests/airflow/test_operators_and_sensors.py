@@ -1,0 +1,173 @@
+"""Runs of DAGs that use the provider's operators and sensors, over a home and over a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.server import start_server
+
+import reclock
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+FOLDER = Path(__file__).resolve().parent
+EXAMPLES = FOLDER.parents[1] / "examples" / "airflow"
+
+Run = Callable[..., Any]
+
+SOURCE = """CREATE SOURCE {name} (k text, v integer) FROM S3
+  DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN '{name}' FORMAT CSV WITH HEADER"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, spark_remote: str) -> Iterator[Any]:
+    """A server, with a source and a materialized view of it. Ticks use the warm Spark session."""
+    server = start_server(tmp_path_factory.mktemp("users"))
+    append(server.home, "a", "k,v\nx,1\ny,2\n")
+    append(server.home, "broken", "k,v\nx,1\nx,none\n")
+    with reclock.connect(server.home) as client:
+        client.sql(SOURCE.format(name="a"))
+        client.sql("CREATE MATERIALIZED VIEW v AS SELECT k, sum(v) AS v FROM a GROUP BY k")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RECLOCK_SPARK_REMOTE", spark_remote)
+        yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def run_dag(airflow_database: dict[str, str], installed_settings: dict[str, str], server: Any) -> Run:
+    """Run a DAG of a folder once; answers its tasks' states and results, and the log."""
+    connections = {
+        "AIRFLOW_CONN_RECLOCK_DEFAULT": {"conn_type": "reclock", "extra": {"home": str(server.home)}},
+        "AIRFLOW_CONN_SERVER": {"conn_type": "reclock", "host": "127.0.0.1", "port": server.port},
+    }
+    settings = airflow_database | installed_settings
+    settings |= {name: json.dumps(connection) for name, connection in connections.items()}
+
+    def run(dag: str, folder: Path = FOLDER / "user_dags") -> Any:
+        environment = settings | {
+            "RECLOCK_SPARK_REMOTE": os.environ["RECLOCK_SPARK_REMOTE"],
+            "AIRFLOW__CORE__DAGS_FOLDER": str(folder),
+            "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
+        }
+        command = [sys.executable, str(FOLDER / "dag_worker.py"), str(folder), dag]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        answer = next(line for line in done.stdout.splitlines() if line.startswith('{"state"'))
+        return json.loads(answer) | {"log": done.stdout}
+
+    return run
+
+
+def append(home: Path, bucket: str, text: str) -> None:
+    path = home / "buckets" / bucket / "object.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(text)
+
+
+def later(work: Callable[[], None], seconds: float) -> threading.Timer:
+    timer = threading.Timer(seconds, work)
+    timer.start()
+    return timer
+
+
+def test_operators_tick_refresh_and_read_at_the_time_of_the_tick(run_dag: Run, server: Any) -> None:
+    run = run_dag("work")
+    assert run["state"] == "success", run["log"][-4000:]
+    results = run["results"]
+    assert results["tick"]["rows"] == {"reclock.public.a": 2}
+    assert results["tick"]["at"] < results["tick"]["upper"]
+    assert results["counted"] == [[1]]
+    assert results["created"] is None
+    assert results["common"][0]["__data__"] == [2]  # a tuple
+    with reclock.connect(server.home) as client:
+        assert client.sql("SELECT * FROM made").rows() == []
+    assert results["refresh"]["reclock.public.v_primary_idx"] >= results["tick"]["upper"]
+    (values,) = results["described"]
+    assert values == [
+        "bool True",
+        "int 2",
+        "str x",
+        "NoneType None",
+        "list [1, 2]",
+        "date 2026-11-21",
+        "str 1 day",
+        "datetime 2026-11-21 10:00:00.123456+00:00",
+        "str 2026-11-21 10:00:00",
+        "str 12345678901234567890.10",
+        "str \\x0102",
+        "str it's",
+    ]
+
+
+def test_sensors_wait_for_relations_and_for_a_condition(run_dag: Run, server: Any) -> None:
+    begun = time.time() * 1000
+
+    def tick() -> None:
+        append(server.home, "a", "z,3\n")
+        with reclock.connect(server.home) as client:
+            client.tick()
+
+    timer = later(tick, 30)
+    run = run_dag("wait")
+    timer.join()
+    assert run["state"] == "success", run["log"][-4000:]
+    published = run["results"]["published"]
+    assert published > begun
+    assert run["results"]["poked"] == published
+    assert run["results"]["enough"] == [True, 3]
+    assert "Pausing task as DEFERRED" in run["log"]
+    with reclock.connect(server.home) as client:
+        assert client.sql("SELECT count(*) FROM a", as_of=published).rows() == [(2,)]
+
+
+def test_what_cannot_be_waited_for_or_done_fails_and_says_why(run_dag: Run, server: Any) -> None:
+    with reclock.connect(server.home) as client:
+        client.sql(SOURCE.format(name="broken"))
+        assert not client.tick(["broken"]).succeeded
+    run = run_dag("fail")
+    states = run["states"]
+    assert states.pop("skipped") == "skipped"
+    assert set(states.values()) == {"failed"}
+    for message in (
+        '"reclock.public.broken" is stalled',
+        'unknown relation "nowhere"',
+        '"soon" is not a time',
+        "reclock.public.broken: record at byte",
+        "a client of a server cannot tick",
+        "a server does no work for an operator",
+        "the query has 11 rows, more than max_rows = 10",
+        'column "colour" does not exist (SQLSTATE 42703)',
+    ):
+        assert message in run["log"], message
+    with reclock.connect(server.home) as client:
+        client.sql("DROP SOURCE broken")
+
+
+def test_the_example_reads_two_relations_at_the_time_it_waited_for(run_dag: Run, server: Any) -> None:
+    with reclock.connect(server.home) as client:
+        client.sql("CREATE TABLE customers (id bigint, name text)")
+        client.sql("CREATE TABLE orders (customer bigint, amount numeric(10, 2))")
+        client.sql("INSERT INTO customers VALUES (1, 'ada'), (2, 'bob')")
+        client.sql("INSERT INTO orders VALUES (1, 12.50), (2, 8), (1, 30)")
+
+    def insert() -> None:
+        with reclock.connect(server.home) as client:
+            client.sql("INSERT INTO orders VALUES (2, 100)")
+
+    timer = later(insert, 30)
+    run = run_dag("hourly_revenue", EXAMPLES)
+    timer.join()
+    assert run["state"] == "success", run["log"][-4000:]
+    assert run["results"]["revenue"] == [["ada", "42.50"], ["bob", "8.00"]]
+    assert run["results"]["report"] == "ada: 42.50\nbob: 8.00"
