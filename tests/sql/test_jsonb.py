@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,15 @@ def test_operators_of_two_documents_mean_what_they_mean_to_postgresql(
     sql = f"SELECT a.id AS one, b.id AS other, {columns} FROM d AS a, d AS b ORDER BY one, other"
     for ours, wanted in zip(answer(world, engine, sql), server.execute(sql.encode()).fetchall(), strict=True):
         assert ours == wanted
+
+
+@pytest.mark.parametrize("sql", lines("jsonb_rows.sql"))
+def test_functions_return_the_rows_that_they_return_to_postgresql(
+    sql: str, server: psycopg.Connection, world: World, engine: Engine
+) -> None:
+    cursor = server.execute(sql.encode())
+    assert [column.name for column in world.select(sql).desc.columns] == [column.name for column in cursor.description or ()]
+    assert Counter(answer(world, engine, sql)) == Counter(cursor.fetchall())
 
 
 @pytest.mark.parametrize("sql", lines("jsonb_failing.sql"))

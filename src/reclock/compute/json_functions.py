@@ -159,6 +159,20 @@ def _parts(document: str) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
+def _rows_failure(document: str, function: str) -> str | None:
+    """Why ``function`` has no rows of the document; None if it has."""
+    value = loads(document)
+    if function.startswith("jsonb_array_elements"):
+        if isinstance(value, list):
+            return None
+        what = "an object" if isinstance(value, dict) else "a scalar"
+        return _failure("22023", f"cannot extract elements from {what}")
+    if isinstance(value, dict):
+        return None
+    what = "an array" if isinstance(value, list) else "a scalar"
+    return _failure("22023", f"cannot call {function} on {what if function == 'jsonb_object_keys' else 'a non-object'}")
+
+
 # --- containment and existence ---
 
 
@@ -400,6 +414,7 @@ _FUNCTIONS: Mapping[str, JsonFunction] = {
     "path": JsonFunction(_path_document, (_TEXT, _TEXTS), _TEXT),
     "path_text": JsonFunction(_path_text, (_TEXT, _TEXTS), _TEXT),
     "array_length": JsonFunction(_array_length, (_TEXT,), _TEXT),
+    "rows_failure": JsonFunction(_rows_failure, (_TEXT, _TEXT), _TEXT),
     "keys": JsonFunction(_keys, (_TEXT,), _TEXTS),
     "items": JsonFunction(_items, (_TEXT,), _TEXTS),
     "item_texts": JsonFunction(_item_texts, (_TEXT,), _TEXTS),

@@ -38,3 +38,9 @@ SELECT doc = 1 FROM d
 SELECT jsonb_build_object('a')
 SELECT doc = txt FROM d
 SELECT upper(doc) FROM d
+SELECT * FROM jsonb_array_elements('{}')
+SELECT * FROM jsonb_array_elements_text('1')
+SELECT * FROM jsonb_each('[1]')
+SELECT * FROM jsonb_each_text('"x"')
+SELECT * FROM jsonb_object_keys('[1]')
+SELECT jsonb_object_keys(doc) FROM d WHERE doc = '0'

@@ -20,12 +20,14 @@ Signature = tuple[tuple[ScalarType, ...], ScalarType]
 _TEXTS = array(TEXT)
 
 
+ROWS_OF = "rows of "
+"""How the registry names the arrays whose elements are the rows of a function."""
 _OPERATORS = frozenset({"->", "->>", "#>", "#>>", "to_jsonb"})
 
 
 def calls_python(function: str) -> bool:
     """Whether the engines call Python for the scalar function."""
-    return function in _OPERATORS or function.startswith("jsonb_")
+    return function in _OPERATORS or function.startswith(("jsonb_", ROWS_OF))
 
 
 def _on_document(*rest: ScalarType, result: ScalarType) -> Resolver:
@@ -181,6 +183,36 @@ for _suffix, _result in (("", JSONB), ("_text", TEXT)):
         duckdb=_extract("duckdb", f"path{_suffix}"),
         spark=_extract("spark", f"path{_suffix}"),
     )
+
+
+# --- functions that return rows ---
+
+
+def _rows(engine: str, function: str, parts: str) -> Writer:
+    def write(site: Site) -> str:
+        failure = json_call("rows_failure", *site.arguments, f"'{function}'")
+        error = f"{'raise_error' if engine == 'spark' else 'error'}(concat('reclock:', substring({failure}, 2)))"
+        parts_sql = json_call(parts, *site.arguments)
+        return f"(CASE WHEN {failure} IS NOT NULL THEN {error} ELSE {parts_sql} END)"
+
+    return write
+
+
+for _function, _parts, _element, _about in (
+    ("jsonb_array_elements", "items", JSONB, "A row for each element of an array."),
+    ("jsonb_array_elements_text", "item_texts", TEXT, "A row for each element of an array, as text."),
+    ("jsonb_object_keys", "keys", TEXT, "A row for each key of an object."),
+    ("jsonb_each", "items", JSONB, "A row for each member of an object: `key`, and `value` as a document."),
+    ("jsonb_each_text", "item_texts", TEXT, "A row for each member of an object: `key`, and `value` as text."),
+):
+    scalar(
+        f"{ROWS_OF}{_function}",
+        _about,
+        _on_document(result=array(_element)),
+        duckdb=_rows("duckdb", _function, _parts),
+        spark=_rows("spark", _function, _parts),
+    )
+scalar(f"{ROWS_OF}keys", "The keys of an object, of nothing else.", _on_document(result=_TEXTS), _called("keys"))
 
 
 # --- documents of SQL values ---

@@ -9,6 +9,7 @@ from typing import Any
 
 from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
 from reclock.plan.build import map_columns
+from reclock.plan.functions.jsonb import ROWS_OF
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.plan.scalar_trees import has, rewrite, walk
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
@@ -20,6 +21,14 @@ Call = Callable[[str, Sequence[Any]], Any]
 
 def _nothing(columns: Sequence[Any]) -> Callable[[Call, Sequence[Any]], list[Any]]:
     return lambda call, arguments: [Literal((), array(type)) for type in columns]
+
+
+def _document_rows(name: str) -> Callable[[Call, Sequence[Any]], list[Any]]:
+    return lambda call, arguments: [call(f"{ROWS_OF}{name}", arguments)]
+
+
+def _members(name: str) -> Callable[[Call, Sequence[Any]], list[Any]]:
+    return lambda call, arguments: [call(f"{ROWS_OF}keys", arguments), call(f"{ROWS_OF}{name}", arguments)]
 
 
 def _subscripts(call: Call, arguments: Sequence[Any]) -> Any:
@@ -34,6 +43,9 @@ ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
     "unnest": lambda call, arguments: [call("elements", arguments)],
     "generate_series": lambda call, arguments: [call("series", arguments)],
     "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],
+    **{name: _document_rows(name) for name in ("jsonb_array_elements", "jsonb_array_elements_text", "jsonb_object_keys")},
+    "jsonb_each": _members("jsonb_each"),
+    "jsonb_each_text": _members("jsonb_each_text"),
     "pg_available_extensions": _nothing((TEXT, TEXT, TEXT)),
     "pg_partition_ancestors": _nothing((OID,)),
     "pg_get_keywords": _nothing((TEXT,) * 5),
@@ -42,10 +54,14 @@ ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
 """What answers rows, in a select list (if it has one column) and in FROM."""
 
 COLUMNS = {
+    "jsonb_array_elements": ("value",),
+    "jsonb_array_elements_text": ("value",),
+    "jsonb_each": ("key", "value"),
+    "jsonb_each_text": ("key", "value"),
     "pg_get_keywords": ("word", "catcode", "barelabel", "catdesc", "baredesc"),
     "pg_options_to_table": ("option_name", "option_value"),
 }
-"""What the columns are called of those that have several, where clients name them."""
+"""What the columns are called of those whose columns have names."""
 
 
 def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:

@@ -29,6 +29,9 @@ class ScopeColumn:
     position: int = 0
     """Among the columns of its relation: a join by USING moves columns, ``t.*`` does not."""
 
+    is_value: bool = False
+    """The only column of a function in FROM: the function's name there means it too."""
+
     def belongs_to(self, qualifier: Sequence[str]) -> bool:
         if len(qualifier) == 1:
             return self.relation == qualifier[0]
@@ -75,6 +78,8 @@ class Scope:
             indexes = [i for i, column in enumerate(self.columns) if column.name == name and column.belongs_to(qualifier)]
         else:
             indexes = [i for i, column in enumerate(self.columns) if column.name == name and not column.is_merged_away]
+        if not indexes and not qualifier:
+            indexes = [i for i, column in enumerate(self.columns) if column.is_value and column.relation == name]
         indexes = [i for i in indexes if not self.columns[i].is_around] or indexes
         if len(indexes) > 1:
             raise AmbiguousColumn(".".join([*qualifier, name]))

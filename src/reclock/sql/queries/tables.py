@@ -113,13 +113,16 @@ def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
         raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else name
-    names = [called] if len(arrays) == 1 else COLUMNS.get(name, [f"column{i + 1}" for i in range(len(arrays))])
+    unnamed = [called] if len(arrays) == 1 else [f"column{i + 1}" for i in range(len(arrays))]
+    names, is_value = COLUMNS.get(name, unnamed), len(arrays) == 1
     if number:
         arrays = [*arrays, _numbers(arrays[0])]
         names = [*names, fold(number) if isinstance(number, exp.Identifier) else "ordinality"]
     columns = tuple(Column(name, value.type.element) for name, value in zip(names, arrays, strict=True))
     spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
-    scope_of_columns = Scope(tuple(ScopeColumn(called, column.name, column.type) for column in columns))
+    scope_of_columns = Scope(
+        tuple(ScopeColumn(called, column.name, column.type, is_value=is_value and i == 0) for i, column in enumerate(columns))
+    )
     return ScopedPlan(spread, _aliased(ScopedPlan(spread, scope_of_columns), node).scope)
 
 
@@ -274,7 +277,7 @@ def _aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
         raise SqlSyntaxError(f'table "{name}" has {len(columns)} columns available but {len(renamed)} columns specified')
     names = [*renamed, *(column.name for column in columns[len(renamed) :])]
     named = enumerate(zip(names, columns, strict=True))
-    scope = Scope(tuple(ScopeColumn(name, n, c.type, origin=c.origin, position=i) for i, (n, c) in named))
+    scope = Scope(tuple(ScopeColumn(name, n, c.type, origin=c.origin, position=i, is_value=c.is_value) for i, (n, c) in named))
     return ScopedPlan(relation.plan, scope)
 
 
