@@ -35,7 +35,7 @@ from reclock.plan.relational import (
 )
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
 
-_INFIX = {"+", "-", "*", "/", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike"}
+_INFIX = {"+", "-", "*", "/", "%", "&", "|", "#", "=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike"}
 _WORDS = {"concat": "||", "is_not_distinct": "is not distinct from"}
 _POSTFIX = {"is_null": "is null", "is_true": "is true", "is_false": "is false"}
 

@@ -57,3 +57,9 @@ SELECT extract(dow FROM interval '1 day')
 SELECT date_bin('1 month', e, timestamp '2001-01-01') FROM t
 SELECT date_bin('0 days', e, timestamp '2001-01-01') FROM t
 SELECT date_trunc('week', interval '1 day')
+SELECT chr(0)
+SELECT chr(-1)
+SELECT overlay('abc' PLACING 'x' FROM 0)
+SELECT asin(2)
+SELECT acosh(c) FROM t
+SELECT log(0)

@@ -377,3 +377,16 @@ SELECT f, corr(d, a), covar_samp(a, g) FILTER (WHERE a > 1), regr_slope(g, a), r
 SELECT corr(a, a), regr_count(a, a), covar_pop(a, a), regr_avgx(a, a) FROM nothing
 SELECT covar_pop(DISTINCT a, a), corr(c, 'NaN'::float8), regr_avgx(c, 'Infinity'::float8) FROM t
 SELECT a, regr_slope(c, g) OVER (PARTITION BY f), corr(g, a) OVER () FROM t
+SELECT ascii(b), ascii(''), ascii('é'), ascii('x'), chr(65), chr(233), chr(128512), chr(a + 64) FROM t
+SELECT initcap('hello wORLD-x1y 2nd o''neil'), initcap(b), initcap('') FROM t
+SELECT translate('12345', '143', 'ax'), translate('aab', 'aa', 'xy'), translate(b, 'one', 'ONE'), translate('abc', 'abc', '') FROM t
+SELECT overlay('Txxxxas' PLACING 'hom' FROM 2 FOR 4), overlay('abcdef' PLACING 'zz' FROM 2), overlay('abc', 'xyz', 3, 0), overlay(b PLACING '_' FROM 2 FOR 1) FROM t
+SELECT to_hex(a), to_hex(g), to_hex(255), to_hex(-1), to_hex((-1)::bigint), to_hex(0) FROM t
+SELECT encode('\x00ff10'::bytea, 'hex'), encode('abc'::bytea, 'base64'), encode('Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor'::bytea, 'base64')
+SELECT encode(sha256('abc'::bytea), 'hex'), encode(sha256(''::bytea), 'hex')
+SELECT sin(c), cos(c), tan(c), atan(c), sinh(c), cosh(c), tanh(c), asinh(c), degrees(c), radians(c), atan2(c, 2) FROM t
+SELECT asin(0.5), acos(-0.5), acosh(2), atanh(0.5), cot(1), cot(0), pi(), log(100), log10(0.001::float8)
+SELECT a # 3, 5 # 1, g # 7 FROM t
+SELECT a BETWEEN SYMMETRIC 3 AND 1, a NOT BETWEEN SYMMETRIC 5 AND 2, a BETWEEN SYMMETRIC NULL AND 2 FROM t
+SELECT a > ANY (ARRAY[2, 4]), a < ALL (ARRAY[4, 3]), a = ALL (ARRAY[2, 2]), a <> ANY (ARRAY[1, 2]), a >= ALL (ARRAY[1, NULL]) FROM t
+SELECT b LIKE ANY (ARRAY['t%', 'o%']), b NOT LIKE ALL (ARRAY['t%', 'x%']) FROM t

@@ -4,6 +4,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     aggregates,
     arithmetic,
     arrays,
+    characters,
     collected,
     formats,
     interval_functions,
@@ -15,6 +16,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     patterns,
     regressions,
     text,
+    trigonometry,
 )
 from reclock.plan.functions.casts import resolve_cast
 from reclock.plan.functions.registry import AGGREGATES, SCALARS, Resolved, resolve_aggregate, resolve_scalar

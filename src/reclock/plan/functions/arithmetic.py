@@ -271,3 +271,4 @@ def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 for _name, _description in (("&", "Bitwise AND."), ("|", "Bitwise OR.")):
     scalar(_name, _description, _of_bits, f"({{0}} {_name} {{1}})")
+scalar("#", "Bitwise exclusive OR.", _of_bits, duckdb="xor({0}, {1})", spark="({0} ^ {1})")

@@ -139,6 +139,15 @@ _LOGARITHM = ("{0} <= 0", "2201E", "cannot take logarithm of a number that is no
 scalar("sqrt", "Square root.", _double, duckdb=_within(*_ROOT, "duckdb"), spark=_within(*_ROOT, "spark"))
 scalar("ln", "Natural logarithm.", _double, duckdb=_within(*_LOGARITHM, "duckdb"), spark=_within(*_LOGARITHM, "spark"))
 
+for _name in ("log", "log10"):
+    scalar(
+        _name,
+        "Logarithm to base 10.",
+        _double,
+        duckdb=_within(*_LOGARITHM[:3], "log10({0})", "duckdb"),
+        spark=_within(*_LOGARITHM[:3], "log10({0})", "spark"),
+    )
+
 
 def _raised(template: str, engine: str) -> Writer:
     return lambda site: computed(engine, template, site.arguments[0], site.arguments[-1])

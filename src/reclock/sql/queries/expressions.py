@@ -179,6 +179,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Mod: "%",
     exp.BitwiseAnd: "&",
     exp.BitwiseOr: "|",
+    exp.BitwiseXor: "#",
     exp.DPipe: "concat",
     exp.EQ: "=",
     exp.NEQ: "<>",
@@ -276,6 +277,13 @@ def _quantified(node: exp.Binary, context: ExprContext) -> Any:
         else:
             membership = _is_member(operand, _operand(among), context)
         return membership if is_any else negated(membership)
+    items = _operand(among)
+    if isinstance(items, exp.Array) and items.expressions and type(node) in _OPERATORS:
+        operand, name = scalar(node.this, context), _OPERATORS[type(node)]
+        compared = [operator(name, [operand, scalar(item, context)]) for item in items.expressions]
+        if node.args.get("negate"):
+            compared = [negated(result) for result in compared]
+        return balanced("or" if is_any else "and", compared)
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
 
 
@@ -398,10 +406,14 @@ def _escape(node: exp.Escape, context: ExprContext) -> Any:
 @scalar.register
 def _between(node: exp.Between, context: ExprContext) -> Any:
     reject_unsupported(node, "this", "low", "high", "symmetric")
-    if node.args.get("symmetric"):
-        raise UnsupportedSql("BETWEEN SYMMETRIC is not supported")
     value, low, high = (scalar(node.args[name], context) for name in ("this", "low", "high"))
-    return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
+
+    def is_between(low: Any, high: Any) -> Any:
+        return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
+
+    if node.args.get("symmetric"):
+        return balanced("or", [is_between(low, high), is_between(high, low)])
+    return is_between(low, high)
 
 
 @scalar.register

@@ -50,6 +50,7 @@ class Reclock(Materialize):
 
     class Generator(MaterializeGenerator):
         MULTI_ARG_DISTINCT = True  # an aggregate of several arguments, as string_agg
+        SUPPORTS_BETWEEN_FLAGS = True
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **MaterializeGenerator.TRANSFORMS,
             exp.Interval: lambda self, node: _interval_sql(self, node),

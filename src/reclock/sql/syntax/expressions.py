@@ -1,8 +1,8 @@
 """Queries and expressions: sqlglot's, with our names for things.
 
 Calls keep the name they were written with (no node per function), so that a name means what ``compute.functions`` says and
-nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``, ``trim`` and ``position`` have
-a syntax of their own.
+nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``,
+``trim``, ``position`` and ``overlay`` have a syntax of their own.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class QueryParser(MaterializeParser):
         "SUBSTRING": lambda self: self._parse_substring_call(),
         "TRIM": lambda self: self._parse_trim_call(),
         "POSITION": lambda self: self._parse_position_call(),
+        "OVERLAY": lambda self: self._parse_overlay_call(),
     }
     PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **MaterializeParser.PRIMARY_PARSERS,
@@ -336,6 +337,15 @@ class QueryParser(MaterializeParser):
         if not self._match(TokenType.IN):
             self.raise_error("Expected IN")
         return exp.Anonymous(this="strpos", expressions=[self._parse_bitwise() or self.missing(), part])
+
+    def _parse_overlay_call(self) -> exp.Anonymous:
+        arguments = self._parse_csv(self._parse_disjunction)
+        if self._match_text_seq("PLACING"):
+            arguments.append(self._parse_bitwise() or self.missing())
+            for keyword in (TokenType.FROM, TokenType.FOR):
+                if self._match(keyword):
+                    arguments.append(self._parse_bitwise() or self.missing())
+        return exp.Anonymous(this="overlay", expressions=arguments)
 
     def missing(self) -> exp.Expr:
         self.raise_error("Expected an expression")

@@ -1,0 +1,143 @@
+"""Functions of text that look at single characters, and text forms of numbers and bytes."""
+
+from __future__ import annotations
+
+from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TypeName
+from reclock.errors import UnsupportedSql
+from reclock.plan.functions.letters import in_case
+from reclock.plan.functions.registry import Site, Writer, scalar
+from reclock.plan.functions.sql_names import raised, string
+from reclock.plan.functions.typing import exact
+
+_LARGEST_CODE_POINT = 0x10FFFF
+_BASE64_LINE = 76
+"""How many characters PostgreSQL writes in a line of base64."""
+
+
+def _character(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        code = site.arguments[0]
+        negative = raised(engine, "22023", "'character number must be positive'")
+        null = raised(engine, "54000", "'null character not permitted'")
+        out_of_range = raised(engine, "54000", "'requested character not valid for encoding'")
+        decoded = f"chr({code})"
+        if engine == "spark":  # its char() takes the number modulo 256
+            decoded = f"decode(unhex(lpad(hex({code}), 8, '0')), 'UTF-32')"
+        return (
+            f"(CASE WHEN {code} < 0 THEN {negative} WHEN {code} = 0 THEN {null}"
+            f" WHEN {code} > {_LARGEST_CODE_POINT}"
+            f" OR {code} BETWEEN 55296 AND 57343 THEN {out_of_range} ELSE {decoded} END)"
+        )
+
+    return write
+
+
+def _initials(engine: str) -> Writer:
+    """Words are of letters and digits."""
+
+    def write(site: Site) -> str:
+        parts = string(engine, r"[\p{L}\p{N}]+|[^\p{L}\p{N}]+")
+        first = in_case("upper", engine, "substring(word, 1, 1)")
+        others = in_case("lower", engine, "substring(word, 2)")
+        text = site.arguments[0]
+        if engine == "duckdb":
+            words = f"regexp_extract_all({text}, {parts})"
+            return f"array_to_string(list_transform({words}, lambda word: {first} || {others}), '')"
+        words = f"regexp_extract_all({text}, {parts}, 0)"
+        return f"array_join(transform({words}, word -> {first} || {others}), '')"
+
+    return write
+
+
+def _overlaid(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        text, part, start = site.arguments[:3]
+        length = site.arguments[3] if len(site.arguments) == 4 else f"length({part})"
+        error = raised(engine, "22011", "'negative substring length not allowed'")
+        after = f"({start} + {length})"
+        rest = f"substring({text}, CASE WHEN {after} < 1 THEN 1 ELSE {after} END)"
+        before = f"substring({text}, 1, {start} - 1)"
+        return f"(CASE WHEN {start} < 1 THEN {error} ELSE {before} || {part} || {rest} END)"
+
+    return write
+
+
+def _hexadecimal(site: Site) -> str:
+    """Of a negative number the two's complement, in the bytes of its type."""
+    number = site.arguments[0]
+    if site.types[0].name is TypeName.BIGINT:
+        return f"lower(hex({number}))"
+    return f"lower(hex(CAST({number} AS BIGINT) & 4294967295))"
+
+
+def _encoded(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        encoding = site.constants.get(1)
+        if encoding == "hex":
+            return f"lower(hex({site.arguments[0]}))"
+        if encoding != "base64":
+            raise UnsupportedSql("only the constant encodings 'hex' and 'base64' are supported")
+        line = string(engine, f"(.{{{_BASE64_LINE}}})")
+        if engine == "duckdb":
+            written = f"regexp_replace(to_base64({site.arguments[0]}), {line}, '\\1' || chr(10), 'g')"
+            return f"rtrim({written}, chr(10))"
+        unbroken = f"replace(replace(base64({site.arguments[0]}), '\\r', ''), '\\n', '')"
+        return f"rtrim('\\n', regexp_replace({unbroken}, {line}, '$1\\n'))"
+
+    return write
+
+
+scalar(
+    "ascii",
+    "The code point of the first character; 0 for an empty text.",
+    exact(((TEXT,), INTEGER)),
+    duckdb="(CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END)",
+    spark="ascii({0})",
+)
+scalar(
+    "chr",
+    "The character with a code point.",
+    exact(((INTEGER,), TEXT)),
+    duckdb=_character("duckdb"),
+    spark=_character("spark"),
+)
+scalar(
+    "initcap",
+    "The first letter of each word in upper case, the others in lower case.",
+    exact(((TEXT,), TEXT)),
+    duckdb=_initials("duckdb"),
+    spark=_initials("spark"),
+)
+scalar(
+    "translate",
+    "Each character of the second text replaced by the one at its place in the third, or removed.",
+    exact(((TEXT, TEXT, TEXT), TEXT)),
+    "translate({0}, {1}, {2})",
+)
+scalar(
+    "overlay",
+    "The text with the part from an index on, of a length, replaced by the second text.",
+    exact(((TEXT, TEXT, INTEGER), TEXT), ((TEXT, TEXT, INTEGER, INTEGER), TEXT)),
+    duckdb=_overlaid("duckdb"),
+    spark=_overlaid("spark"),
+)
+scalar(
+    "to_hex",
+    "The number in hexadecimal.",
+    exact(((INTEGER,), TEXT), ((BIGINT,), TEXT)),
+    _hexadecimal,
+)
+scalar(
+    "encode",
+    "The bytes as text, in `hex` or `base64`.",
+    exact(((BYTEA, TEXT), TEXT)),
+    duckdb=_encoded("duckdb"),
+    spark=_encoded("spark"),
+)
+scalar(
+    "sha256",
+    "The SHA-256 hash of the bytes.",
+    exact(((BYTEA,), BYTEA)),
+    duckdb="unhex(sha256({0}))",
+    spark="unhex(sha2({0}, 256))",
+)
