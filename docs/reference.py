@@ -119,6 +119,7 @@ _SYNTAX = {
     "rows of jsonb_object_keys": "jsonb_object_keys(document)",
     "rows of jsonb_each": "jsonb_each(document)",
     "rows of jsonb_each_text": "jsonb_each_text(document)",
+    "object of pairs": "jsonb_object_agg(key, value)",
     "rows of keys": "(the keys of jsonb_each)",
     "->>": "document ->> key",
     "#>": "document #> path",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 from fixtures.planning import World
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from reclock.algebra.json_documents import normal_form
 from reclock.algebra.timestamps import Timestamp
@@ -93,6 +96,44 @@ def test_operators_of_two_documents_mean_what_they_mean_to_postgresql(
     sql = f"SELECT a.id AS one, b.id AS other, {columns} FROM d AS a, d AS b ORDER BY one, other"
     for ours, wanted in zip(answer(world, engine, sql), server.execute(sql.encode()).fetchall(), strict=True):
         assert ours == wanted
+
+
+KEYS = st.sampled_from(["a", "b", "aa", "é", "", "1", "-1", "null"])
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: not repr(x).endswith(".0"))
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | KEYS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+OF_ANY = [
+    *(
+        "a::text",
+        "a -> k",
+        "a ->> k",
+        "a -> i",
+        "a ->> i",
+        "a || b",
+        "a @> b",
+        "a <@ b",
+        "a = b",
+        "a ? k",
+        "a #>> ARRAY[k, i::text]",
+    ),
+    *("a #> ARRAY[i::text, k]", "jsonb_typeof(a)", "jsonb_strip_nulls(a)", "jsonb_pretty(a)", "jsonb_build_array(a, k, i, b)"),
+    *("jsonb_build_object(k, a, i, b)", "to_jsonb(a::text)", "a @> (a -> k)", "(a || b) @> b"),
+]
+
+
+@given(VALUES, VALUES, KEYS, st.integers(-3, 3))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_documents_mean_what_they_mean_to_postgresql(
+    server: psycopg.Connection, world: World, duckdb_engine: Engine, one: Any, other: Any, key: str, index: int
+) -> None:
+    row = f"'{json.dumps(one)}'::jsonb AS a, '{json.dumps(other)}'::jsonb AS b, '{key}' AS k, {index} AS i"
+    sql = f"SELECT {', '.join(f'{each} AS e{i}' for i, each in enumerate(OF_ANY))} FROM (SELECT {row}) AS q"
+    wanted, ours = server.execute(sql.encode()).fetchall(), answer(world, duckdb_engine, sql)
+    for expression, *values in zip(OF_ANY, ours[0], wanted[0], strict=True):
+        assert values[0] == values[1], expression
 
 
 @pytest.mark.parametrize("sql", lines("jsonb_rows.sql"))

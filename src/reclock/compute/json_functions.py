@@ -341,6 +341,16 @@ def _build_object(keys: Sequence[str | None], values: Sequence[str | None]) -> s
     return dumps(ordered(members))
 
 
+def _object_of_pairs(pairs: Sequence[str]) -> str:
+    """The last value of a key counts."""
+    members: dict[str, Any] = {}
+    for key, value in map(loads, pairs):
+        if key is None:
+            return _failure("22023", "field name must not be null")
+        members[key] = value
+    return dumps(ordered(members))
+
+
 def _build_array(values: Sequence[str | None]) -> str:
     return dumps([_member(value) for value in values])
 
@@ -431,6 +441,7 @@ _FUNCTIONS: Mapping[str, JsonFunction] = {
     "pretty": JsonFunction(_pretty, (_TEXT,), _TEXT),
     "build_object": JsonFunction(_build_object, (_TEXTS, _TEXTS), _TEXT),
     "build_array": JsonFunction(_build_array, (_TEXTS,), _TEXT),
+    "object_of_pairs": JsonFunction(_object_of_pairs, (_TEXTS,), _TEXT),
     "of_string": JsonFunction(dumps, (_TEXT,), _TEXT),
     "of_number": JsonFunction(normal_form, (_TEXT,), _TEXT),
     "of_strings": JsonFunction(_of_strings, (_TEXTS,), _TEXT),

@@ -44,3 +44,6 @@ SELECT * FROM jsonb_each('[1]')
 SELECT * FROM jsonb_each_text('"x"')
 SELECT * FROM jsonb_object_keys('[1]')
 SELECT jsonb_object_keys(doc) FROM d WHERE doc = '0'
+SELECT jsonb_object_agg(doc ->> 'a', id) FROM d
+SELECT jsonb_agg(id, 2) FROM d
+SELECT id FROM d WHERE jsonb_agg(id) IS NULL

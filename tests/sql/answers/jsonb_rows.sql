@@ -12,3 +12,11 @@ SELECT id, e.n, x FROM d, jsonb_array_elements_text(CASE jsonb_typeof(doc) WHEN 
 SELECT e, count(*) FROM d, jsonb_array_elements(CASE jsonb_typeof(doc) WHEN 'array' THEN doc END) AS e GROUP BY e
 SELECT key, count(*) FROM d, jsonb_each(CASE jsonb_typeof(doc) WHEN 'object' THEN doc END) GROUP BY key
 SELECT * FROM jsonb_array_elements(NULL)
+SELECT jsonb_agg(id ORDER BY id DESC) FROM d WHERE id < 4
+SELECT jsonb_typeof(doc) AS kind, jsonb_agg(doc ORDER BY id) AS docs FROM d GROUP BY 1
+SELECT jsonb_agg(doc ORDER BY id) FILTER (WHERE id > 3), jsonb_agg(DISTINCT id % 2), count(*) FROM d WHERE id < 9
+SELECT jsonb_agg(id) AS none FROM d WHERE id > 1000
+SELECT jsonb_object_agg(id, doc) AS o FROM d
+SELECT jsonb_typeof(doc) AS kind, jsonb_object_agg(txt, id ORDER BY id) AS o FROM d WHERE id > 5 GROUP BY 1
+SELECT jsonb_object_agg(key, value ORDER BY id) AS last FROM d, jsonb_each(CASE jsonb_typeof(doc) WHEN 'object' THEN doc END)
+SELECT jsonb_agg(id ORDER BY id) -> 0 AS first FROM d

@@ -27,7 +27,7 @@ _OPERATORS = frozenset({"->", "->>", "#>", "#>>", "to_jsonb"})
 
 def calls_python(function: str) -> bool:
     """Whether the engines call Python for the scalar function."""
-    return function in _OPERATORS or function.startswith(("jsonb_", ROWS_OF))
+    return function in _OPERATORS or function == "object of pairs" or function.startswith(("jsonb_", ROWS_OF))
 
 
 def _on_document(*rest: ScalarType, result: ScalarType) -> Resolver:
@@ -287,6 +287,16 @@ def _object(engine: str) -> Writer:
 
 def _array(engine: str) -> Writer:
     return lambda site: json_call("build_array", _documents(engine, site.arguments, site.types))
+
+
+_pairs_object = _called("object_of_pairs")
+scalar(
+    "object of pairs",
+    "An object of arrays of a key and a value.",
+    exact(((array(JSONB),), JSONB)),
+    duckdb=_checked("duckdb", _pairs_object),
+    spark=_checked("spark", _pairs_object),
+)
 
 
 def _document(engine: str) -> Writer:

@@ -67,6 +67,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
         return context.subqueries.array(arguments[0], context.scope)
     if name in ORDERED_SETS:
         raise SqlSyntaxError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
+    if name in DOCUMENT_AGGREGATES:
+        return _document_aggregate(name, arguments, None, context)
     if name in AGGREGATES:
         return _aggregate(name, arguments, None, context)
     if name == "grouping" and arguments:
@@ -117,6 +119,8 @@ _OPERATOR_NAMES = frozenset(
 PERCENTILES = ("percentile_cont", "percentile_disc")
 ORDERED_SETS = (*PERCENTILES, "mode")
 """Aggregates that are written with WITHIN GROUP, the values behind it."""
+DOCUMENT_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2}
+"""Aggregates whose value is a document, and how many arguments they take."""
 SORTED = ("array_agg", "string_agg")
 """Aggregates whose value depends on the order of the rows."""
 
@@ -143,6 +147,8 @@ def _filtered(node: exp.Filter, context: ExprContext) -> Any:
     function = node.this
     if isinstance(function, exp.WithinGroup):
         return _aggregate(*_ordered_set(function), node.expression.this, context)
+    if isinstance(function, exp.Anonymous) and function_name(function) in DOCUMENT_AGGREGATES:
+        return _document_aggregate(function_name(function), function.expressions, node.expression.this, context)
     if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
         raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
     return _aggregate(function_name(function), function.expressions, node.expression.this, context)
@@ -240,6 +246,29 @@ def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, co
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
     within = replace(context, takes_aggregates=False, clause="an aggregate function")
     return AggregateCall(aggregate(name, arguments, filter, within))
+
+
+def _document_aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext) -> Any:
+    """An array or object of the values of a group: ``array_agg`` of documents, made one document."""
+    if len(arguments) != DOCUMENT_AGGREGATES[name]:
+        raise UnknownFunction(name, [])
+    *keys, last = arguments
+    value = last.this if isinstance(last, exp.Order) else last
+    if isinstance(value, exp.Distinct):
+        if keys or len(value.expressions) != 1:
+            raise UnsupportedSql(f"{name} of DISTINCT pairs is not supported")
+        document: exp.Expr = exp.Distinct(expressions=[_document("to_jsonb", value.expressions)])
+    elif keys:
+        document = _document("jsonb_build_array", [exp.Cast(this=keys[0], to=exp.DataType.build("text")), value])
+    else:
+        document = _document("to_jsonb", [value])
+    collected = exp.Order(this=document, expressions=last.expressions) if isinstance(last, exp.Order) else document
+    documents = _aggregate("array_agg", [collected], filter, context)
+    return call("object of pairs" if keys else "to_jsonb", [documents])
+
+
+def _document(function: str, arguments: list[exp.Expr]) -> exp.Expr:
+    return exp.Anonymous(this=function, expressions=arguments)
 
 
 def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext) -> Aggregate:
