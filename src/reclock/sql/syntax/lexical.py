@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from string import hexdigits
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -31,6 +32,56 @@ def read_escapes(tokens: Sequence[Token], text: str) -> None:
     for token in tokens:
         if token.token_type is TokenType.BYTE_STRING:
             token.text = _unescaped(text[token.start + 2 : token.end], token.start + 1)
+
+
+def read_unicode_strings(tokens: Sequence[Token], text: str) -> list[Token]:
+    """The tokens with each ``U&'…'`` as a string of the value that PostgreSQL reads in it.
+
+    A ``UESCAPE 'c'`` behind it, which names the character that begins an escape, is left out. Raises
+    ``SqlSyntaxError`` for an escape without a value.
+    """
+    read: list[Token] = []
+    rest = list(reversed(tokens))
+    while rest:
+        token = rest.pop()
+        read.append(token)
+        if token.token_type is not TokenType.UNICODE_STRING:
+            continue
+        escape = "\\"
+        if len(rest) > 1 and rest[-1].text.upper() == "UESCAPE":
+            rest.pop()
+            escape = rest.pop().text
+        position = token.start + 1
+        if len(escape) != 1 or escape in "+'\"" or escape.isspace() or escape in hexdigits:
+            raise SqlSyntaxError("invalid Unicode escape character", position=position)
+        token.token_type = TokenType.STRING
+        token.text = _without_unicode_escapes(text[token.start + 3 : token.end], escape, position)
+    return read
+
+
+def _without_unicode_escapes(written: str, escape: str, position: int) -> str:
+    character = re.escape(escape)
+    pattern = rf"{character}(?:([0-9A-Fa-f]{{4}})|\+([0-9A-Fa-f]{{6}})|({character}))|(''|{character})"
+
+    def read(match: re.Match[str]) -> str:
+        short, long, doubled, other = match.groups()
+        if short or long:
+            code = int(short or long, 16)
+            if not 0 < code <= 0x10FFFF:
+                raise SqlSyntaxError("invalid Unicode escape value", position=position)
+            return chr(code)
+        if doubled:
+            return escape
+        if other == "''":
+            return "'"
+        hint = "Unicode escapes must be \\XXXX or \\+XXXXXX"
+        raise SqlSyntaxError("invalid Unicode escape", position=position, hint=hint)
+
+    value = re.sub(pattern, read, written)
+    try:  # halves of a surrogate pair are joined
+        return value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise SqlSyntaxError("invalid Unicode surrogate pair", position=position) from error
 
 
 def _unescaped(written: str, position: int) -> str:

@@ -13,7 +13,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.consumption import track
 from reclock.sql.syntax.dialect import Reclock, to_sql
 from reclock.sql.syntax.expressions import Rejected
-from reclock.sql.syntax.lexical import check_numbers, read_escapes
+from reclock.sql.syntax.lexical import check_numbers, read_escapes, read_unicode_strings
 from reclock.sql.syntax.parser import StatementParser
 
 _DIALECT = Reclock()
@@ -63,6 +63,7 @@ def _tokenize(text: str) -> list[Token]:
         raise SqlSyntaxError("a quote or comment is not closed, or a character has no meaning", hint=_first_line(error)) from error
     check_numbers(tokens, text)
     read_escapes(tokens, text)
+    tokens = read_unicode_strings(tokens, text)
     for token in tokens:
         if token.token_type is TokenType.IDENTIFIER and not token.text:
             raise SqlSyntaxError("zero-length delimited identifier", position=token.start + 1)
