@@ -78,7 +78,7 @@ REFUSED = {
     "SHOW CREATE VIEW flights": ("42809", "is not a view"),
     "SHOW COLUMNS FROM nothing": ("42P01", "unknown relation"),
     "SELECT 1 AS OF -1": ("22023", "is not a timestamp"),
-    "SELECT 1 AS OF 'soon'": ("22P02", "invalid input syntax"),
+    "SELECT 1 AS OF 'soon'": ("22007", "invalid input syntax"),
     "SELECT 1 AS OF (SELECT 1)": ("0A000", "subquery"),
     "SELECT 1 AS OF (1 + 1)": ("0A000", "not supported"),
     "SELECT 1 AS OF 99999999999999999999": ("22023", "is not a timestamp"),
@@ -118,7 +118,7 @@ REFUSED = {
     "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),
     "SELECT interval '1 month' INTERSECT SELECT interval '30 days'": ("0A000", "intervals"),
     "SELECT (SELECT DISTINCT day FROM flights f WHERE f.day > a.x) FROM (SELECT 1 AS x) AS a": ("0A000", "query around it"),
-    "SELECT percentile_cont(0.5) FROM flights": ("42601", "WITHIN GROUP is required"),
+    "SELECT percentile_cont(0.5) FROM flights": ("42809", "WITHIN GROUP is required"),
     "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": ("0A000", "ascending"),
 }
 

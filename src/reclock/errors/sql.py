@@ -123,6 +123,26 @@ class TypeMismatch(ReclockError):
     sqlstate = "42804"
 
 
+class CannotCast(TypeMismatch):
+    """No cast leads from the one type to the other."""
+
+    sqlstate = "42846"
+
+    def __init__(self, source: str, target: str) -> None:
+        super().__init__(f"cannot cast type {source} to {target}")
+        self.source, self.target = source, target
+
+
+class WithinGroupRequired(ReclockError):
+    """An ordered-set aggregate is called without ``WITHIN GROUP (ORDER BY …)``."""
+
+    sqlstate = "42809"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"WITHIN GROUP is required for ordered-set aggregate {name}")
+        self.name = name
+
+
 class InvalidText(ReclockError):
     """A constant in a statement is not a valid text form of its type."""
 
@@ -131,6 +151,22 @@ class InvalidText(ReclockError):
     def __init__(self, type_name: str, text: str, *, hint: str | None = None) -> None:
         super().__init__(f'invalid input syntax for type {type_name}: "{text}"', hint=hint)
         self.type_name, self.text = type_name, text
+
+
+class InvalidMoment(InvalidText):
+    """A constant in a statement is not a valid text form of a date or timestamp."""
+
+    sqlstate = "22007"
+
+
+class MomentOutOfRange(ReclockError):
+    """A constant in a statement has the form of a date or timestamp, but there is no such moment."""
+
+    sqlstate = "22008"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f'date/time field value out of range: "{text}"')
+        self.text = text
 
 
 class InvalidInterval(InvalidText):

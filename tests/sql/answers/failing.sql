@@ -63,3 +63,10 @@ SELECT overlay('abc' PLACING 'x' FROM 0)
 SELECT asin(2)
 SELECT acosh(c) FROM t
 SELECT log(0)
+SELECT date '2026-01-32'
+SELECT timestamp '2026-02-30 10:00'
+SELECT date 'yesterdayish'
+SELECT timestamptz 'x'
+SELECT a::date FROM t
+SELECT f::double precision FROM t
+SELECT mode(a) FROM t

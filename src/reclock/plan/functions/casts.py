@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reclock.algebra.relations import TEXT, ScalarType, TypeName
-from reclock.errors import TypeMismatch, UnsupportedSql
+from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.functions.digits import has_more_digits, narrowed, of_float, scaled, too_many_digits, unscaled
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
@@ -42,11 +42,11 @@ _FORMS = {
 
 
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
-    """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``TypeMismatch``."""
+    """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``CannotCast``."""
     if source is not None and source.element is not None and target.element is not None:
         resolve_cast(source.element, target.element)
     elif source is not None and not _is_possible(source.name, target.name):
-        raise TypeMismatch(f"cannot cast type {source.name} to {target.name}")
+        raise CannotCast(source.name, target.name)
     return target
 
 

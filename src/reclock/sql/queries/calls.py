@@ -19,6 +19,7 @@ from reclock.errors import (
     UnknownObject,
     UnknownRelation,
     UnsupportedSql,
+    WithinGroupRequired,
 )
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
 from reclock.plan.functions.collected import direction
@@ -66,7 +67,7 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
         return context.subqueries.array(arguments[0], context.scope)
     if name in ORDERED_SETS:
-        raise SqlSyntaxError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
+        raise WithinGroupRequired(name)
     if name in DOCUMENT_AGGREGATES:
         return _document_aggregate(name, arguments, None, context)
     if name in AGGREGATES:

@@ -13,7 +13,15 @@ from typing import Any
 from reclock.algebra.intervals import Interval
 from reclock.algebra.json_documents import normal_form
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
-from reclock.errors import IntervalOutOfRange, InvalidInterval, InvalidText, NumberOutOfRange, TooManyDigits
+from reclock.errors import (
+    IntervalOutOfRange,
+    InvalidInterval,
+    InvalidMoment,
+    InvalidText,
+    MomentOutOfRange,
+    NumberOutOfRange,
+    TooManyDigits,
+)
 from reclock.sql.queries.interval_text import parse_interval
 
 _LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
@@ -26,7 +34,10 @@ _MOMENT = re.compile(
 
 
 def parse_text(text: str, type: ScalarType) -> Any:
-    """The value of ``text`` in ``type``. Raises ``InvalidText``, ``InvalidJson`` or ``NumberOutOfRange``."""
+    """The value of ``text`` in ``type``.
+
+    Raises ``InvalidText``, ``InvalidJson``, ``MomentOutOfRange`` or ``NumberOutOfRange``.
+    """
     if type.name is TypeName.TEXT:
         return text
     if type.name is TypeName.JSONB:
@@ -37,7 +48,11 @@ def parse_text(text: str, type: ScalarType) -> Any:
     try:
         value = _READERS[type.name](stripped)
     except (ValueError, OverflowError, InvalidOperation) as error:
-        raise InvalidText(type.name, text) from error
+        if not type.is_moment:
+            raise InvalidText(type.name, text) from error
+        if _MOMENT.fullmatch(stripped):
+            raise MomentOutOfRange(text) from error
+        raise InvalidMoment(type.name, text) from error
     return fit(value, type) if type.is_number else value
 
 
