@@ -217,6 +217,7 @@ OTHERS = (
     "SELECT b FROM t WHERE a = $1 LIMIT $2",
     "SELECT b FROM t WHERE a = $1 LIMIT $1",
     "SELECT b, $2 FROM t WHERE a = $1",
+    "SELECT a, (SELECT $2::text FROM t AS u WHERE u.b = $1 AND u.a = t.a) FROM t",
     "SELECT b FROM t WHERE a = $1 + 1",
     "SELECT b FROM t WHERE c = $1",
     "SELECT b FROM t WHERE a = $1 AND 7 = $2",

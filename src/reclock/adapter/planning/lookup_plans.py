@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -21,14 +21,17 @@ _TYPES = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeNa
 
 
 def is_lookup(node: exp.Expr, planned: object) -> bool:
-    """Whether every parameter of the statement stands alone on one side of an ``=`` in a filter.
+    """Whether every parameter stands alone on one side of an ``=`` in a filter of the plan, and nowhere
+    else in the plan. Each is written once, so that planning has used up none.
 
     Planning the statement with values then gives the same plan with these values in it.
     """
     if not isinstance(planned, Select):
         return False
+    everywhere = [parameter.number for parameter in _parameters(planned)]
     compared = sum(map(_compared_parameters, _predicates(planned.plan)))
-    return compared == sum(1 for _ in node.find_all(exp.Parameter))
+    written = [int(parameter.this.name) for parameter in node.find_all(exp.Parameter)]
+    return compared == len(everywhere) == len(set(written)) and sorted(everywhere) == sorted(written)
 
 
 def with_values(select: Select, values: Sequence[Any]) -> Select:
@@ -49,6 +52,18 @@ def with_values(select: Select, values: Sequence[Any]) -> Select:
         return bound
 
     return replace(select, plan=visit(select.plan))
+
+
+def _parameters(part: Any) -> Iterator[Parameter]:
+    """The parameters in a plan or any part of one, as often as they occur."""
+    if isinstance(part, Parameter):
+        yield part
+    elif isinstance(part, list | tuple):
+        for item in part:
+            yield from _parameters(item)
+    elif is_dataclass(part):
+        for place in fields(part):
+            yield from _parameters(getattr(part, place.name))
 
 
 def _predicates(plan: Plan) -> Iterator[Any]:
