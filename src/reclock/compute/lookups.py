@@ -107,8 +107,16 @@ def _updates_with(
 
 
 def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
-    named = pa.array(values)
-    return updates.filter(pc.is_in(updates[column].cast(named.type), named))
+    return updates.filter(pc.is_in(updates[column], _array(values, updates.schema.field(column).type)))
+
+
+def _array(values: Values, type: pa.DataType) -> pa.Array:
+    """The values that the type can hold: no row has another one. Few values are converted, not many rows."""
+    try:
+        return pa.array(values, type)
+    except (pa.ArrowInvalid, OverflowError):
+        info = np.iinfo(type.to_pandas_dtype())
+        return pa.array((value for value in values if info.min <= value <= info.max), type)
 
 
 def _projected(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[int]] | None:
