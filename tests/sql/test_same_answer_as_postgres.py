@@ -110,7 +110,7 @@ def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value(each) for each in row)
 
 
-@pytest.mark.parametrize("sql", [*queries("same"), *queries("intervals"), *queries("recursive")])
+@pytest.mark.parametrize("sql", [*queries("same"), *queries("intervals"), *queries("bits"), *queries("recursive")])
 def test_a_query_means_what_it_means_to_postgresql(
     sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
 ) -> None:
@@ -127,8 +127,8 @@ def test_a_query_means_what_it_means_to_postgresql(
 
 
 @pytest.mark.spark
-def test_intervals_are_the_same_on_both_engines(world: World, engine: DuckDbEngine, spark_engine: SparkEngine) -> None:
-    for sql in (sql for sql in queries("intervals") if " FROM " in sql):  # others are constants
+def test_intervals_and_bits_are_the_same_on_both_engines(world: World, engine: DuckDbEngine, spark_engine: SparkEngine) -> None:
+    for sql in (sql for sql in queries("intervals") + queries("bits") if " FROM " in sql):  # others are constants
         theirs = Counter(map(comparable, answer(world, engine, sql)))
         try:
             ours = Counter(map(comparable, answer(world, spark_engine, sql)))

@@ -70,3 +70,6 @@ SELECT timestamptz 'x'
 SELECT a::date FROM t
 SELECT f::double precision FROM t
 SELECT mode(a) FROM t
+SELECT a << g FROM t
+SELECT a >> 1.5 FROM t
+SELECT b << 1 FROM t

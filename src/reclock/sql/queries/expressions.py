@@ -180,6 +180,8 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.BitwiseAnd: "&",
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "#",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
     exp.DPipe: "concat",
     exp.EQ: "=",
     exp.NEQ: "<>",
