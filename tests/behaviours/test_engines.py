@@ -141,6 +141,7 @@ ERRORS: dict[str, tuple[Callable[[], Scalar], str]] = {
     "not a number": (lambda: cast(column("t"), INTEGER), "22P02"),
     "fraction as integer": (lambda: cast(call("concat", "4.", column("i")), INTEGER), "22P02"),
     "integer with an exponent": (lambda: cast(call("concat", column("i"), "e3"), INTEGER), "22P02"),
+    "text beyond an integer": (lambda: cast(call("concat", column("i"), "9999999999"), INTEGER), "22003"),
     "double with a suffix": (lambda: cast(call("concat", column("i"), "d"), DOUBLE), "22P02"),
     "not a boolean": (lambda: cast(column("t"), BOOLEAN), "22P02"),
     "not a date": (lambda: cast(call("concat", column("t"), "2020-01-01"), DATE), "22007"),

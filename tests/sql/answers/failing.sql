@@ -73,3 +73,7 @@ SELECT mode(a) FROM t
 SELECT a << g FROM t
 SELECT a >> 1.5 FROM t
 SELECT b << 1 FROM t
+SELECT (a::text || '9999999999')::int FROM t
+SELECT ('-' || a::text || '99999')::smallint FROM t
+SELECT (a::text || '99999999999999999999')::bigint FROM t
+SELECT (a::text || 'x')::bigint FROM t

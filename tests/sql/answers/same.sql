@@ -391,3 +391,4 @@ SELECT a BETWEEN SYMMETRIC 3 AND 1, a NOT BETWEEN SYMMETRIC 5 AND 2, a BETWEEN S
 SELECT a > ANY (ARRAY[2, 4]), a < ALL (ARRAY[4, 3]), a = ALL (ARRAY[2, 2]), a <> ANY (ARRAY[1, 2]), a >= ALL (ARRAY[1, NULL]) FROM t
 SELECT b LIKE ANY (ARRAY['t%', 'o%']), b NOT LIKE ALL (ARRAY['t%', 'x%']) FROM t
 SELECT U&'d\0061t\+000061', u&'d!0061t!+000061 \0061' UESCAPE '!', U&'\D83D\DE00 ''x'' \\', U&'a' || 'b', U&'!!' UESCAPE '!'
+SELECT b, a::text::smallint, (' ' || a::text || ' ')::bigint, (CASE WHEN a > 1 THEN a::text END)::int, ('+' || g::text)::int FROM t WHERE a >= 0 AND g >= 0

@@ -169,6 +169,9 @@ def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
     if target.is_unconstrained:
         scale = parameters(target)[1]
         lossy = f"WHEN {matches} AND {has_more_digits(engine, sql, scale)} THEN {too_many_digits(engine, scale)} "
+    if target.is_integer:
+        digits = f"TRY_CAST({plain} AS {type_sql(engine, target)})"
+        value = f"CASE WHEN {sql} IS NOT NULL THEN coalesce({digits}, {_out_of_range(engine, sql, target)}) END"
     return f"(CASE {lossy}WHEN {sql} IS NULL OR {matches} THEN {value} ELSE {_malformed(engine, sql, target)} END)"
 
 
@@ -212,3 +215,8 @@ def _malformed(engine: str, sql: str, target: ScalarType) -> str:
     sqlstate = "22007" if target.is_moment else "22P02"
     message = string(engine, f'invalid input syntax for type {target.name.value}: "')
     return raised(engine, sqlstate, f"{message}, {sql}, '\"'")
+
+
+def _out_of_range(engine: str, sql: str, target: ScalarType) -> str:
+    message = string(engine, f'" is out of range for type {target.name.value}')
+    return raised(engine, "22003", f"'value \"', {sql}, {message}")
