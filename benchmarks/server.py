@@ -56,9 +56,9 @@ def made(folder: Path) -> Path:
 
 
 @contextmanager
-def served(home: Path) -> Iterator[str]:
+def served(home: Path, workers: int = 1) -> Iterator[str]:
     home.mkdir(parents=True)
-    server = start_server(home)
+    server = start_server(home, workers=workers)
     try:
         yield server.dsn()
     finally:

@@ -1,7 +1,10 @@
 """Small statements over the SQL port beside PostgreSQL: the same client in turn, both on this machine.
 
-Prepared ``SELECT 1``, point lookups of other keys each time, single-row INSERTs, and ``executemany`` of psycopg, which sends its
-executions in a pipeline. The rows that arrived are compared. PostgreSQL flushes nothing; Reclock's writes are durable.
+Prepared ``SELECT 1``, point lookups of other keys each time, single-row INSERTs, and
+``executemany`` of psycopg, which sends its executions in a pipeline. Reclock serves once from one
+process and once from two workers. A figure is executions a second, and in brackets its ratio to
+PostgreSQL's. The rows that arrived are compared. PostgreSQL flushes nothing; Reclock's writes are
+durable.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from benchmarks.server import CLIENTS, made, running, served
 
 ROWS, MANY = 1_000, 50_000
 SECONDS, RUNS = 2.0, 3
+WORKERS = 2
 STATEMENTS = {
     "SELECT 1": ("SELECT 1", 0),
     "point lookup": ("SELECT name FROM numbers WHERE n = %s", 1),
@@ -30,16 +34,20 @@ STATEMENTS = {
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
-        with served(folder / "home") as ours, running(made(folder / "postgres")) as postgres:
-            places = (ours, postgres.dsn())
-            for dsn in places:
+        with (
+            served(folder / "one") as one,
+            served(folder / "several", WORKERS) as several,
+            running(made(folder / "postgres")) as postgres,
+        ):
+            places = {"one process": one, f"{WORKERS} workers": several, "PostgreSQL": postgres.dsn()}
+            for dsn in places.values():
                 _fill(dsn)
             for name, (query, parameters) in STATEMENTS.items():
                 for clients in CLIENTS:
                     _compare(f"{name}, {clients} clients", places, lambda dsn: _rate(dsn, query, parameters, clients))  # noqa: B023
             _compare("executemany of INSERT", places, _many_rate)
-            arrived = [_arrived(dsn) for dsn in places]
-            assert arrived[0] == arrived[1], arrived
+            arrived = [_arrived(dsn) for dsn in places.values()]
+            assert arrived[0] == arrived[1] == arrived[2], arrived
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -53,10 +61,12 @@ def _fill(dsn: str) -> None:
                 copy.write_row((n, f"number {n}"))
 
 
-def _compare(name: str, places: tuple[str, str], rate: Callable[[str], float]) -> None:
-    rates = [[rate(dsn) for dsn in places] for _ in range(RUNS)]
-    ours, theirs = (median(of) for of in zip(*rates, strict=True))
-    print(f"{name:<28} {ours:8.0f} a second, PostgreSQL {theirs:8.0f}, ratio {ours / theirs:.2f}", flush=True)
+def _compare(name: str, places: dict[str, str], rate: Callable[[str], float]) -> None:
+    """``rate`` is executions a second. The servers take turns; of each the median is printed."""
+    runs = [[rate(dsn) for dsn in places.values()] for _ in range(RUNS)]
+    medians = dict(zip(places, map(median, zip(*runs, strict=True)), strict=True))
+    base = medians["PostgreSQL"]
+    print(f"{name:<28}", *(f"{place} {each:8.0f} ({each / base:.2f})" for place, each in medians.items()), flush=True)
 
 
 def _rate(dsn: str, query: str, parameters: int, clients: int) -> float:

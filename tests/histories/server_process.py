@@ -28,6 +28,7 @@ from reclock.errors import ConsensusOutcomeUnknown, ReclockError
 from reclock.pipeline import maintenance
 from reclock.runtime.environment import Environment
 from reclock.runtime.system_relations import SYSTEM_OBJECTS
+from reclock.server.listeners import PortListener
 from reclock.server.server import Server
 
 HOUR_MS = 3_600_000
@@ -60,7 +61,8 @@ def serve(home: Path, offset_ms: Any, faults: Faults, ready: Connection) -> None
     prepare(faults)
     with Environment.open(home, clock=Clock(offset_ms)) as environment:
         epoch = environment.stores.leadership.epoch
-        asyncio.run(Server(environment).run("127.0.0.1", 0, lambda _, port: ready.send((port, epoch))))
+        listener = PortListener("127.0.0.1", 0, lambda _, port: ready.send((port, epoch)))
+        asyncio.run(Server(environment, listener).run())
 
 
 def maintain(home: Path, offset_ms: Any, faults: Faults, ready: Connection) -> None:

@@ -164,17 +164,30 @@ def serve(
     home: Home = None,
     host: Annotated[str, typer.Option(help="address to listen on; all but loopback need passwords and TLS")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and prints it")] = 6875,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="processes that share the connections")] = 1,
+    worker: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Serve SQL over the PostgreSQL protocol until SIGTERM or SIGINT.
 
     If a newer epoch fences the server, it joins that epoch."""
+    import asyncio
+    import socket
+
     from reclock.server import serve_loop
+    from reclock.server.listeners import PortListener, WorkerListener
+    from reclock.server.workers import Workers
 
     def ready(address: str, number: int) -> None:
         print(f"listening on {address}:{number}", flush=True)
 
     with errors_on_stderr():
-        serve_loop.serve(home, host, port, ready)
+        if worker:
+            number, channel = map(int, worker.split(":"))
+            serve_loop.serve(home, WorkerListener(socket.socket(fileno=channel), host, number, workers))
+        elif workers > 1:
+            raise typer.Exit(asyncio.run(Workers(home, host, port, workers).run(ready)))
+        else:
+            serve_loop.serve(home, PortListener(host, port, ready))
 
 
 @app.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -12,31 +11,23 @@ import structlog
 from reclock.runtime.environment import Environment
 from reclock.runtime.leader import leading
 from reclock.runtime.reporting import reporting
+from reclock.server.listeners import Listener
 from reclock.server.server import Server
 
 _log = structlog.get_logger(__name__)
 _BEFORE_REJOINING_S = 1.0
 
 
-def serve(home: Path | None, host: str, port: int, ready: Callable[[str, int], None]) -> None:
-    """Serve until SIGTERM or SIGINT, always on the same port.
+def serve(home: Path | None, listener: Listener) -> None:
+    """Serve until SIGTERM or SIGINT.
 
     A new epoch of the same layout and deploy generation ends all sessions with ``57P01``, and the server joins it. Raises
     what opening the environment raises: a release or generation that has taken over is not joined.
     """
-
-    def listening(address: str, number: int) -> None:
-        nonlocal port
-        if not has_served:
-            ready(address, number)
-        port = number
-
-    has_served = False
     while True:
         with Environment.open(home) as environment, leading(environment), reporting(environment):
-            server = Server(environment)
-            asyncio.run(server.run(host, port, listening))
-            has_served = True
+            server = Server(environment, listener)
+            asyncio.run(server.run())
             if not server.was_fenced:
                 return
         _log.warning("fenced by a newer epoch; joining it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import math
 import secrets
 import signal
 import ssl
@@ -40,6 +41,7 @@ from reclock.server.handshake import (
     open_connection,
     read_startup,
 )
+from reclock.server.listeners import Listener
 from reclock.server.session_thread import SessionThread
 from reclock.server.stream import MessageStream
 
@@ -60,8 +62,8 @@ _STATES = {
 class Server:
     """The SQL port of one environment."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._environment = environment
+    def __init__(self, environment: Environment, listener: Listener) -> None:
+        self._environment, self._listener = environment, listener
         self._settings = environment.stores.settings
         self._tls = _tls_context(self._settings.tls_certificate, self._settings.tls_key)
         self._threads = ThreadPoolExecutor(_OPENING_THREADS, thread_name_prefix="handshake")
@@ -69,30 +71,25 @@ class Server:
         self._server_secret = secrets.token_bytes(32)
         self._connections: dict[int, tuple[bytes, ClientConnection]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._next_id = 1
-        self._is_stopping = False
+        self._next_id = listener.first_process_id
+        self._limit = math.ceil(self._settings.max_connections / listener.process_id_step)
+        """Of several workers each has its part of the connections."""
         self.was_fenced = False
         """Whether it stopped because a newer epoch leads the catalog."""
 
-    async def run(self, host: str, port: int, ready: Callable[[str, int], None]) -> None:
-        """Serves until SIGTERM or SIGINT, or until it ``was_fenced``. ``ready`` is told the address, once it takes
-        connections. Raises ``UnsafeListener``."""
-        self._check_safe(host)
+    async def run(self) -> None:
+        """Serves until SIGTERM or SIGINT, or until it ``was_fenced``. Raises ``UnsafeListener``, ``ConfigurationError``."""
+        self._check_safe(self._listener.host)
         loop = asyncio.get_running_loop()
         stopping = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.set)
-        try:
-            listener = await asyncio.start_server(self._accept, host, port)
-        except OSError as error:
-            raise ConfigurationError(f'cannot listen on "{host}", port {port}', detail=error.strerror) from error
+        await self._listener.start(self._accept, self._cancel)
         watching = loop.create_task(self._watch(stopping))
-        async with listener:
-            address = listener.sockets[0].getsockname()
-            ready(address[0], address[1])
+        try:
             await stopping.wait()
-            self._is_stopping = True
-            listener.close()
+        finally:
+            self._listener.close()
             await self._stop()
         watching.cancel()
         self._threads.shutdown()
@@ -174,6 +171,7 @@ class Server:
             await self._refuse(stream, InternalError("internal error"))
         finally:
             self._tasks.discard(task)
+            self._listener.connection_closed()
             await stream.close()
 
     async def _refuse(self, stream: MessageStream, error: ReclockError) -> None:
@@ -187,9 +185,9 @@ class Server:
             async with asyncio.timeout(_OPENING_S):
                 request = await open_connection(stream, self._tls)
                 if isinstance(request, messages.CancelRequest):
-                    return self._cancel(request)
+                    return self._cancel_or_forward(request)
                 startup = read_startup(stream, request)
-                if len(self._tasks) > self._settings.max_connections:
+                if len(self._tasks) > self._limit:
                     raise TooManyConnections(self._settings.max_connections)
                 credential = await self._in_thread(self._credential, startup.user)
                 await authenticate(stream, startup.user, credential, self._server_secret)
@@ -208,7 +206,7 @@ class Server:
         session = await thread.run(self._session, startup)
         connection = ClientConnection(stream, session, thread.run, task)
         process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4)
-        self._next_id += 1
+        self._next_id += self._listener.process_id_step
         self._connections[process_id] = (secret, connection)
         session.variables.process_id = process_id
         session.activity.began(self._backend(process_id, startup, stream, session, connection))
@@ -250,6 +248,12 @@ class Server:
         }:
             raise ConnectionRefused(f'database "{startup.variables["database"]}" does not exist', sqlstate="3D000")
         return Session(self._environment, user=startup.user, startup=startup.variables)
+
+    def _cancel_or_forward(self, request: messages.CancelRequest) -> None:
+        if request.process_id in self._connections:
+            self._cancel(request)
+        else:
+            self._listener.forward_cancel(request)
 
     def _cancel(self, request: messages.CancelRequest) -> None:
         secret, connection = self._connections.get(request.process_id, (b"", None))

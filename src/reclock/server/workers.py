@@ -1,0 +1,196 @@
+"""``reclock serve --workers N``: one port, served by several processes.
+
+One process of Python computes on one core at a time. The parent process only listens: it passes each
+connection to the worker that has the fewest, and starts a worker again that ends. A worker is a
+server of its own over the environment; nothing is shared between them but the stores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from reclock.server.listeners import (
+    CANCEL,
+    CLOSED,
+    CONNECTION,
+    PACKET_BYTES,
+    READY,
+    cannot_listen,
+)
+
+_log = structlog.get_logger(__name__)
+_BEFORE_RESTART_S = 1.0
+_BACKLOG = 256
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """A worker's process, this end of its channel, and how many connections it has."""
+
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+    connections: int = 0
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Workers:
+    """Serves one port with ``count`` workers until SIGTERM or SIGINT."""
+
+    def __init__(self, home: Path | None, host: str, port: int, count: int) -> None:
+        self._home, self._host, self._port, self._count = home, host, port, count
+        self._workers: dict[int, _Worker] = {}
+        self._restarting: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+        self._exit_code = 0
+
+    async def run(self, ready: Callable[[str, int], None]) -> int:
+        """The exit code: that of a worker which could not begin to serve, otherwise 0. ``ready`` is told the address,
+        once all workers take connections. Raises ``ConfigurationError`` if the port is taken."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        with self._bound() as listener:
+            try:
+                # The first alone: what keeps it from serving is reported once.
+                if await self._start(0) and all(await asyncio.gather(*(self._start(number) for number in range(1, self._count)))):
+                    listener.listen(_BACKLOG)
+                    address = listener.getsockname()
+                    ready(address[0], address[1])
+                    accepting = loop.create_task(self._accept(listener))
+                    await self._stopping.wait()
+                    accepting.cancel()
+            finally:
+                listener.close()
+                await self._stop()
+        return self._exit_code
+
+    def _bound(self) -> socket.socket:
+        try:
+            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, address = found[0]
+            listener = socket.socket(family, kind, protocol)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError as error:
+            raise cannot_listen(self._host, self._port, error) from error
+        listener.setblocking(False)
+        return listener
+
+    # --- connections ---
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                client, _ = await loop.sock_accept(listener)
+            except OSError as error:  # too many open files, or the client is gone
+                _log.warning("a connection cannot be accepted", error=str(error))
+                await asyncio.sleep(_BEFORE_RESTART_S)
+                continue
+            with client:
+                await self._pass_on(client)
+
+    async def _pass_on(self, client: socket.socket) -> None:
+        """Give the connection to the worker with the fewest; waits while none serves."""
+        while not self._stopping.is_set():
+            serving = [worker for worker in self._workers.values() if worker.ready.is_set()]
+            for worker in sorted(serving, key=lambda worker: worker.connections):
+                try:
+                    socket.send_fds(worker.channel, [CONNECTION], [client.fileno()])
+                except OSError:  # it ends, or takes nothing at the moment
+                    continue
+                worker.connections += 1
+                return
+            await asyncio.sleep(0.05)
+
+    def _cancel(self, packet: bytes) -> None:
+        """Pass a cancel request to the worker that gave its process id."""
+        (process_id,) = struct.unpack_from("!I", packet, 1)
+        worker = self._workers.get((process_id - 1) % self._count)
+        if worker is not None:
+            try:
+                worker.channel.send(packet)
+            except OSError as error:
+                _log.warning("a cancel request cannot be passed on", error=str(error))
+
+    # --- processes ---
+
+    async def _start(self, number: int) -> bool:
+        """Whether the worker serves now. If it ended before, its exit code is that of the server."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            command = [sys.executable, "-m", "reclock.cli", "serve", "--host", self._host]
+            command += ["--workers", str(self._count), "--worker", f"{number}:{theirs.fileno()}"]
+            if self._home is not None:
+                command += ["--home", str(self._home)]
+            process = subprocess.Popen(command, pass_fds=[theirs.fileno()], process_group=0)
+        worker = self._workers[number] = _Worker(process, ours)
+        asyncio.get_running_loop().add_reader(ours, self._receive, number, worker)
+        waits = [asyncio.ensure_future(event.wait()) for event in (worker.ready, worker.ended, self._stopping)]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        if not worker.ready.is_set():
+            self._stopping.set()
+        return worker.ready.is_set()
+
+    def _receive(self, number: int, worker: _Worker) -> None:
+        try:
+            packet = worker.channel.recv(PACKET_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet = b""
+        match packet[:1]:
+            case b"":
+                self._ended(number, worker)
+            case kind if kind == READY:  # also when it has joined the environment again
+                worker.ready.set()
+            case kind if kind == CLOSED:
+                worker.connections -= 1
+            case kind if kind == CANCEL:
+                self._cancel(packet)
+
+    def _ended(self, number: int, worker: _Worker) -> None:
+        asyncio.get_running_loop().remove_reader(worker.channel)
+        worker.channel.close()
+        code = worker.process.wait()
+        was_serving = worker.ready.is_set()
+        worker.ready.clear()
+        worker.ended.set()
+        if self._stopping.is_set():
+            return
+        if not was_serving or code == 1:
+            self._exit_code = code
+            self._stopping.set()
+            return
+        _log.warning("a worker has ended; starting it again", worker=number, exit_code=code)
+        task = asyncio.get_running_loop().create_task(self._restart(number))
+        self._restarting.add(task)
+        task.add_done_callback(self._restarting.discard)
+
+    async def _restart(self, number: int) -> None:
+        await asyncio.sleep(_BEFORE_RESTART_S)
+        if not self._stopping.is_set():
+            await self._start(number)
+
+    async def _stop(self) -> None:
+        for task in self._restarting:
+            task.cancel()
+        for worker in self._workers.values():
+            if not worker.ended.is_set():
+                worker.process.send_signal(signal.SIGTERM)
+        for worker in self._workers.values():
+            await worker.ended.wait()

@@ -1,0 +1,198 @@
+"""``reclock serve --workers``: several processes behind one port, as clients see them."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from fixtures.server import RECLOCK, SqlServer, start_server
+from server.test_fenced import lead_anew
+
+PATIENCE_S = 120
+SLOW = "SELECT sum(sqrt(a.n + b.n + c.n + d.n)) FROM numbers a, numbers b, numbers c, numbers d"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlServer]:
+    started = start_server(tmp_path_factory.mktemp("workers"), workers=2, RECLOCK_MAX_CONNECTIONS="8")
+    try:
+        with started.connect() as connection:
+            connection.execute("CREATE TABLE numbers (n integer)")
+            connection.execute("INSERT INTO numbers SELECT * FROM generate_series(1, 1000)")
+        yield started
+    finally:
+        started.kill()
+
+
+def worker_of(connection: psycopg.Connection) -> int:
+    """The number of the worker that serves the connection."""
+    return (connection.info.backend_pid - 1) % 2
+
+
+def connected(server: SqlServer, count: int) -> list[psycopg.Connection]:
+    return [server.connect() for _ in range(count)]
+
+
+def close(connections: list[psycopg.Connection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+def until(holds: Callable[[], bool], server: SqlServer) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, server.log()
+        time.sleep(0.1)
+
+
+def both_serve(server: SqlServer) -> bool:
+    try:
+        connections = connected(server, 4)
+    except psycopg.OperationalError:
+        return False
+    try:
+        return sorted(map(worker_of, connections)) == [0, 0, 1, 1]
+    finally:
+        close(connections)
+
+
+def test_connections_are_shared_evenly_and_a_closed_one_counts_no_more(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    connections = connected(server, 4)
+    of_one = [connection for connection in connections if worker_of(connection) == 1]
+    close(of_one)
+
+    def next_go_there() -> bool:
+        later = connected(server, 2)
+        try:
+            return {worker_of(connection) for connection in later} == {1}
+        finally:
+            close(later)
+
+    until(next_go_there, server)
+    close(connections)
+
+
+def test_what_one_worker_commits_every_worker_reads(server: SqlServer) -> None:
+    connections = connected(server, 2)
+    assert {worker_of(connection) for connection in connections} == {0, 1}
+    for number, connection in enumerate(connections):
+        connection.execute(f"CREATE TABLE of_{number} (n integer)")
+        for n in range(10):
+            connection.execute(f"INSERT INTO of_{number} VALUES (%s)", (n,))
+            other = connections[1 - number]
+            assert other.execute(f"SELECT count(*) FROM of_{number}").fetchone() == (n + 1,)
+    close(connections)
+
+
+def test_a_statement_is_cancelled_whichever_worker_gets_the_request(server: SqlServer) -> None:
+    connections = connected(server, 2)
+    assert {worker_of(connection) for connection in connections} == {0, 1}
+    for connection in connections:
+        for _ in range(2):
+            timer = threading.Timer(0.5, connection.cancel_safe)
+            timer.start()
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                connection.execute(SLOW)
+            timer.join()
+    close(connections)
+
+
+def test_a_cancel_request_needs_the_secret_of_its_connection(server: SqlServer) -> None:
+    connections = connected(server, 2)
+    for connection in connections:
+        process_id = connection.info.backend_pid
+        packet = (80877102).to_bytes(4, "big") + process_id.to_bytes(4, "big") + b"\0\0\0\0"
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall((len(packet) + 4).to_bytes(4, "big") + packet)
+            assert client.recv(1) == b""
+        assert connection.execute("SELECT count(*) FROM numbers").fetchone() == (1000,)
+    close(connections)
+
+
+def test_too_many_clients_are_refused_as_by_one_process(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    connections = connected(server, 8)
+    with pytest.raises(psycopg.OperationalError, match="too many"):
+        server.connect()
+    close(connections)
+
+
+def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    connections = connected(server, 2)
+    by_worker = {worker_of(connection): connection for connection in connections}
+    workers = {int(_option(child, "--worker").split(":")[0]): child for child in psutil.Process(server.process.pid).children()}
+    workers[1].kill()
+    with pytest.raises(psycopg.OperationalError):
+        by_worker[1].execute("SELECT 1")
+    assert by_worker[0].execute("SELECT count(*) FROM numbers").fetchone() == (1000,)
+    with server.connect() as meanwhile:
+        assert meanwhile.execute("SELECT 1").fetchone() == (1,)
+    close(connections)
+    until(lambda: both_serve(server), server)
+
+
+def _option(process: psutil.Process, name: str) -> str:
+    command = process.cmdline()
+    return command[command.index(name) + 1]
+
+
+def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    lead_anew(server.home)
+
+    def writes() -> bool:
+        connections: list[psycopg.Connection] = []
+        try:
+            connections = connected(server, 2)
+            for connection in connections:
+                connection.execute("INSERT INTO numbers SELECT 1001 WHERE false")
+                connection.execute("CREATE TABLE IF NOT EXISTS after (n integer)")
+            return {worker_of(connection) for connection in connections} == {0, 1}
+        except psycopg.Error:
+            return False
+        finally:
+            close(connections)
+
+    until(writes, server)
+    assert server.process.poll() is None
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_no_worker_outlives_the_process_that_listens(new_server, tmp_path: Path, end: str) -> None:
+    server = new_server(tmp_path / "home", workers=2)
+    workers = psutil.Process(server.process.pid).children()
+    assert len(workers) == 2
+    with server.connect() as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+        if end == "stop":
+            assert server.stop() == 0
+        else:
+            server.kill()
+        _, alive = psutil.wait_procs(workers, PATIENCE_S)
+        assert not alive
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+
+
+def test_what_keeps_them_from_serving_is_said_once_and_ends_them(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    command = [RECLOCK, "serve", "--home", str(home), "--workers", "3"]
+    subprocess.run([RECLOCK, "init", "--home", str(home)], check=True, stdout=subprocess.DEVNULL)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ended = subprocess.run([*command, "--port", port], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.count("cannot listen") == 1
+    exposed = [*command, "--port", "0", "--host", "0.0.0.0"]  # noqa: S104
+    ended = subprocess.run(exposed, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.count("TLS") == 1
