@@ -207,6 +207,15 @@ class Settings(BaseSettings):
     tls_certificate: str = Field(default="", description="PEM file of the SQL port's certificate chain; no TLS if empty")
     tls_key: str = Field(default="", description="PEM file of its private key; in the file of the certificate if empty")
 
+    serve_http: str = Field(
+        default="",
+        description="HOST:PORT at which `reclock serve` answers /metrics, /healthz and /readyz over HTTP; nowhere if empty",
+    )
+    tick_http: str = Field(default="", description="the same for `reclock tick --every`")
+    replica_http: str = Field(
+        default="", description="the same for replicas; of several on one machine, the first gets the port, port 0 is a free one"
+    )
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="least severe level that is logged")
 
     @classmethod

@@ -164,6 +164,10 @@ def serve(
     home: Home = None,
     host: Annotated[str, typer.Option(help="address to listen on; all but loopback need passwords and TLS")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and prints it")] = 6875,
+    http: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT, or PORT on loopback, of /metrics, /healthz and /readyz; the setting serve_http if absent"),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="processes that share the connections")] = 1,
     worker: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
@@ -183,11 +187,11 @@ def serve(
     with errors_on_stderr():
         if worker:
             number, channel = map(int, worker.split(":"))
-            serve_loop.serve(home, WorkerListener(socket.socket(fileno=channel), host, number, workers))
+            serve_loop.serve(home, WorkerListener(socket.socket(fileno=channel), host, number, workers), http)
         elif workers > 1:
-            raise typer.Exit(asyncio.run(Workers(home, host, port, workers).run(ready)))
+            raise typer.Exit(asyncio.run(Workers(home, host, port, workers, http).run(ready)))
         else:
-            serve_loop.serve(home, PortListener(host, port, ready))
+            serve_loop.serve(home, PortListener(host, port, ready), http)
 
 
 @app.command()
@@ -203,17 +207,25 @@ def replica(
     import os
     import signal
     import threading
+    from contextlib import ExitStack
 
     from reclock.consensus.processes.replicas import Incarnation
     from reclock.runtime.environment import Environment
     from reclock.runtime.replica import find, run
+    from reclock.server.monitoring import monitoring
 
     stopping = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
     own_incarnation = Incarnation(incarnation) if incarnation is not None else None
-    with errors_on_stderr(), Environment.open(home) as environment:
-        reason = run(environment, find(environment, cluster, replica), incarnation=own_incarnation, stopping=stopping)
+    with ExitStack() as scope:
+        scope.enter_context(errors_on_stderr())
+        environment = scope.enter_context(Environment.open(home))
+        description = find(environment, cluster, replica)
+        monitor = scope.enter_context(monitoring(environment.stores.settings.replica_http, is_optional=True))
+        if monitor is not None:
+            scope.enter_context(monitor.watching(environment, description.id))
+        reason = run(environment, description, incarnation=own_incarnation, stopping=stopping)
         print(f"replica {cluster}.{replica} ends: {reason}", file=sys.stderr, flush=True)
         os._exit(0)  # do not wait for a running refresh: it may be interrupted anywhere
 

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 from reclock.cli.output import print_json, print_notice
@@ -19,6 +19,7 @@ from reclock.pipeline import tick
 from reclock.pipeline.tick_reports import TickReport
 from reclock.runtime.environment import Environment
 from reclock.runtime.reporting import reporting
+from reclock.server.monitoring import monitoring
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -50,7 +51,13 @@ def run_ticks(
     tick.migrate(home)
     if is_new:
         print_notice(f"made a new environment in {folder}; --home or RECLOCK_HOME name another")
-    with Environment.open(home) as environment, reporting(environment) if pause is not None else nullcontext():
+    with ExitStack() as scope:
+        environment = scope.enter_context(Environment.open(home))
+        if pause is not None:
+            scope.enter_context(reporting(environment))
+            monitor = scope.enter_context(monitoring(environment.stores.settings.tick_http))
+            if monitor is not None:
+                scope.enter_context(monitor.watching(environment))
         patience_s = environment.stores.settings.tick_patience_ms / 1000
         while remaining is None or remaining > 0:
             started = time.monotonic()

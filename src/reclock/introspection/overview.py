@@ -112,7 +112,7 @@ def overview(
     ``audits`` maps the name of a source to its latest audit.
     """
     health_by_id = {
-        id_: _health(item, _full_name(catalog, item), frontiers[id_], statuses.get(id_), now)
+        id_: _health(item, full_name(catalog, item), frontiers[id_], statuses.get(id_), now)
         for id_, item in catalog.items.items()
         if id_ in frontiers
     }
@@ -181,7 +181,8 @@ def _health(item: Item, name: str, frontier: GroupFrontier, status: Status | Non
     )
 
 
-def _full_name(catalog: CatalogSnapshot, item: Item) -> str:
+def full_name(catalog: CatalogSnapshot, item: Item) -> str:
+    """The item's name with its schema, and with its database if it has one, separated by dots."""
     schema = catalog.schemas[item.schema_id]
     database = [] if schema.database_id is None else [catalog.databases[schema.database_id].name]
     return ".".join([*database, schema.name, item.name])

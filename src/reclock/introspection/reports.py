@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -45,6 +46,10 @@ class StatementReport:
     duration_ms: float
     rows: int | None
     error: str | None
+    kind: str
+    """What the statement is, such as ``query`` or ``create_table``."""
+    sqlstate: str
+    """Empty on success."""
 
 
 @dataclass(slots=True)
@@ -62,6 +67,7 @@ class Reports:
     lags_ms: Callable[[], Mapping[str, int] | None]
     _sessions: dict[str, Row] = field(default_factory=dict)
     _remaining: dict[bool, int] = field(default_factory=dict)
+    _outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     _sampled_at: Timestamp = MINIMUM
     _guard: threading.RLock = field(default_factory=threading.RLock)
     _is_lost: threading.Event = field(default_factory=threading.Event)
@@ -90,8 +96,9 @@ class Reports:
                 self._reporter.append(IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)])
 
     def statement_ended(self, statement: StatementReport) -> None:
-        """Record it, unless ``STATEMENTS_AT_ONCE`` in this interval had the same outcome."""
+        """Count it. Record it, unless ``STATEMENTS_AT_ONCE`` in this interval had the same outcome."""
         with self._guard:
+            self._outcomes[statement.kind, statement.sqlstate] += 1
             has_failed = statement.error is not None
             remaining = self._remaining.get(has_failed, STATEMENTS_AT_ONCE)
             if remaining == 0 or self._reporter is None:
@@ -111,6 +118,11 @@ class Reports:
                 _moment(statement.began_at),
             )
             self._reporter.append(IntrospectionType.STATEMENTS, [(row, 1)])
+
+    def outcomes(self) -> dict[tuple[str, str], int]:
+        """How many statements ended since the process began to report, by kind and SQLSTATE (empty on success)."""
+        with self._guard:
+            return dict(self._outcomes)
 
     def step(self) -> None:
         """Start reporting, again after a loss. If a sample is due, report lags, trim histories."""

@@ -44,9 +44,10 @@ class Listener(Protocol):
     host: str
     """The address at which clients connect."""
 
-    first_process_id: int
-    process_id_step: int
-    """A server numbers its connections from ``first_process_id`` on, in steps of ``process_id_step``."""
+    number: int
+    count: int
+    """Which server this is, from 0 on, of how many behind one address. It numbers its connections from ``number`` + 1 on, in steps
+    of ``count``."""
 
     async def start(self, accept: Accept, cancel: Cancel) -> None:
         """Raises ``ConfigurationError``. ``cancel`` takes the cancel requests that other servers forward."""
@@ -65,7 +66,7 @@ class PortListener:
 
     def __init__(self, host: str, port: int, ready: Callable[[str, int], None]) -> None:
         self.host, self._port = host, port
-        self.first_process_id = self.process_id_step = 1
+        self.number, self.count = 0, 1
         self._ready: Callable[[str, int], None] | None = ready
         self._server: asyncio.Server | None = None
 
@@ -98,8 +99,7 @@ class WorkerListener:
     """
 
     def __init__(self, channel: socket.socket, host: str, number: int, count: int) -> None:
-        self.host = host
-        self.first_process_id, self.process_id_step = number + 1, count
+        self.host, self.number, self.count = host, number, count
         self._channel = channel
         self._opening: set[asyncio.Task[None]] = set()
         channel.setblocking(False)

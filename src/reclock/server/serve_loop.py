@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import structlog
 
+from reclock.config import Settings
 from reclock.runtime.environment import Environment
 from reclock.runtime.leader import leading
 from reclock.runtime.reporting import reporting
 from reclock.server.listeners import Listener
+from reclock.server.monitoring import monitoring
 from reclock.server.server import Server
 
 _log = structlog.get_logger(__name__)
 _BEFORE_REJOINING_S = 1.0
 
 
-def serve(home: Path | None, listener: Listener) -> None:
+def serve(home: Path | None, listener: Listener, http: str | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     A new epoch of the same layout and deploy generation ends all sessions with ``57P01``, and the server joins it. Raises
-    what opening the environment raises: a release or generation that has taken over is not joined.
+    what opening the environment raises: a release or generation that has taken over is not joined. ``http`` is where it
+    is monitored, or the setting ``serve_http`` says it; a worker takes the port that its number is added to.
     """
-    while True:
-        with Environment.open(home) as environment, leading(environment), reporting(environment):
-            server = Server(environment, listener)
-            asyncio.run(server.run())
-            if not server.was_fenced:
-                return
-        _log.warning("fenced by a newer epoch; joining it")
-        time.sleep(_BEFORE_REJOINING_S)
+    address = Settings.load(home).serve_http if http is None else http
+    with monitoring(address, listener.number) as monitor:
+        while True:
+            with Environment.open(home) as environment, leading(environment), reporting(environment):
+                server = Server(environment, listener)
+                with monitor.watching(environment) if monitor is not None else nullcontext():
+                    asyncio.run(server.run())
+                if not server.was_fenced:
+                    return
+            _log.warning("fenced by a newer epoch; joining it")
+            time.sleep(_BEFORE_REJOINING_S)

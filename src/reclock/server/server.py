@@ -71,8 +71,8 @@ class Server:
         self._server_secret = secrets.token_bytes(32)
         self._connections: dict[int, tuple[bytes, ClientConnection]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._next_id = listener.first_process_id
-        self._limit = math.ceil(self._settings.max_connections / listener.process_id_step)
+        self._next_id = listener.number + 1
+        self._limit = math.ceil(self._settings.max_connections / listener.count)
         """Of several workers each has its part of the connections."""
         self.was_fenced = False
         """Whether it stopped because a newer epoch leads the catalog."""
@@ -206,7 +206,7 @@ class Server:
         session = await thread.run(self._session, startup)
         connection = ClientConnection(stream, session, thread.run, task)
         process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4)
-        self._next_id += self._listener.process_id_step
+        self._next_id += self._listener.count
         self._connections[process_id] = (secret, connection)
         session.variables.process_id = process_id
         session.activity.began(self._backend(process_id, startup, stream, session, connection))

@@ -47,8 +47,9 @@ class _Worker:
 class Workers:
     """Serves one port with ``count`` workers until SIGTERM or SIGINT."""
 
-    def __init__(self, home: Path | None, host: str, port: int, count: int) -> None:
+    def __init__(self, home: Path | None, host: str, port: int, count: int, http: str | None = None) -> None:
         self._home, self._host, self._port, self._count = home, host, port, count
+        self._options = ["--http", http] if http is not None else []
         self._workers: dict[int, _Worker] = {}
         self._restarting: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
@@ -133,6 +134,7 @@ class Workers:
         with theirs:
             command = [sys.executable, "-m", "reclock.cli", "serve", "--host", self._host]
             command += ["--workers", str(self._count), "--worker", f"{number}:{theirs.fileno()}"]
+            command += self._options
             if self._home is not None:
                 command += ["--home", str(self._home)]
             process = subprocess.Popen(command, pass_fds=[theirs.fileno()], process_group=0)

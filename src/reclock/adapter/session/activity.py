@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import ReclockError
+from reclock.errors import InternalError, ReclockError
 from reclock.introspection.backends import Backend, Work
 from reclock.introspection.reports import SessionReport, StatementReport
 from reclock.runtime.environment import Environment
@@ -115,6 +116,8 @@ class _Statement:
             (time.monotonic() - self.began_s) * 1000 / times,
             rows,
             None if error is None else _error_text(error, is_hidden=self._hidden is not None),
+            _kind(self.parsed),
+            "" if error is None else getattr(error, "sqlstate", InternalError.sqlstate),
         )
         for _ in range(times):
             reports.statement_ended(report)
@@ -128,6 +131,11 @@ class _Statement:
     def _shown(self) -> str:
         hidden = self._hidden
         return f"{hidden} <redacted>" if hidden else self.parsed.text
+
+
+def _kind(parsed: ParsedStatement) -> str:
+    """``create_table`` for a ``CreateTableStatement``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(parsed.node).__name__.removesuffix("Statement")).lower()
 
 
 def _error_text(error: Exception, *, is_hidden: bool) -> str:

@@ -1,0 +1,168 @@
+"""The HTTP address at which a process is monitored: ``/metrics``, ``/healthz`` and ``/readyz``."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+import structlog
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, make_wsgi_app
+
+from reclock.adapter.query.metrics import EnvironmentCollector
+from reclock.errors import ConfigurationError, InvalidOption, ReclockError
+from reclock.runtime.environment import Environment
+
+_log = structlog.get_logger(__name__)
+_LOOPBACK = "127.0.0.1"
+_CLIENT_TIMEOUT_S = 30
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of ``HOST:PORT``, ``[IPV6]:PORT``, or ``PORT`` on loopback. Raises ``InvalidOption``."""
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65_535:
+        hint = "write HOST:PORT, such as 127.0.0.1:9187; port 0 takes a free one"
+        raise InvalidOption(f'"{text}" is not an address', hint=hint)
+    return host.removeprefix("[").removesuffix("]") or _LOOPBACK, int(port)
+
+
+class Monitor:
+    """Answers HTTP requests about the environment that this process has open, in threads of its own.
+
+    - ``/healthz`` is 200 while the process can answer at all.
+    - ``/readyz`` is 200 if the process has joined the environment and can read its catalog, otherwise 503.
+    - ``/metrics`` are the metrics in a format of Prometheus, or 503 if they cannot be read.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        """Listens. Raises ``ConfigurationError``."""
+        self._environment: Environment | None = None
+        self._metrics: Callable[..., Iterable[bytes]] | None = None
+        self._guard = threading.Lock()
+        try:
+            self._server = _listen(host, port)
+        except OSError as error:
+            detail = error.strerror
+            raise ConfigurationError(f'cannot listen for HTTP on "{host}", port {port}', detail=detail) from error
+        self._server.set_app(self._answer)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="monitoring", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """``HOST:PORT``, with the port that was taken."""
+        host, port = self._server.server_address[:2]
+        return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
+
+    @contextmanager
+    def watching(self, environment: Environment, replica_id: int | None = None) -> Iterator[None]:
+        """In the block, the process has ``environment`` open; as a replica, it shows what this replica measured."""
+        registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        registry.register(EnvironmentCollector(environment, replica_id))
+        with self._guard:
+            self._environment, self._metrics = environment, make_wsgi_app(registry)
+        try:
+            yield
+        finally:
+            with self._guard:  # waits for a scrape, which needs the stores
+                self._environment = self._metrics = None
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _answer(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if request["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return _text(start_response, HTTPStatus.METHOD_NOT_ALLOWED, "only GET is answered", ("Allow", "GET, HEAD"))
+        try:
+            match request["PATH_INFO"]:
+                case "/healthz":
+                    return _text(start_response, HTTPStatus.OK, "ok")
+                case "/readyz":
+                    return self._readiness(start_response)
+                case "/metrics":
+                    return self._scrape(request, start_response)
+        except ReclockError as error:
+            return _text(start_response, HTTPStatus.SERVICE_UNAVAILABLE, error.message)
+        except Exception as error:
+            _log.error("HTTP request failed unexpectedly", path=request["PATH_INFO"], exc_info=error)
+            return _text(start_response, HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
+        return _text(start_response, HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
+
+    def _readiness(self, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        with self._guard:
+            if self._environment is None:
+                return _not_joined(start_response)
+            self._environment.stores.catalog.sync()
+        return _text(start_response, HTTPStatus.OK, "ready")
+
+    def _scrape(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        with self._guard:
+            if self._metrics is None:
+                return _not_joined(start_response)
+            return self._metrics(request, start_response)
+
+
+@contextmanager
+def monitoring(address: str, number: int = 0, *, is_optional: bool = False) -> Iterator[Monitor | None]:
+    """A monitor at ``address`` for the block, None if that is empty. ``number`` is added to the port, unless that is 0.
+
+    If it cannot listen, raises ``ConfigurationError``; if it ``is_optional``, logs that and yields
+    None. Raises ``InvalidOption`` for an address that is none.
+    """
+    if not address:
+        yield None
+        return
+    host, port = split_address(address)
+    try:
+        monitor = Monitor(host, port + number if port else 0)
+    except ConfigurationError as error:
+        if not is_optional:
+            raise
+        _log.warning("not monitored over HTTP", error=error.message, detail=error.detail)
+        yield None
+        return
+    _log.info("monitored over HTTP", address=monitor.address)
+    try:
+        yield monitor
+    finally:
+        monitor.close()
+
+
+class _HttpServer(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _HttpServer6(_HttpServer):
+    address_family = socket.AF_INET6
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Logs no request, and gives up on a client that sends none."""
+
+    timeout = _CLIENT_TIMEOUT_S
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def _listen(host: str, port: int) -> WSGIServer:
+    [(family, *_), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return (_HttpServer6 if family == socket.AF_INET6 else _HttpServer)((host, port), _QuietHandler)
+
+
+def _not_joined(start_response: Callable[..., Any]) -> Iterable[bytes]:
+    return _text(start_response, HTTPStatus.SERVICE_UNAVAILABLE, "the process has not joined the environment")
+
+
+def _text(start_response: Callable[..., Any], status: HTTPStatus, text: str, *headers: tuple[str, str]) -> Iterable[bytes]:
+    start_response(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8"), *headers])
+    return [f"{text}\n".encode()]

@@ -1,0 +1,181 @@
+"""A process is monitored over HTTP: what a scrape shows, and what the dashboard and the alerts ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, run
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import psycopg
+import pytest
+import yaml
+from fixtures.server import RECLOCK, SqlServer
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from reclock.adapter.query.metrics import BUCKETS_NS, cumulative
+from reclock.errors import InvalidOption
+from reclock.server.monitoring import Monitor, monitoring, split_address
+
+MONITORING = Path(__file__).parents[2] / "docker" / "monitoring"
+METRIC = re.compile(r"\b(?:reclock|process)_\w+")
+DEADLINE_S = 120
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def get(address: str, path: str) -> tuple[int, str]:
+    try:
+        with urlopen(f"http://{address}{path}", timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def scrape(address: str) -> tuple[Series, set[str]]:
+    """Values by name and labels, and all names under which a query can select one."""
+    status, text = get(address, "/metrics")
+    assert status == 200, text
+    series: Series = {}
+    names = set()
+    for family in text_string_to_metric_families(text):
+        suffixes = {"counter": ["_total"], "histogram": ["_bucket"]}.get(family.type, [""])
+        names |= {family.name + suffix for suffix in suffixes}
+        for sample in family.samples:
+            series[sample.name, frozenset(sample.labels.items())] = sample.value
+    return series, names
+
+
+def values(series: Series, metric: str, /, **labels: str) -> list[float]:
+    return [value for (known, of), value in series.items() if known == metric and labels.items() <= dict(of).items()]
+
+
+def address_in(log: Path) -> str:
+    """The address that the process logged."""
+    end = time.monotonic() + DEADLINE_S
+    while time.monotonic() < end:
+        if found := re.search(r"monitored over HTTP.*?address\W+(?:\x1b\[\d+m)*(127\.0\.0\.1:\d+)", log.read_text()):
+            return found[1]
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+@contextmanager
+def ticking(home: Path) -> Iterator[str]:
+    variables = os.environ | {"RECLOCK_TICK_HTTP": "0"}
+    with (home / "tick.log").open("w") as log:
+        process = Popen([RECLOCK, "tick", "--home", str(home), "--every", "1s"], env=variables, stdout=DEVNULL, stderr=log)
+    try:
+        yield address_in(home / "tick.log")
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_S)
+
+
+def test_a_server_shows_its_metrics_until_it_ends(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+    server = new_server(tmp_path / "home", RECLOCK_SERVE_HTTP="127.0.0.1:0", RECLOCK_INTROSPECTION_SAMPLE_MS="500")
+    address = address_in(server.home / "serve.log")
+    assert get(address, "/healthz") == (200, "ok\n")
+    assert get(address, "/readyz") == (200, "ready\n")
+    assert get(address, "/other")[0] == 404
+    with pytest.raises(HTTPError) as refused:
+        urlopen(Request(f"http://{address}/metrics", b"", method="POST"), timeout=60)
+    assert refused.value.code == 405
+    with server.connect() as connection:
+        connection.execute("CREATE TABLE words (word text)")
+        for _ in range(40):  # more than are recorded of an interval
+            connection.execute("INSERT INTO words VALUES ('one')")
+        connection.execute("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM words")
+        connection.execute("SELECT * FROM counted")
+        for _ in range(2):
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                connection.execute("SELECT 1 / (n - n) FROM counted")
+        series, names = scrape(address)
+        for name, type in (("reclock.public.words", "table"), ("reclock.public.counted_primary_idx", "index")):
+            [lag_s] = values(series, "reclock_object_lag_seconds", name=name, type=type)
+            assert lag_s >= 0
+        assert values(series, "reclock_statements_total", kind="insert", outcome="success") == [40]
+        assert values(series, "reclock_statements_total", kind="query", outcome="error") == [2]
+        assert values(series, "reclock_statement_errors_total") == [2]
+        assert values(series, "reclock_statement_errors_total", sqlstate="22012") == [2]
+        assert sum(values(series, "reclock_sessions")) == 1
+        end = time.monotonic() + DEADLINE_S
+        while not values(series, "reclock_query_duration_seconds_bucket", le="+Inf"):  # reported a moment later
+            assert time.monotonic() < end
+            time.sleep(0.2)
+            series, names = scrape(address)
+        assert 1.0 in values(series, "reclock_replica_online")
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text())
+    rules = [rule for group in yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    queries += [rule["expr"] for rule in rules]
+    page = (MONITORING.parents[1] / "docs" / "monitoring.md").read_text()
+    named = {metric for query in queries for metric in METRIC.findall(query)}
+    assert len(named) > 10
+    assert named - names == set()
+    assert {name for name in names if name.startswith("reclock_") and f"`{name}`" not in page} == set()
+    server.kill()
+    with pytest.raises(URLError):
+        urlopen(f"http://{address}/healthz", timeout=60)
+
+
+def test_a_stalled_source_shows_in_a_ticking_process(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", tmp_path / "home" / "buckets" / "planes"
+    run([RECLOCK, "init", "--home", str(home)], check=True, stdout=DEVNULL)
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("id,name\n1,one\n")
+    create = """CREATE SOURCE planes (id bigint NOT NULL, name text)
+        FROM S3 DISCOVER OBJECTS MATCHING '*.csv' USING BUCKET SCAN 'planes' FORMAT CSV WITH HEADER"""
+    run([RECLOCK, "sql", "--home", str(home), "-c", create], check=True, stdout=PIPE)
+    with ticking(home) as address:
+        labels = {"name": "reclock.public.planes", "type": "source"}
+
+        def until(metric: str, value: float, /, **labels: str) -> None:
+            end = time.monotonic() + DEADLINE_S
+            while values(scrape(address)[0], metric, **labels) != [value]:
+                assert time.monotonic() < end, (home / "tick.log").read_text()
+                time.sleep(0.2)
+
+        until("reclock_source_updates_total", 1, name=labels["name"])
+        until("reclock_object_stalled", 0, **labels)
+        until("reclock_audit_failed", 0, name=labels["name"])
+        (folder / "a.csv").write_text("id,name\n2,another, shorter\n")  # bytes that are bound already change
+        until("reclock_object_stalled", 1, **labels)
+
+
+def test_a_process_that_has_not_joined_is_healthy_but_not_ready() -> None:
+    monitor = Monitor("127.0.0.1", 0)
+    try:
+        assert get(monitor.address, "/healthz")[0] == 200
+        assert get(monitor.address, "/readyz")[0] == 503
+        assert get(monitor.address, "/metrics")[0] == 503
+        with monitoring(monitor.address, is_optional=True) as second:
+            assert second is None  # the port is taken
+    finally:
+        monitor.close()
+
+
+def test_addresses() -> None:
+    assert split_address("9187") == split_address(":9187") == ("127.0.0.1", 9187)
+    assert split_address("[::1]:0") == ("::1", 0)
+    assert split_address("10.0.0.1:80") == ("10.0.0.1", 80)
+    for text in ("", "host", "host:", "host:x", "host:65536"):
+        with pytest.raises(InvalidOption):
+            split_address(text)
+
+
+@given(st.dictionaries(st.integers(0, 45).map(lambda power: 2**power), st.integers(1, 1000)))
+def test_buckets_count_all_durations_up_to_their_bounds(counts: dict[int, int]) -> None:
+    buckets = cumulative(counts)
+    assert [count for _, count in buckets] == sorted(count for _, count in buckets)
+    assert buckets[-1] == ("+Inf", sum(counts.values()))
+    for (bound_s, count), bound in zip(buckets[:-1], BUCKETS_NS, strict=True):
+        assert float(bound_s) == pytest.approx(bound / 1e9, rel=1e-4)
+        assert count == sum(counts[upper] for upper in counts if upper <= bound)
