@@ -8,10 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 import psycopg
 import pytest
+from fixtures.ports import free_port
 from fixtures.server import RECLOCK, SqlServer, start_server
 from server.test_fenced import lead_anew
 
@@ -166,8 +168,16 @@ def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlS
     assert server.process.poll() is None
 
 
+def test_each_worker_is_monitored_on_a_port_of_its_own(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+    port = free_port()
+    new_server(tmp_path / "home", workers=2, RECLOCK_SERVE_HTTP=str(port))
+    for number in range(2):
+        with urlopen(f"http://127.0.0.1:{port + number}/readyz", timeout=PATIENCE_S) as answer:
+            assert answer.status == 200
+
+
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_no_worker_outlives_the_process_that_listens(new_server, tmp_path: Path, end: str) -> None:
+def test_no_worker_outlives_the_process_that_listens(new_server: Callable[..., SqlServer], tmp_path: Path, end: str) -> None:
     server = new_server(tmp_path / "home", workers=2)
     workers = psutil.Process(server.process.pid).children()
     assert len(workers) == 2
