@@ -1,1 +1,2 @@
-"""What sources, sinks and connections are, as values: their options, formats and targets. They reach nothing."""
+"""Descriptions of sources, sinks and connections, as values: their options, formats and targets.
+Nothing here connects to anything."""

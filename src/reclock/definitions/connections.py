@@ -1,4 +1,5 @@
-"""Connections: how upstreams are reached, as CREATE CONNECTION says it. What is secret in them is a reference until it is used."""
+"""Connections to upstreams, as CREATE CONNECTION describes them. Secrets are references until they
+are used."""
 
 from __future__ import annotations
 
@@ -11,18 +12,18 @@ from reclock.errors import SecretUnavailable
 
 @dataclass(frozen=True, slots=True)
 class SecretReference:
-    """Where the value of a secret is kept; ``name`` is for people."""
+    """Where the value of a secret is stored. ``name`` is its name in messages."""
 
     name: str
     reference: str
 
 
 SecretResolver = Callable[[SecretReference], str]
-"""The value of a secret. Raises ``SecretUnavailable``."""
+"""Returns the value of a secret. Raises ``SecretUnavailable``."""
 
 
 class Secrecy(StrEnum):
-    """Whether the value of an option is written in the statement."""
+    """Whether the statement has an option's value itself, or the name of a secret."""
 
     PLAIN = "plain"
     EITHER = "either"
@@ -31,7 +32,7 @@ class Secrecy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What an option of a connection may be; ``choices``, if any, are all there are."""
+    """An option of a connection. ``choices``, if there are any, are its only values."""
 
     secrecy: Secrecy = Secrecy.PLAIN
     is_required: bool = False
@@ -78,17 +79,17 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         "SESSION TOKEN": Option(Secrecy.EITHER),
     },
 }
-"""The kinds of connection, and what can be said of each."""
+"""The kinds of connection, and the options of each."""
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
     KAFKA: {"BROKERS": "BROKER", "USERNAME": "SASL USERNAME", "PASSWORD": "SASL PASSWORD"},
 }
-"""Other words for options."""
+"""Other names of options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection of a ``kind``: the options that were given, in the order of ``OPTIONS``."""
+    """A connection of a ``kind``, with its options in the order of ``OPTIONS``."""
 
     kind: str
     options: tuple[tuple[str, str | SecretReference], ...]
@@ -98,15 +99,15 @@ class Connection:
         return self.kind.lower().replace(" ", "-")
 
     def resolved_options(self, resolve_secret: SecretResolver) -> dict[str, str]:
-        """The options with the values of secrets: to be used, never kept or shown."""
+        """The options with the values of secrets. Never store or show them."""
         return {name: resolve_secret(value) if isinstance(value, SecretReference) else value for name, value in self.options}
 
 
 def no_secrets(secret: SecretReference) -> str:
-    """Reveals nothing."""
+    """A resolver without secrets. Raises ``SecretUnavailable``."""
     raise SecretUnavailable(secret.name, detail="secrets are not to be had here")
 
 
 def broker(addresses: str) -> Connection:
-    """A connection to brokers that ask for nothing."""
+    """A connection to brokers that need no authentication."""
     return Connection(KAFKA, (("BROKER", addresses),))

@@ -81,4 +81,4 @@ GENERATED: Mapping[str, Mapping[str, RelationDesc]] = {
         ),
     },
 }
-"""The relations of each kind; ``""`` is the only one."""
+"""The relations of each kind, by name; ``""`` names the only one."""

@@ -1,4 +1,4 @@
-"""Where a sink writes to, and how: values, as CREATE SINK says them."""
+"""Targets, formats and envelopes of sinks: values, as CREATE SINK describes them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reclock.plan.relational import Plan
 
 
 class Envelope(StrEnum):
-    """What a message says of a row."""
+    """How a message describes a change."""
 
     DEBEZIUM = "DEBEZIUM"
-    """The row before and the row after a change."""
+    """The rows before and after a change."""
     UPSERT = "UPSERT"
-    """The row that a key has from now on; no value if it has none."""
+    """The new row of a key, or no value if it was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Json:
 
 
 ROW = "row"
-"""What the record of a row is called in Avro, where nothing else is said."""
+"""The default name of a row's record in Avro."""
 
 
 @dataclass(frozen=True, slots=True)
 class Avro:
-    """Messages in Avro, whose schemas are kept by ``registry``: a record of this full ``name``, whose fields default to NULL where
-    they may be and it ``has_null_defaults``."""
+    """Messages in Avro, with their schemas in ``registry``. ``name`` is the full name of the
+    record. With ``has_null_defaults``, nullable fields have the default NULL."""
 
     registry: Connection
     name: str
@@ -43,20 +43,22 @@ class Avro:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """One column that is never NULL, as it is; ``kind`` is ``TEXT`` or ``BYTES``."""
+    """The value of the only column, which is never NULL, without an encoding. ``kind`` is ``TEXT``
+    or ``BYTES``."""
 
     kind: str
 
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
-"""How a producer may compress."""
+"""The compressions of a producer."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaTarget:
-    """Messages of ``topic``, keyed by the columns ``key`` if there are any. Progress is kept in ``progress_topic``.
+    """Messages of ``topic``, keyed by the columns ``key``, if there are any. The sink stores its
+    progress in ``progress_topic``.
 
-    A topic that is not there gets ``partitions`` and ``replicas``; with -1, as many as the broker gives.
+    A new topic gets ``partitions`` and ``replicas``; -1 means the broker's default.
     """
 
     connection: Connection
@@ -75,7 +77,7 @@ class KafkaTarget:
 
 @dataclass(frozen=True, slots=True)
 class DeltaTarget:
-    """A plain Delta table of the rows as they are, in ``path`` below the root of sinks."""
+    """A plain Delta table of the current rows, in ``path`` below the root of sinks."""
 
     path: str
 
@@ -87,7 +89,8 @@ Target = KafkaTarget | DeltaTarget
 
 @dataclass(frozen=True, slots=True)
 class SinkSpec:
-    """All that emitting takes. ``plan`` reads collections only; ``indexes`` are those of its cluster that hold what it answers."""
+    """All that emitting a sink needs. ``plan`` reads collections only. ``indexes`` are those of the
+    sink's cluster that hold parts of its answer."""
 
     id: GlobalId
     name: str

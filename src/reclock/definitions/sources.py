@@ -1,4 +1,4 @@
-"""What a source reads, and how its records are written: values, as CREATE SOURCE says them."""
+"""What sources read, and the formats of their records: values, as CREATE SOURCE describes them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.definitions.connections import Connection
 
 PLACE_COLUMN = "place"
-"""Which digit of a wide increment a row of a remap collection is (``reclock.reclocking.digits``)."""
+"""Which digit of a wide increment a row of a remap collection holds
+(``reclock.reclocking.digits``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reclocking:
-    """What the bindings of a source type look like: its ``partition`` (none if there is but one), what its progress relation calls
-    that and the ``offset``, and the columns kept beside the offset as ``evidence``, if any is (see docs/decisions/0003).
+    """The layout of a source type's bindings: the column of the ``partition`` (None if there is
+    only one), what the progress relation calls that column and the ``offset``, and the columns of
+    ``evidence`` that are stored beside the offset (docs/decisions/0003).
 
-    Offsets that 64 bits cannot hold (``is_wide``) are text in relations, and several rows a binding (see docs/decisions/0022).
+    Offsets beyond 64 bits (``is_wide``) are text in relations, and several rows for each binding
+    (docs/decisions/0022).
     """
 
     partition: tuple[Column, ...]
@@ -29,23 +32,26 @@ class Reclocking:
     evidence: tuple[Column, ...] | None = None
     is_wide: bool = False
     is_shared: bool = False
-    """Whether sources that are made later may be guests of one: their relations are outputs of it that come late."""
+    """Whether later sources may be guests of one: their relations are outputs of it that begin
+    late."""
     unit: int = 1
-    """How many offsets one of the upstream's own unit is, in which progress is shown."""
+    """How many offsets make one of the upstream's units, in which progress is shown."""
 
     @property
     def is_sparse(self) -> bool:
-        """Whether most offsets hold nothing: sequence numbers, moments."""
+        """Whether most offsets have no record, as with sequence numbers and moments."""
         return self.is_wide or self.unit > 1
 
     @property
     def remap_desc(self) -> RelationDesc:
-        """The remap collection: the diff of a partition is by how many offsets it advanced; of wide ones, each of its digits."""
+        """The remap collection. The diff of a partition's row says by how many offsets it advanced;
+        of wide offsets, by how much each digit did."""
         return RelationDesc((*self.partition, Column(PLACE_COLUMN, INTEGER, is_nullable=False)) if self.is_wide else self.partition)
 
     @property
     def evidence_desc(self) -> RelationDesc | None:
-        """The evidence: one row a partition, what was known of it when it was bound up to its offset."""
+        """The evidence: one row for each partition, with what was known when it was bound up to its
+        offset."""
         if self.evidence is None:
             return None
         names = tuple(column.name for column in self.partition)
@@ -64,14 +70,15 @@ class Reclocking:
         return TEXT if self.is_wide else BIGINT
 
     def shown(self, offset: int) -> int | str:
-        """An offset as relations hold it; ``int`` of it is the offset again."""
+        """An offset as relations hold it. ``int`` converts it back."""
         return str(offset) if self.is_wide else offset
 
 
 def frontiers_desc(remap: RelationDesc) -> RelationDesc:
-    """What the bindings of a remap collection add up to: of each partition the time of its last binding, and its frontier.
+    """The frontiers that the bindings of a remap collection add up to: for each partition, the time
+    of its last binding and its frontier.
 
-    A progress relation is a view over this, with names of its own.
+    A progress relation is a view over this relation, with column names of its own.
     """
     is_wide = PLACE_COLUMN in remap.names
     partition = tuple(column for column in remap.columns if column.name != PLACE_COLUMN)
@@ -80,16 +87,18 @@ def frontiers_desc(remap: RelationDesc) -> RelationDesc:
 
 
 COMPRESSIONS = ("AUTO", "GZIP", "NONE")
-"""How objects may be compressed: those called ``.gz``, all, none."""
+"""How objects may be compressed: those that end in ``.gz``, all, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectsConnector:
-    """The objects of ``bucket`` whose keys match ``pattern`` (see ``reclock.connectors.objects.patterns``), compressed or not (see
-    ``reclock.connectors.objects.compression``).
+    """The objects of ``bucket`` whose keys match ``pattern``
+    (``reclock.connectors.objects.patterns``), with a ``compression``
+    (``reclock.connectors.objects.compression``).
 
-    The bucket is where the ``connection`` leads, or the environment's; ``queue``, if there is one, is told of what is new in it
-    (see ``reclock.connectors.objects.notifications``).
+    The bucket is at the ``connection``, or by default in the environment's object store. The bucket
+    reports new objects to ``queue``, if there is one
+    (``reclock.connectors.objects.notifications``).
     """
 
     bucket: str
@@ -112,10 +121,11 @@ class ObjectsConnector:
 
 @dataclass(frozen=True, slots=True)
 class LoadGenerator:
-    """Rows from nowhere: ``kind`` is ``COUNTER``, ``AUCTION`` or ``TPCH``, and makes something every ``tick_interval_ms``, or
-    once if that is 0.
+    """Generated rows. ``kind`` is ``COUNTER``, ``AUCTION`` or ``TPCH``. It generates rows every
+    ``tick_interval_ms``, or once if that is 0.
 
-    A counter keeps its last ``max_cardinality`` numbers, if that is given. ``scale_factor`` is that of TPCH.
+    A counter keeps its last ``max_cardinality`` numbers, if that is set. TPCH has a
+    ``scale_factor``.
     """
 
     kind: str
@@ -134,19 +144,20 @@ class LoadGenerator:
     @property
     def updates_per_offset(self) -> int:
         if self.kind == "TPCH":
-            return int(14_000_000 * self.scale_factor) + 1000  # all that there is comes with the first
+            return int(14_000_000 * self.scale_factor) + 1000  # the first tick inserts all tables
         return 2 if self.kind == "COUNTER" else 64
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaConnector:
-    """The messages of ``topic``, from ``start_offsets`` by partition (else 0) or the first at ``start_timestamp`` on; up to
-    ``end_offsets``, exclusive, if it has any: then partitions without one are not read. An ``end_timestamp`` becomes offsets
-    before the source is made.
+    """The messages of ``topic``. It begins at ``start_offsets`` (by partition, else at 0) or at the
+    first message of ``start_timestamp``. If there are ``end_offsets``, exclusive, partitions
+    without one are not read. An end timestamp is converted to offsets before the source is created.
 
-    ``include`` names metadata and the columns they become, after those of the value; the key has ``key_format``. With ``envelope``
-    ``UPSERT`` a message replaces the row of its key, and one without a value deletes it; with ``DEBEZIUM`` it says which row goes
-    and which comes.
+    ``include`` names metadata and their columns, which follow those of the value. The key has
+    ``key_format``. With the ``envelope`` ``UPSERT`` a message replaces the row of its key, and a
+    message without a value deletes it. With ``DEBEZIUM`` a message has the row before and the row
+    after a change.
     """
 
     connection: Connection
@@ -180,7 +191,8 @@ class KafkaConnector:
 
 @dataclass(frozen=True, slots=True)
 class DebeziumConnector:
-    """The topics of tables, ``<prefix>.<schema>.<table>``, with the ``transaction_topic`` of their connector."""
+    """The topics of tables, ``<prefix>.<schema>.<table>``, with the ``transaction_topic`` of their
+    connector."""
 
     connection: Connection
     transaction_topic: str
@@ -203,19 +215,19 @@ class DebeziumConnector:
 
     @property
     def brokers(self) -> frozenset[str]:
-        """The addresses, as they are spelled in the connection."""
+        """The addresses, as the connection spells them."""
         return frozenset(str(dict(self.connection.options)["BROKER"]).replace(" ", "").split(","))
 
 
 @dataclass(frozen=True, slots=True)
 class KinesisConnector:
-    """The records of ``stream`` in ``region``, at ``endpoint`` if it is not that of AWS, read with the credentials of the
-    ``connection``, if there is one.
+    """The records of ``stream`` in ``region``, at ``endpoint`` or AWS's own, read with the
+    credentials of the ``connection``, if there is one.
 
-    They are read from the oldest on (``start`` is ``TRIM HORIZON``), from when the source was made (``LATEST``), from the moment
-    ``start_timestamp`` in milliseconds (``TIMESTAMP``), or those of the shards
-    in ``start_numbers`` ``AT`` or ``AFTER`` a sequence number.
-    ``include`` names metadata and the columns they become, after those of the record.
+    They are read from the oldest record (``start`` is ``TRIM HORIZON``), from the creation of the
+    source (``LATEST``), from the moment ``start_timestamp`` in milliseconds (``TIMESTAMP``), or, in
+    the shards of ``start_numbers``, ``AT`` or ``AFTER`` a sequence number. ``include`` names
+    metadata and their columns, which follow those of the record.
     """
 
     stream: str
@@ -247,7 +259,8 @@ class KinesisConnector:
 
 @dataclass(frozen=True, slots=True)
 class PubNubConnector:
-    """What is published in ``channel``, with the ``subscribe_key``; ``origin`` answers in place of PubNub, if it is given."""
+    """The messages of ``channel``, read with the ``subscribe_key`` from PubNub, or from the server
+    at ``origin``."""
 
     subscribe_key: str
     channel: str
@@ -268,9 +281,9 @@ class PubNubConnector:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A table as it was found in a publication, so that no other one of its ``name`` is taken for it (by ``oid``), and it is
-    noticed if it was taken out and put back: then none of its ``entries`` there is left, of which there may be several, such as
-    its own and its schema's."""
+    """A table of a publication. ``oid`` distinguishes it from a later table of the same ``name``.
+    ``entries`` are the publication's entries for it, such as its own and its schema's: if none of
+    them is left, the table was removed from the publication, even if it was added again."""
 
     name: str
     oid: int
@@ -279,7 +292,8 @@ class PublishedTable:
 
 @dataclass(frozen=True, slots=True)
 class PostgresConnector:
-    """The tables of ``publication`` at ``connection`` (which may be libpq's text, without a password), read through the slot."""
+    """The tables of ``publication`` at ``connection`` (which may be a libpq string without a
+    password), read through the slot."""
 
     connection: Connection | str
     publication: str
@@ -290,7 +304,7 @@ class PostgresConnector:
     lacks_history: ClassVar[str] = "a replication slot tells nothing of what was before it was made"
     cannot_skip: ClassVar[str] = "a transaction is published whole; a table with a value that does not fit fails alone"
     type_name: ClassVar[str] = "postgres"
-    updates_per_offset: ClassVar[int] = 2  # of a change: the reading counts changes, which LSNs say nothing about
+    updates_per_offset: ClassVar[int] = 2  # LSNs do not count changes; the reading does
     reclocking: ClassVar[Reclocking] = Reclocking(
         partition=(), offset="lsn", progress=("lsn",), evidence=(Column("system_id", TEXT, is_nullable=False),)
     )
@@ -298,10 +312,12 @@ class PostgresConnector:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """Comma-separated values (RFC 4180). A quote, doubled inside, may enclose delimiters and newlines.
+    """Comma-separated values (RFC 4180). Fields in quotes may have delimiters and newlines; a quote
+    inside is doubled.
 
-    With ``has_header`` the first record of every object names the declared columns, each once, in any order. An unquoted field
-    equal to ``null_text`` is NULL. ``delimiter`` and ``quote`` are one ASCII character each; without ``quote`` none is special.
+    With ``has_header``, the first record of every object names the declared columns, each once, in
+    any order. An unquoted field equal to ``null_text`` is NULL. ``delimiter`` and ``quote`` are one
+    ASCII character each. Without ``quote``, no character quotes.
     """
 
     has_header: bool = True
@@ -312,25 +328,26 @@ class CsvFormat:
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """One JSON object a line. A field that is missing is NULL, one that is not declared is ignored."""
+    """One JSON object in each line. Missing fields are NULL, undeclared fields are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """A message, or a line of an object, is one text, UTF-8."""
+    """A message, or a line of an object, as UTF-8 text."""
 
 
 @dataclass(frozen=True, slots=True)
 class BytesFormat:
-    """A message, or a line of an object, as it is."""
+    """A message, or a line of an object, as bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroFormat:
-    """A message in Avro whose writer's schema the registry has; ``schema`` is the reader's, which the source was made with; without
-    one a message is read as it was written.
+    """Avro messages with their writer's schema in the registry. ``schema`` is the reader's schema,
+    fixed when the source was created. Without one, a message is read with its writer's schema.
 
-    A value is a record; a ``is_document`` is any type, and becomes one text. ``client`` is how the registry is reached, once it is.
+    A message is a record. With ``is_document`` it may have any type, and becomes one text.
+    ``client`` has the settings of the registry's client, once it is resolved.
     """
 
     registry: Connection
@@ -341,10 +358,12 @@ class AvroFormat:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufFormat:
-    """A ``message`` of Protobuf by the ``schema`` that the source was made with (see ``reclock.formats.protobuf_schemas``). With a
-    ``registry`` it stands behind the id of its writer's schema, which the registry has; else alone.
+    """A Protobuf ``message`` of the ``schema`` with which the source was created
+    (``reclock.formats.protobuf_schemas``). With a ``registry``, each message begins with the id of
+    its writer's schema.
 
-    A value is a record; a ``is_document`` becomes one text. ``client`` is how the registry is reached, once it is.
+    A message is a record. With ``is_document`` it becomes one text. ``client`` has the settings of
+    the registry's client, once it is resolved.
     """
 
     registry: Connection | None
@@ -355,13 +374,13 @@ class ProtobufFormat:
 
 
 SchemaFormat = AvroFormat | ProtobufFormat
-"""Formats whose columns are those of a schema, which is empty until it is known."""
+"""Formats that take their columns from a schema, which is empty until it is read."""
 
 RecordFormat = CsvFormat | JsonFormat
 """Formats of records with fields."""
 
 LineFormat = RecordFormat | TextFormat | BytesFormat
-"""Formats of what lines of objects hold."""
+"""Formats of lines in objects."""
 
 Format = RecordFormat | TextFormat | BytesFormat | SchemaFormat
 
@@ -369,19 +388,18 @@ Format = RecordFormat | TextFormat | BytesFormat | SchemaFormat
 Upstream = (
     ObjectsConnector | LoadGenerator | KafkaConnector | DebeziumConnector | KinesisConnector | PostgresConnector | PubNubConnector
 )
-"""What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
-(``is_monotonic``), how many updates one offset may yield, and why nobody can tell what it had at an earlier time, if that is so
-(``lacks_history``); ``cannot_skip``, if it has one, says why no offsets can be given up. Rows of an output whose desc has a key
-replace each other by it.
-"""
+"""What a source reads. Each upstream has a ``type_name``, its ``reclocking``, whether its rows are
+only inserted (``is_monotonic``), how many updates one offset may yield (``updates_per_offset``),
+why its state at an earlier time is unknown (``lacks_history``), if it is, and why offsets cannot be
+skipped (``cannot_skip``), if they cannot. If the desc of an output has a key, rows with the same
+key replace each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source, resolved: its id is its frontier group, ``name`` is for people, ``desc`` is the relation it fills.
-
-    One with ``subsources`` fills theirs instead, by their names upstream.
-    """
+    """A source with all names resolved. Its id is that of its frontier group, ``name`` is for
+    messages, and ``desc`` is the relation that it fills. A source with ``subsources`` fills these
+    instead, by their upstream names."""
 
     id: GlobalId
     name: str
@@ -391,27 +409,28 @@ class SourceSpec:
     subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
     created_at: Timestamp = MINIMUM
     start: Timestamp | None = None
-    """Where its history begins, if that is given by a backfill."""
+    """The beginning of its history, if it has a backfill."""
     guests: tuple[GlobalId, ...] = ()
-    """The sources that are bound with its transactions."""
+    """The sources that are bound with this source's transactions."""
 
     @property
     def all_ids(self) -> tuple[GlobalId, ...]:
-        """Its own, and its guests': they do well or badly together."""
+        """The ids of the source and its guests, which stall together."""
         return (self.id, *self.guests)
 
     @property
     def outputs(self) -> Mapping[str, RelationDesc]:
-        """Every relation it fills, by its name upstream; ``""`` is its own."""
+        """Every relation that it fills, by its upstream name; ``""`` is the source's own."""
         return self.subsources or {"": self.desc}
 
     def output(self, name: str) -> StorageCollectionId:
-        """The collection of the relation that it fills under that name."""
+        """The id of the collection that holds this output."""
         return StorageCollectionId(self.id, CollectionType.RECLOCKED, name)
 
 
 def collections_of(source: SourceSpec) -> list[tuple[StorageCollectionId, RelationDesc, bool]]:
-    """The collections that a source has: id, desc and whether it is monotonic. They form one frontier group, ``source.id``."""
+    """The collections of a source: id, desc, and whether it is monotonic. They form one frontier
+    group, ``source.id``."""
     reclocking = source.connector.reclocking
     outputs = [(source.output(name), desc, source.connector.is_monotonic) for name, desc in source.outputs.items()]
     bindings = (StorageCollectionId(source.id, CollectionType.REMAPPING), reclocking.remap_desc, False)

@@ -1,7 +1,9 @@
-"""Objects that are compressed with gzip, as what is in them: their bytes, sizes and offsets are those of the contents.
+"""Reads gzip-compressed objects as their contents: sizes, offsets and bytes are those of the
+contents.
 
-What was written of an object so far can be read, though it is not whole yet; and gzip may be appended to (RFC 1952: members one
-after another). There is no reading from the middle, so each piece of a large object is read from its beginning on.
+An object that is still being written can be read as far as it is complete. An object may be
+appended to: a gzip file may have several members, one after another (RFC 1952). Gzip cannot be read
+from the middle, so each range of an object is read from its beginning.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 @dataclass(frozen=True, slots=True)
 class Unzipped:
-    """The objects of ``store``; those that ``compression`` (see ``COMPRESSIONS``) takes for compressed are read as their contents.
-    A listing has the compressed sizes."""
+    """The objects of ``store``. Objects that ``compression`` (see ``COMPRESSIONS``) says are
+    compressed are read as their contents. A listing has the compressed sizes."""
 
     store: ObjectStore
     compression: str
@@ -34,8 +36,8 @@ class Unzipped:
         return self.store.described(bucket)
 
     def measured(self, bucket: str, listed: ListedObject) -> ListedObject:
-        """The listed object with the size of its contents, as far as they are there. Raises ``DecodeFailed`` if they are
-        damaged."""
+        """The listed object with the size of its contents that can be read so far. Raises
+        ``DecodeFailed`` if they are damaged."""
         if not self._is_compressed(listed.key):
             return listed
         return replace(listed, size=sum(len(chunk) for chunk in self._contents(bucket, listed)))
@@ -63,7 +65,7 @@ class Unzipped:
         return self.compression == "GZIP" or (self.compression == "AUTO" and key.lower().endswith(".gz"))
 
     def _contents(self, bucket: str, listed: ListedObject) -> Iterator[bytes]:
-        """In chunks of at most ``CHUNK_BYTES``."""
+        """The contents, in chunks of at most ``CHUNK_BYTES``."""
         stream, at = zlib.decompressobj(_GZIP), 0
         try:
             for piece in self.store.read(bucket, listed.key, 0, listed.size):

@@ -1,9 +1,12 @@
-"""The connector of S3-style objects: an object is a partition, its bytes are the offsets, and it only ever grows.
+"""The connector of S3-style objects: an object is a partition, its bytes are the offsets, and it
+only grows.
 
-Progress is cut back to the last complete record, so bytes that no newline ends yet stay unbound. What was bound is remembered as
-evidence: the length, the crc32 of exactly those bytes, and the version the listing showed. While the version stands, the listing
-is all that a probe costs; when it changed, the old bytes are read again and must have the old checksum before growth is trusted.
-Since the state of a crc32 can be continued, one pass serves the evidence of the whole object and the check of each piece.
+Progress is cut back to the last complete record: bytes that no newline ends yet stay unbound. The
+evidence of an object is the length of the bound bytes, their crc32, and the version that the
+listing showed. As long as the version is the same, a probe costs only the listing. If the version
+changed, the connector reads the bound bytes again, and they must have the same checksum before it
+binds new bytes. A crc32 can be continued, so one pass computes the evidence of the whole object and
+the checksum of each split.
 """
 
 from __future__ import annotations
@@ -40,10 +43,10 @@ from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.remap import BoundRange
 
 SPLIT_BYTES = 16 << 20
-"""About how many bytes one task reads; a split ends with a record."""
+"""About how many bytes one task reads. A split ends with a record."""
 
 RECORD_LIMIT_BYTES = 64 << 20
-"""A record longer than this is taken for a quote that was never closed."""
+"""The longest record. A longer one probably has a quote that was never closed."""
 
 _NOT_PUBLISHED = "these bytes are not published: ALTER SOURCE … RETRY reads the object as it is now, SKIP gives the bytes up"
 _PUBLISHED = (
@@ -56,7 +59,8 @@ _THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The bytes ``[lower, upper)``, whole records; reading them takes the running checksum from ``crc_before`` to ``crc_after``."""
+    """The bytes ``[lower, upper)`` of an object: whole records. ``crc_before`` and ``crc_after``
+    are the crc32 of the object up to ``lower`` and up to ``upper``."""
 
     lower: int
     upper: int
@@ -66,9 +70,10 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What is new of one object: the bytes ``[lower, upper)``, cut into splits, and the evidence that holds from then on.
+    """The new bytes ``[lower, upper)`` of one object, cut into splits, and the evidence after them.
 
-    ``header`` names the fields of its CSV records; the header record itself, before ``header_end``, is bound but yields no row.
+    ``header`` has the field names of its CSV records. The header record itself, which ends at
+    ``header_end``, is bound but yields no row.
     """
 
     key: str
@@ -82,7 +87,8 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class ObjectReadTask:
-    """One split of one object, with what its records need to be understood. Errors name the ``partition``."""
+    """One split of one object, with what is needed to decode its records. Errors name the
+    ``partition``."""
 
     key: str
     partition: str
@@ -102,7 +108,7 @@ class Objects:
     desc: RelationDesc
     queue: NotificationQueue | None = None
     restarts: Mapping[str, int] = field(default_factory=dict)
-    """The reading with which an object is to be read again from its beginning, by key."""
+    """By key, the number of the reading that a restart begins."""
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         if self.queue is None:
@@ -117,7 +123,8 @@ class Objects:
         return self._increments(growths, bound)
 
     def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
-        """An object was there from its last modification on: what it was before that, nobody knows."""
+        """``probe`` for objects last modified before ``moment``. What a later modified object had
+        before that is unknown."""
         known = self._newest_readings(bound)
         growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
         return self._increments(growths, bound)
@@ -126,7 +133,7 @@ class Objects:
         return restarted(newest_readings(bound), self.restarts)
 
     def _increments(self, growths: Sequence[Growth], bound: Bound) -> list[Increment]:
-        """What a probe found, and the end of each reading in the place of which another one begins."""
+        """The increments of a probe, and those that end readings which a restart replaces."""
         ended = [
             Growth(key, evidence.length, evidence.length, evidence.abandoned())
             for key, evidence in newest_readings(bound).items()
@@ -141,7 +148,8 @@ class Objects:
         return sorted(key for key, evidence in self._newest_readings(bound).items() if evidence.is_abandoned)
 
     def next_reading(self, bound: Bound, key: str, stalled: str | None) -> int:
-        """Raises ``InvalidOption`` unless the object is given up, or its partition is ``stalled``."""
+        """Raises ``InvalidOption`` unless the object was abandoned, or its partition is
+        ``stalled``."""
         newest = newest_readings(bound).get(key)
         if newest is None:
             raise InvalidOption(f'nothing of object "{key}" is bound', hint="it is read from its beginning when it is there")
@@ -164,7 +172,7 @@ class Objects:
         return [_increment(growths[str(bound_range.partition), bound_range.upper]) for bound_range in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[ObjectReadTask]]:
-        """Splits packed in order into tasks of about ``SPLIT_BYTES``."""
+        """The splits, packed in order into tasks of about ``SPLIT_BYTES``."""
         tasks: list[list[ObjectReadTask]] = []
         size = SPLIT_BYTES
         for growth in map(_growth, increments):
@@ -225,7 +233,7 @@ class Objects:
             yield CheckResult("reading", True, f'{size} of {listed_object.size} bytes of "{listed_object.key}"')
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
-        """A bucket does not want to know."""
+        """Buckets do not track readers."""
 
 
 def _increment(growth: Growth) -> Increment:
@@ -236,7 +244,7 @@ def _increment(growth: Growth) -> Increment:
 
 
 def _growth(increment: Increment) -> Growth:
-    """The inverse of ``_increment``, after a way through JSON too."""
+    """The inverse of ``_increment``, also after a round trip through JSON."""
     detail: Any = increment.detail
     evidence = ObjectEvidence.of(increment.partition, (increment.upper, *increment.evidence))
     return Growth(
@@ -261,14 +269,17 @@ def probe(
     until: Timestamp = MAXIMUM,
     only: Collection[str] | None = None,
 ) -> list[Growth]:
-    """What of the source's objects is beyond ``evidence``, in order of key: the next increments, cut back to whole records.
-    Objects modified at ``until`` or later are not looked at; nor are others than ``only``, if given.
+    """The growth of the source's objects beyond ``evidence``, cut back to whole records, in order
+    of key. Ignores objects modified at ``until`` or later, and keys that are not in ``only``, if it
+    is given.
 
-    An object with nothing to bind appears only if its version changed while its bytes did not, so that its new version is
-    remembered; if it was deleted, which is remembered as its version; or if one of ``skips`` holds the byte of its error: then it
-    is set aside.
-    Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank or changed under its bytes;
-    ``DecodeFailed`` if its header is wrong or a record does not end. Of several, the error of the first object is raised.
+    An object without new bytes is included only to store new evidence: its version changed while
+    its bytes did not; it was deleted, which is stored as its version; or one of ``skips`` covers
+    the byte of its error, so that it is abandoned.
+
+    Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank or its bound bytes
+    changed; ``DecodeFailed`` if its header is wrong or a record does not end. If several objects
+    fail, it raises the error of the first one.
     """
     listed = _listed(store, connector, only)
     known = evidence.keys() if only is None else evidence.keys() & set(only)
@@ -308,7 +319,7 @@ def probe(
 
 
 def _listed(store: Unzipped, connector: ObjectsConnector, only: Collection[str] | None) -> dict[str, ListedObject]:
-    """The source's objects as a listing shows them; ``only`` these, if given."""
+    """The source's objects as a listing shows them, or only those with the keys ``only``."""
     pattern = compile_pattern(connector.pattern)
     if only is None:
         objects = store.list(connector.bucket, literal_prefix(connector.pattern))
@@ -325,10 +336,11 @@ def reread(
     desc: RelationDesc,
     before: ObjectEvidence,
 ) -> Growth | None:
-    """The growth of an object since ``before``, as the object is now: longer, shorter or with other bytes than were claimed.
+    """The growth of an object since ``before``, as the object is now. It may be longer or shorter
+    than what was claimed, or have other bytes.
 
-    None if nothing is left, also because the object is gone and nothing of it was bound before.
-    Raises ``UpstreamChanged`` unless the bytes that were bound before stand.
+    None if nothing remains, also if the object is gone and none of its bytes had been bound before.
+    Raises ``UpstreamChanged`` if the bytes bound before ``before`` changed.
     """
     listed_object = store.find(connector.bucket, before.key)
     if listed_object is None and not before.length:
@@ -345,7 +357,7 @@ def grow(
     format: LineFormat,
     desc: RelationDesc,
 ) -> Growth | None:
-    """The growth of one object since ``before``; None if there is none."""
+    """The growth of one object since ``before``, or None."""
     key = before.key
     listed = _still_there(listed, before)
     try:
@@ -372,8 +384,8 @@ def recall(
     ranges: Sequence[BoundRange],
     bound: Mapping[str, ObjectEvidence],
 ) -> dict[tuple[str, int], Growth]:
-    """The growth that each range was, by key and upper end. Raises ``UpstreamChanged`` unless all bytes have the checksum that they
-    had when they were bound."""
+    """The growth for each bound range, by key and upper end. Raises ``UpstreamChanged`` unless all
+    bytes have the checksum with which they were bound."""
     bucket, quote = connector.bucket, quote_of(format)
     listed = {found.key: found for found in store.list(bucket, literal_prefix(connector.pattern))}
     by_name: dict[str, list[BoundRange]] = {}
@@ -425,7 +437,8 @@ def _verify(store: Unzipped, bucket: str, before: ObjectEvidence) -> None:
 
 
 def _scan(store: Unzipped, bucket: str, before: ObjectEvidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
-    """The whole records in ``[before.length, size)``. Raises ``DecodeFailed`` where one goes on beyond all measure."""
+    """Split the whole records in ``[before.length, size)``. Raises ``DecodeFailed`` if a record is
+    longer than ``RECORD_LIMIT_BYTES``."""
     splits: list[Split] = []
     start, start_crc = before.length, before.crc32  # of the split that is being filled
     end, end_crc = start, start_crc  # after the last whole record
@@ -454,7 +467,8 @@ def _scan(store: Unzipped, bucket: str, before: ObjectEvidence, size: int, quote
 def _header(
     store: Unzipped, bucket: str, evidence: ObjectEvidence, upper: int, format: LineFormat, desc: RelationDesc
 ) -> tuple[tuple[str, ...] | None, int]:
-    """What the first record of an object names, if it is a header, and where that ends."""
+    """The field names in the first record of an object, if it is a header, and where the header
+    ends."""
     if not isinstance(format, CsvFormat) or not format.has_header:
         return None, 0
     record = _first_record(store, bucket, evidence.key, upper, quote_of(format))

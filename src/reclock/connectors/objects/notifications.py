@@ -1,8 +1,11 @@
-"""A queue (SQS) that a bucket tells of what is new in it, so that not every probe lists the whole bucket.
+"""A queue (SQS) to which a bucket reports new objects, so that not every probe lists the whole
+bucket.
 
-Messages may come twice, in any order, late or never: they only say where to look. One is deleted when all that it tells of is bound
-and durable, or there is nothing to bind; until then it comes again to whoever asks after a process has died. For what is never
-told, a process lists the bucket when it first looks at the source, and every ``SCAN_EVERY_S`` after that.
+Messages may arrive twice, in any order, late, or never, so they only say where to look. A message
+is deleted when everything that it reports is durably bound, or needs no binding. Until then the
+queue delivers it again, also to another process if this one dies. For objects that were never
+reported, a process lists the bucket when it first looks at the source, and then every
+``SCAN_EVERY_S``.
 """
 
 from __future__ import annotations
@@ -22,20 +25,21 @@ from reclock.errors import UpstreamUnavailable
 SCAN_EVERY_S = 3600
 
 MESSAGES = 5_000
-"""How many are taken at once at most."""
+"""The most messages received at once."""
 
 _BATCH = 10
 _HIDDEN_S = 300
-"""How long nobody else gets a message that was taken."""
+"""How long the queue hides a received message from other readers."""
 
 
 @dataclass(slots=True)
 class _QueueState:
-    """What this process knows of one queue. A key is ``unseen`` until it was looked at, then ``open`` until it is bound so far."""
+    """What this process knows of one queue. A key is ``unseen`` until a probe looked at it, and
+    then ``open`` until its bytes are bound up to the probed end."""
 
     scan_at: float = 0
     messages: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
-    """By id: what it takes to delete it, and the keys it tells of."""
+    """By message id: the handle that deletes it, and the keys that it reports."""
     unseen: set[str] = field(default_factory=set)
     open: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -48,14 +52,15 @@ def _state_of(source: str, name: str, client: tuple[tuple[str, str], ...]) -> _Q
 
 @dataclass(frozen=True, slots=True)
 class NotificationQueue:
-    """The queue of one source, which nobody else reads; ``client`` is boto3's settings."""
+    """The queue of one source, with no other readers. ``client`` has boto3's settings."""
 
     source: str
     name: str
     client: Mapping[str, str] = field(repr=False)
 
     def keys_to_probe(self, bucket: str, bound: Mapping[str, int]) -> set[str] | None:
-        """The keys to look at, where ``bound`` says how far each is bound; None if all are. Raises ``UpstreamUnavailable``."""
+        """The keys to look at; None means all. ``bound`` has the bound length of each key. Raises
+        ``UpstreamUnavailable``."""
         state = self._state
         with state.lock:
             state.open = {key: upper for key, upper in state.open.items() if bound.get(key, 0) < upper}
@@ -69,7 +74,8 @@ class NotificationQueue:
             return state.unseen | state.open.keys()
 
     def mark_probed(self, keys: Collection[str] | None, uppers: Mapping[str, int]) -> None:
-        """All of ``keys``, or everything, was looked at; ``uppers`` says of which there is something to bind, and up to where."""
+        """Record that a probe looked at ``keys`` (None: at all). ``uppers`` has the end of each key
+        that has bytes to bind."""
         state = self._state
         with state.lock:
             if keys is None:
@@ -83,7 +89,7 @@ class NotificationQueue:
             self._settle(state)
 
     def check(self) -> str:
-        """About how many messages wait. Raises ``UpstreamUnavailable``."""
+        """About how many messages wait, as text. Raises ``UpstreamUnavailable``."""
         with self._answering():
             names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
             attributes = _client(self._settings).get_queue_attributes(QueueUrl=self._url, AttributeNames=names)["Attributes"]
@@ -92,12 +98,12 @@ class NotificationQueue:
     # --- how ---
 
     def _settle(self, state: _QueueState) -> None:
-        """Delete the messages that nothing is missing of."""
+        """Delete the messages whose keys are all bound."""
         waiting = state.unseen | state.open.keys()
         settled = [(id, receipt) for id, (receipt, keys) in state.messages.items() if waiting.isdisjoint(keys)]
         for at in range(0, len(settled), _BATCH):
             entries = [{"Id": str(n), "ReceiptHandle": message[1]} for n, message in enumerate(settled[at : at + _BATCH])]
-            with self._answering():  # those that are refused, since they were taken again, come again
+            with self._answering():  # the queue delivers refused messages again
                 _client(self._settings).delete_message_batch(QueueUrl=self._url, Entries=entries)
             for id, _ in settled[at : at + _BATCH]:
                 del state.messages[id]
@@ -136,7 +142,8 @@ class NotificationQueue:
 
 
 def _keys(body: str, bucket: str) -> Iterator[str]:
-    """The keys of the bucket that a message, maybe through a topic (SNS), tells of; none of one that is no notification."""
+    """The keys of the bucket that a message reports, directly or through a topic (SNS). None of
+    them if the message is no notification."""
     try:
         notification = json.loads(body)
         if "Message" in notification:

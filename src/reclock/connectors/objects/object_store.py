@@ -1,4 +1,5 @@
-"""Buckets of objects, listed and read by range: folders of this machine, or an S3 endpoint. Values, to travel to executors."""
+"""Buckets of objects, which can be listed and read by range: local folders, or an S3 endpoint. They
+are values that are pickled and sent to executors."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import UpstreamUnavailable
 
 CHUNK_BYTES = 8 << 20
-"""How much of an object is read at once."""
+"""How many bytes are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """An object as a listing shows it, last written at ``modified_at``. While ``version`` stays the same, so do its bytes."""
+    """An object as a listing shows it, last written at ``modified_at``. Its bytes are unchanged as
+    long as its ``version`` is."""
 
     key: str
     size: int
@@ -28,7 +30,7 @@ class ListedObject:
 
 
 class ObjectMissing(UpstreamUnavailable):
-    """The bucket exists, but the object does not, or is shorter than the range to read."""
+    """The bucket exists, but the object does not, or it is shorter than the range to read."""
 
     sqlstate = "58P01"
 
@@ -38,25 +40,29 @@ class ObjectMissing(UpstreamUnavailable):
 
 
 class ObjectStore(Protocol):
-    """A place of buckets. Both implementations pass one suite of tests."""
+    """A store of buckets. One suite of tests checks both implementations."""
 
     def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
-        """The objects whose keys begin with ``prefix``, in order of key. Raises ``UpstreamUnavailable``."""
+        """The objects whose keys begin with ``prefix``, in order of key. Raises
+        ``UpstreamUnavailable``."""
 
     def find(self, bucket: str, key: str) -> ListedObject | None:
-        """One object as a listing would show it; None if it is not there. Raises ``UpstreamUnavailable``."""
+        """One object as a listing would show it, or None if it does not exist. Raises
+        ``UpstreamUnavailable``."""
 
     def described(self, bucket: str) -> str:
-        """Where the bucket is and with which credentials it is reached, without secrets."""
+        """The place of the bucket and the kind of credentials in use, without secrets, as text."""
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
-        """Bytes ``[lower, upper)`` of an object, in chunks. Raises ``ObjectMissing`` if it has fewer, ``UpstreamUnavailable``."""
+        """The bytes ``[lower, upper)`` of an object, in chunks. Raises ``ObjectMissing`` if it has
+        fewer bytes, and ``UpstreamUnavailable``."""
 
 
 def open_object_store(
     root: str, *, endpoint: str = "", region: str = "us-east-1", access_key_id: str = "", secret_access_key: str = ""
 ) -> ObjectStore:
-    """The buckets at ``root``: subfolders of a folder, or for ``s3://`` those of an S3 endpoint (of AWS, if none is named)."""
+    """The buckets at ``root``: the subfolders of a folder, or for ``s3://`` the buckets of an S3
+    endpoint (by default AWS)."""
     if root.startswith("s3://"):
         return S3Buckets(endpoint, region, access_key_id, secret_access_key)
     return LocalBuckets(root)
@@ -64,10 +70,12 @@ def open_object_store(
 
 @dataclass(frozen=True, slots=True)
 class LocalBuckets:
-    """Each subfolder of ``root`` is a bucket. Nothing outside a bucket can be reached through it: neither by ``..`` nor by a link.
+    """Each subfolder of ``root`` is a bucket. Nothing outside of a bucket can be reached through
+    it, neither by ``..`` nor by a link.
 
-    The version of a file changes with its time of change, size or inode. (A file that is overwritten in place with as many bytes
-    within one tick of the kernel's clock looks the same to every reader of a file system.)
+    The version of a file changes with its time of change, size or inode. (If a file is overwritten
+    in place with the same number of bytes within one tick of the kernel's clock, no reader of the
+    file system can tell.)
     """
 
     root: str
@@ -145,7 +153,7 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class S3Buckets:
-    """The buckets of an S3 endpoint; credentials from the usual AWS chain if none are given."""
+    """The buckets of an S3 endpoint. Without credentials it uses the AWS provider chain."""
 
     endpoint: str
     region: str

@@ -1,4 +1,4 @@
-"""Patterns of object keys, with the field's meaning: ``*`` stays within a path segment, ``**`` crosses them."""
+"""Glob patterns of object keys: ``*`` stays within a path segment, ``**`` crosses segments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from reclock.errors import InvalidOption
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """The expression whose ``fullmatch`` tells whether a key matches. Raises ``InvalidOption``.
+    r"""The regular expression whose ``fullmatch`` says whether a key matches. Raises
+    ``InvalidOption``.
 
-    ``*`` is any run of characters but ``/``; ``**/`` any number of whole segments, none included, and ``**`` at the end everything
-    below; ``?`` one character but ``/``; ``[a-z]`` and ``[!a-z]`` one of a set; ``{csv,tsv}`` one of several; ``\\`` takes the next
-    character as it is.
+    ``*`` matches any run of characters but ``/``; ``**/`` any number of whole segments, or none;
+    ``**`` at the end everything below; ``?`` one character but ``/``; ``[a-z]`` and ``[!a-z]`` one
+    character of a set; ``{csv,tsv}`` one of several texts. ``\`` escapes the next character.
     """
     out: list[str] = []
     depth = at = 0
@@ -60,7 +61,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def literal_prefix(pattern: str) -> str:
-    """What every matching key begins with, so that a listing need not go further."""
+    """The prefix that every matching key has, which limits the listing."""
     return re.split(r"[*?\[{\\]", pattern, maxsplit=1)[0]
 
 

@@ -23,15 +23,14 @@ _NUMBERED = re.compile(r"reading (\d+): (.*)", re.DOTALL)
 
 
 def partition_of(key: str, number: int) -> str:
-    """The name of the partition that the ``number``-th reading of an object is, counted from 1."""
+    """The name of the partition of an object's ``number``-th reading, counted from 1."""
     return key if number == 1 else f"{key}#{number}"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectEvidence:
-    """What was known of an object when the first ``length`` bytes of its ``number``-th reading were bound.
-
-    ``crc32`` is the checksum of those bytes, ``version`` what the store showed then.
+    """What was known of an object when the first ``length`` bytes of its ``number``-th reading were
+    bound: ``crc32`` is the checksum of those bytes, ``version`` the version that the store showed.
     """
 
     key: str
@@ -46,7 +45,7 @@ class ObjectEvidence:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nothing more is read of this reading."""
+        """Whether this reading has ended."""
         return self.version == _GIVEN_UP
 
     def abandoned(self) -> ObjectEvidence:
@@ -54,14 +53,15 @@ class ObjectEvidence:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the object was deleted upstream. Its rows stay. If it comes back, it must begin with the bound bytes."""
+        """Whether the object was deleted upstream. Its rows stay. If it appears again, it must
+        begin with the bound bytes."""
         return self.version == _DELETED
 
     def deleted(self) -> ObjectEvidence:
         return replace(self, version=_DELETED)
 
     def next_reading(self, number: int) -> ObjectEvidence:
-        """The evidence of a later reading of which nothing is bound."""
+        """The evidence of a later reading, with nothing bound."""
         return ObjectEvidence(self.key, 0, 0, UNKNOWN_VERSION, number)
 
     @classmethod
@@ -75,17 +75,18 @@ class ObjectEvidence:
 
     @property
     def stored(self) -> tuple[int, str]:
-        """What is stored beside the length. The version tells a second reading from an object of that name."""
+        """The evidence beside the length. The version distinguishes a second reading from another
+        object whose key is that partition's name."""
         return self.crc32, self.version if self.number == 1 else f"reading {self.number}: {self.version}"
 
 
 def by_partition(bound: Bound) -> dict[str, ObjectEvidence]:
-    """The evidence of every reading."""
+    """The evidence of every reading, by partition."""
     return {str(partition): ObjectEvidence.of(partition, row) for partition, row in bound.items()}
 
 
 def newest_readings(bound: Bound) -> dict[str, ObjectEvidence]:
-    """The evidence of the newest reading of every object, by key."""
+    """The evidence of the newest reading of each object, by key."""
     newest: dict[str, ObjectEvidence] = {}
     for evidence in by_partition(bound).values():
         if evidence.key not in newest or evidence.number > newest[evidence.key].number:
@@ -94,7 +95,8 @@ def newest_readings(bound: Bound) -> dict[str, ObjectEvidence]:
 
 
 def restarted(newest: Mapping[str, ObjectEvidence], restarts: Mapping[str, int]) -> dict[str, ObjectEvidence]:
-    """``newest`` with an unbound reading in place of each one that is to be restarted with that number."""
+    """``newest``, with an unbound reading of the given number in place of each one that is to be
+    restarted."""
     return {
         key: evidence.next_reading(restarts[key]) if evidence.number < restarts.get(key, 0) else evidence
         for key, evidence in newest.items()
