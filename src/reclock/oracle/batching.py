@@ -17,8 +17,9 @@ _Batch = Future[Mapping[str, Timestamp]]
 class BatchingOracle:
     """An oracle that answers reads in batches, with the guarantees of ``inner``.
 
-    A read is answered only by a call of ``inner`` that began after the read arrived, so an answer is never older than the request:
-    this is batching, not caching. At most one such call, of all timelines, is running; a later read waits for the next.
+    A read is answered only by a call of ``inner`` that began after the read arrived, so that no
+    answer is older than its request: this is batching, not caching. At most one call, for all
+    timelines, runs at a time; later reads wait for the next one.
     """
 
     def __init__(self, inner: TimestampOracle) -> None:
@@ -59,7 +60,7 @@ class BatchingOracle:
         self._inner.apply_write(timeline, ts)
 
     def _serve(self, batch: _Batch) -> Mapping[str, Timestamp]:
-        """Waits for its turn, closes the batch, calls, answers."""
+        """Wait for the turn, close the batch, call ``inner``, and answer all reads of the batch."""
         try:
             with self._turn:
                 with self._guard:

@@ -1,7 +1,8 @@
 """The timestamp oracle on consensus.
 
-State per timeline: ``read_ts <= write_ts``. Every timestamp given out or applied was, at that moment, the highest of its timeline,
-whatever the clock did; and each operation is one transaction, so that the guarantees hold between processes and machines.
+Each timeline has two numbers, ``read_ts <= write_ts``. Every timestamp that was given out or
+applied was the highest of its timeline at that moment, whatever the clock did. Each operation is
+one transaction, so that the guarantees hold between processes and machines.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from reclock.consensus.database.store import Consensus, metadata
 from reclock.errors import ClockImplausible, TimelineBelowFloor, UnknownTimeline
 
 MAX_CLOCK_JUMP_MS = 366 * 86_400_000
-"""How far, unless the setting says otherwise, a clock may be beyond the newest timestamp and be believed."""
+"""How far a clock may be beyond the newest timestamp; the default of the setting."""
 
 _timelines = sa.Table(
     "reclock_timeline",
@@ -32,7 +33,8 @@ _OF_TIMELINE = _timelines.c.timeline == sa.bindparam("of")
 _READ = sa.select(_timelines.c.read_ts).where(_OF_TIMELINE)
 _READ_ALL = sa.select(_timelines.c.timeline, _timelines.c.read_ts)
 _NEWEST = sa.select(sa.func.max(sa.alias(_timelines).c.write_ts))
-"""The newest timestamp of any timeline: all count milliseconds of one clock, and one may be idle for long."""
+"""The newest timestamp of any timeline. All timelines count milliseconds of one clock, and one of
+them may be idle for long."""
 _WRITE = (
     sa.update(_timelines)
     .where(
@@ -56,23 +58,26 @@ _APPLY = (
 
 
 class TimestampOracle(Protocol):
-    """Gives timestamps. "Prior" and "subsequent" are by real time, over all processes: a call is prior to another if it
-    returned before the other began. Each raises ``UnknownTimeline`` for a timeline that was not opened."""
+    """Gives out timestamps. "Prior" and "subsequent" refer to real time, over all processes: a call
+    is prior to another if it returned before the other began. All methods raise ``UnknownTimeline``
+    for a timeline that was not opened."""
 
     def read_ts(self, timeline: str) -> Timestamp:
-        """At least every timestamp applied before; less than every write timestamp given out after."""
+        """A timestamp that is at least every timestamp applied before, and less than every write
+        timestamp given out after."""
         ...
 
     def read_all(self) -> Mapping[str, Timestamp]:
-        """``read_ts`` of every timeline that was opened, all at one moment."""
+        """``read_ts`` of every timeline, at one moment."""
         ...
 
     def write_ts(self, timeline: str) -> Timestamp:
-        """Greater than every read timestamp and every write timestamp given out before, and not behind the clock."""
+        """A timestamp that is greater than every read and write timestamp given out before, and not
+        behind the clock."""
         ...
 
     def apply_write(self, timeline: str, ts: Timestamp) -> None:
-        """The write at ``ts`` is complete: every read timestamp given out after is at least ``ts``."""
+        """Complete the write at ``ts``: every read timestamp given out after is at least ``ts``."""
         ...
 
 
@@ -85,10 +90,12 @@ class TimelineState:
 
 
 class ConsensusOracle:
-    """The oracle whose state is one row a timeline in consensus. ``clock`` may jump; it counts only where it is ahead.
+    """An oracle whose state is one row for each timeline in consensus. ``clock`` may jump; only its
+    advances count.
 
-    Since time never goes back, one timestamp from a wrong clock would hold for all processes and for good: a clock that is
-    more than ``max_clock_jump_ms`` beyond the newest timestamp is refused with ``ClockImplausible``.
+    Time never goes back, so one timestamp of a wrong clock would stay in force for all processes.
+    Therefore a clock more than ``max_clock_jump_ms`` beyond the newest timestamp is refused with
+    ``ClockImplausible``.
     """
 
     def __init__(self, consensus: Consensus, clock: Clock, *, max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS) -> None:
@@ -97,21 +104,24 @@ class ConsensusOracle:
         self._max_clock_jump_ms = max_clock_jump_ms
 
     def check_clock(self) -> None:
-        """Raises ``ClockImplausible`` if the clock could give no timestamp now."""
+        """Raises ``ClockImplausible`` if the clock is refused now."""
         now, bound_ms = self._clock(), self._max_clock_jump_ms
         self._consensus.read(lambda connection: require_plausible(connection, now, bound_ms))
 
     def open_timeline(self, timeline: str, floor: Timestamp) -> None:
-        """The timeline is there, and everything given out from now on lies above ``floor``; the catalog remembers the floor.
+        """Open the timeline, so that everything given out from now on is above ``floor``, which the
+        catalog remembers.
 
         Consensus may have been lost. Two cases differ:
 
-        - It is *empty*: the timeline is absent and begins at ``floor``. Nothing else in consensus is out of date, because there is
-          nothing; what it held is rebuilt from the catalog and the lake, and whoever does so passes the highest time that those
-          know of (the catalog's floor, the uppers in the lake) as ``floor``.
-        - It is *older*: the timeline is there with ``write_ts < floor``, a backup was restored. Raising the timeline alone
-          would hide that every frontier and claim beside it went back in time too: so ``TimelineBelowFloor`` is raised, nothing
-          is changed, and no process starts.
+        - It is *empty*: the timeline is absent, and begins at ``floor``. Nothing else in consensus
+          can be out of date. Its content is rebuilt from the catalog and the lake, and ``floor``
+          must then be the highest time that they know (the catalog's floor, the uppers in the
+          lake).
+        - It is *older*: the timeline exists with ``write_ts < floor``, because a backup was
+          restored. Raising the timeline alone would hide that all frontiers and claims went back in
+          time too. So this raises ``TimelineBelowFloor`` and changes nothing, and no process
+          starts.
         """
         state = self._consensus.read(lambda connection: _state(connection, timeline))
         if state is None:
@@ -155,7 +165,8 @@ class ConsensusOracle:
 
 
 def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp, *, max_jump_ms: int = MAX_CLOCK_JUMP_MS) -> Timestamp:
-    """``WriteTs`` as a part of a larger write transaction, which is its moment. Raises ``ClockImplausible``."""
+    """``write_ts`` as a part of a larger write transaction, whose moment is that of the call.
+    Raises ``ClockImplausible``."""
     allocated = connection.scalar(_WRITE, {"of": timeline, "now": now, "max_jump_ms": max_jump_ms})
     if allocated is None:
         require_plausible(connection, now, max_jump_ms)
@@ -164,23 +175,22 @@ def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp, *, 
 
 
 def require_plausible(connection: sa.Connection, now: Timestamp, max_jump_ms: int, *, seen: Timestamp = MINIMUM) -> None:
-    """Raises ``ClockImplausible`` if ``now`` is too far beyond ``seen`` and every timestamp of the oracle.
-
-    Timestamps in 1970 followed no clock, and say nothing about this one.
-    """
+    """Raises ``ClockImplausible`` if ``now`` is too far beyond ``seen`` and every timestamp of the
+    oracle. Timestamps in 1970 do not come from a clock, and are ignored."""
     newest = max(seen, connection.scalar(_NEWEST) or MINIMUM)
     if newest >= max_jump_ms and now - newest > max_jump_ms:
         raise ClockImplausible(now=now, newest=newest, max_jump_ms=max_jump_ms)
 
 
 def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> None:
-    """``ApplyWrite`` as a part of a larger write transaction: the write and its being applied become visible at one moment."""
+    """``apply_write`` as a part of a larger write transaction: the write becomes visible and
+    applied at one moment."""
     if connection.execute(_APPLY, {"of": timeline, "ts": ts}).rowcount != 1:
         raise UnknownTimeline(timeline)
 
 
 def applied(connection: sa.Connection, timeline: str) -> Timestamp:
-    """``ReadTs`` as a part of a larger transaction."""
+    """``read_ts`` as a part of a larger transaction."""
     found = connection.scalar(_READ, {"of": timeline})
     if found is None:
         raise UnknownTimeline(timeline)

@@ -1,9 +1,9 @@
-"""Passwords of roles, kept as their verifiers.
+"""Passwords of roles, stored as verifiers.
 
-They lie beside the catalog, not in it: what dumps it, copies it or logs its changes never sees them.
-The catalog names each by a reference that nothing had before. A verifier is stored before the catalog
-names it and removed after the catalog names another, so a crash between the two leaves a verifier
-that nothing names, never a role that has lost its password.
+They are stored beside the catalog, not in it, so that a dump, a copy or the history of the catalog
+never contains them. The catalog refers to a verifier by a new, unique reference. A verifier is
+stored before the catalog refers to it, and deleted after the catalog refers to another one. So a
+crash in between leaves an unused verifier, and never a role without its password.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Passwords:
         )
 
     def put(self, verifiers: Mapping[str, str]) -> None:
-        """Store new verifiers by reference; they are durable when this returns."""
+        """Store new verifiers by reference. They are durable when this returns."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
@@ -47,7 +47,7 @@ class Passwords:
         self._consensus.transact(write)
 
     def forget(self, references: Iterable[str]) -> None:
-        """Remove verifiers; one that is gone already is no error."""
+        """Delete the verifiers that still exist."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)

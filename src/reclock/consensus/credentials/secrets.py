@@ -1,8 +1,10 @@
-"""Values of secrets, encrypted. They lie beside the catalog, and their key beside neither: whoever has one store has no secret.
+"""Encrypted values of secrets. They are stored beside the catalog, and their key is stored in
+neither, so that one of the stores alone reveals nothing.
 
-A value has a reference that nothing had before, which the catalog's text of the secret names. So it is written before the catalog
-says that it is there, and a new value of a secret does not replace the old one before the catalog names it. The reference is
-encrypted with the value: one cannot be put in the place of another.
+Each value has a new, unique reference, which the catalog's definition of the secret contains. A
+value is stored before the catalog refers to it, and a new value replaces the old one only when the
+catalog refers to the new one. The reference is encrypted with the value, so that values cannot be
+exchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ _secrets = sa.Table(
 
 
 class Secrets:
-    """The values by reference. ``key`` is Fernet's; without one it is that of ``key_file``, which is made with the first secret."""
+    """The values by reference. ``key`` is a Fernet key; without one it is read from ``key_file``,
+    which is created with the first secret."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership, key: str, key_file: Path) -> None:
         self._consensus = consensus
@@ -39,7 +42,8 @@ class Secrets:
         self._key_file = key_file
 
     def put(self, reference: str, value: str) -> None:
-        """Keep ``value``; again does no harm. Raises ``ConfigurationError`` if the key of what is kept already is missing."""
+        """Store ``value`` durably; a repeated call changes nothing. Raises ``ConfigurationError``
+        if the key of existing values is missing."""
         cipher = self._cipher() or _cipher_of(self._made_key())
         token = cipher.encrypt(f"{reference}\0{value}".encode()).decode()
 
@@ -51,7 +55,7 @@ class Secrets:
         self._consensus.transact(write)
 
     def get(self, reference: str, name: str) -> str:
-        """The value; ``name`` is for people. Raises ``SecretUnavailable``."""
+        """The value. ``name`` is the secret's name in errors. Raises ``SecretUnavailable``."""
         token = self._consensus.read(
             lambda connection: connection.scalar(sa.select(_secrets.c.token).where(_secrets.c.reference == reference))
         )
@@ -76,7 +80,7 @@ class Secrets:
         self._consensus.transact(write)
 
     def kept_before(self, moment: Timestamp) -> set[str]:
-        """The references of values that were put before ``moment``, as far as this process has their key."""
+        """The references of values stored before ``moment`` that this process can decrypt."""
         cipher = self._cipher()
         if cipher is None:
             return set()
@@ -89,7 +93,8 @@ class Secrets:
         return _cipher_of(self._key_file.read_text().strip()) if self._key_file.exists() else None
 
     def _made_key(self) -> str:
-        """A key of its own for this environment. Several processes may make one at once: all go on with the first."""
+        """A new key of this environment. If several processes create one at once, all use the
+        first."""
         if self._consensus.read(lambda connection: connection.scalar(sa.select(sa.func.count()).select_from(_secrets))):
             raise ConfigurationError(f'the key of the secrets is not here: there is no "{self._key_file}"', hint=_HINT)
         unfinished = self._key_file.with_name(f".{self._key_file.name}.{uuid4().hex}")

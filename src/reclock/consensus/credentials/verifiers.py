@@ -1,4 +1,5 @@
-"""SCRAM-SHA-256 verifiers of passwords in PostgreSQL's form: a password can be checked by one, not read from it."""
+"""SCRAM-SHA-256 verifiers of passwords, in PostgreSQL's form. A verifier can check a password, but
+does not reveal it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _PREFIX = "SCRAM-SHA-256$"
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """What proves that somebody knows a password (RFC 5802)."""
+    """Checks that a client knows a password (RFC 5802)."""
 
     iterations: int
     salt: bytes
@@ -27,7 +28,7 @@ class Verifier:
 
     @classmethod
     def of(cls, password: str) -> Self:
-        """A new one, with a salt of its own."""
+        """A verifier of the password, with a new salt."""
         salt, stored_key, server_key, iterations = scramp.ScramMechanism("SCRAM-SHA-256").make_auth_info(
             password, iteration_count=_ITERATIONS, salt=secrets.token_bytes(16)
         )
@@ -54,7 +55,8 @@ class Verifier:
 
 
 def stored_password(text: str) -> str:
-    """What is kept for a password as it is written in a statement: a verifier is kept as it is. Raises ``InvalidOption``."""
+    """The verifier of a password in a statement, which may already be a verifier. Raises
+    ``InvalidOption``."""
     try:
         return str(Verifier.parse(text))
     except ValueError:
@@ -69,6 +71,6 @@ def stored_password(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """What a role's password is to be: its verifier, shown nowhere; None takes the password away."""
+    """The new password of a role, as a verifier, which is never shown. None removes the password."""
 
     verifier: str | None = field(repr=False)

@@ -1,4 +1,5 @@
-"""Waking up when the catalog changed: by NOTIFY on PostgreSQL, by polling the file's version on SQLite."""
+"""Wakes up callers when the catalog changes: by NOTIFY on PostgreSQL, by polling the file's version
+on SQLite."""
 
 from __future__ import annotations
 
@@ -23,17 +24,18 @@ _AGAIN_S = 1.0
 
 
 class Watch(Protocol):
-    """Sees changes from the moment it was made."""
+    """Sees the changes since it was created."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether the catalog may have changed since the last call; waits for that, but no longer than ``timeout_s``."""
+        """Wait for a change since the last call, for at most ``timeout_s``. Returns whether the
+        catalog may have changed."""
         ...
 
     def close(self) -> None: ...
 
 
 class PostgresWatch:
-    """Listens on a connection of its own. While nothing changes, the server has nothing to do."""
+    """Listens on its own connection. While nothing changes, the server does nothing."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -78,10 +80,11 @@ def notify(connection: sa.Connection) -> None:
 
 
 class CatalogChanges:
-    """Calls back soon after a change of the catalog by any process, perhaps also without one. Safe for threads.
+    """Calls its callbacks soon after any process has changed the catalog, and sometimes without a
+    change. Thread-safe.
 
-    One thread watches for the whole process, as long as there is a callback. Changes are missed while the database cannot be
-    reached, so callers must also poll now and then.
+    One thread watches for the whole process while there are callbacks. Changes are missed while the
+    database is unreachable, so callers must also poll from time to time.
     """
 
     def __init__(self, open_watch: Callable[[], Watch]) -> None:
@@ -92,7 +95,7 @@ class CatalogChanges:
 
     @contextmanager
     def calling(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Inside the block ``callback`` is called; it should return at once."""
+        """Within the block, ``callback`` is called. It must return at once."""
         with self._lock:
             self._callbacks.append(callback)
             if self._thread is None:

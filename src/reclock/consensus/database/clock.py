@@ -9,10 +9,12 @@ from reclock.algebra.timestamps import Timestamp
 
 
 class DatabaseClock:
-    """Answers the database's time: the last observed one, plus what has elapsed since on this process's monotonic clock.
+    """The database's time: the last observed one, plus the time since then on this process's
+    monotonic clock.
 
-    This process's wall clock has no influence, however wrong it is. Every transaction that asks the database for the time
-    is an observation, so the two clocks cannot drift apart. Safe for threads, and in a child after a fork.
+    A wrong wall clock of this process has no influence. Every transaction that reads the database's
+    time is an observation, so the two clocks cannot drift apart. Thread-safe, also in a child after
+    a fork.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""Connections to a consensus database on PostgreSQL: durable, and interruptible wherever they wait for the server."""
+"""Connections to a consensus database on PostgreSQL: their commits are durable, and every wait for
+the server can be interrupted."""
 
 from __future__ import annotations
 
@@ -18,10 +19,8 @@ _WAITING_FOR = "waiting for the consensus database"
 
 
 class InterruptibleConnection(psycopg.Connection[Any]):
-    """Checks while it waits whether the statement should go on; if not, the server is told to cancel the query.
-
-    A server that does not do so in time is left: the connection is closed then.
-    """
+    """Checks repeatedly while it waits whether its statement should continue. If not, it asks the
+    server to cancel the query, and closes the connection if the server does not answer in time."""
 
     def wait(self, gen: Generator[Any, Any, T], interval: float = CHECK_INTERVAL_S, timeout: float | None = None) -> T:
         interrupted: list[BaseException] = []
@@ -48,7 +47,8 @@ class InterruptibleConnection(psycopg.Connection[Any]):
             raise
 
     def _abandon(self, gen: Generator[Any, Any, T]) -> None:
-        """Cancel the query and take what the server still says, so that the connection can be used again."""
+        """Cancel the query and read the rest of its response, so that the connection can be used
+        again."""
         try:
             self.cancel_safe(timeout=_CANCEL_S)
             waiting.wait(gen, self.pgconn.socket, interval=CHECK_INTERVAL_S, timeout=_CANCEL_S)
@@ -64,7 +64,7 @@ class _Done:
 
 
 def next_of(step: Callable[[], Any]) -> Any:
-    """What a generator yields next, or what it returned, as ``_Done``."""
+    """The generator's next item, or the value that it returned, as ``_Done``."""
     try:
         return step()
     except StopIteration as end:
@@ -72,10 +72,8 @@ def next_of(step: Callable[[], Any]) -> Any:
 
 
 def require_durable(connection: psycopg.Connection[Any]) -> None:
-    """Every commit of this session is durable when it is acknowledged, whatever the server's default is.
-
-    Raises ``ConfigurationError`` if the server does not let the session decide.
-    """
+    """Make every acknowledged commit of this session durable, whatever the server's default is.
+    Raises ``ConfigurationError`` if the server does not allow the session to decide."""
     was_autocommit = connection.autocommit
     connection.autocommit = True
     try:

@@ -13,10 +13,9 @@ _ROWS_AT_ONCE = 200
 
 
 def copy_all(source: Consensus, target: Consensus, *, but: Iterable[str] = ()) -> None:
-    """Replace the content of ``target`` by one consistent state of ``source``, without the rows of the tables ``but``.
-
-    One transaction in each database: a reader of ``target`` sees all of it or nothing.
-    """
+    """Replace the content of ``target`` by one consistent state of ``source``, without the rows of
+    the tables ``but``. Each database has one transaction, so that a reader of ``target`` sees
+    everything or nothing."""
     skipped_tables = {WRITER_LOCK, *but}
 
     def copy(read: sa.Connection) -> None:
@@ -34,7 +33,7 @@ def copy_all(source: Consensus, target: Consensus, *, but: Iterable[str] = ()) -
 
 
 def clear(consensus: Consensus) -> None:
-    """Delete all rows: every writer is fenced then, and no process can join."""
+    """Delete all rows. This fences every writer, and no process can join."""
     consensus.transact(_delete_all)
 
 

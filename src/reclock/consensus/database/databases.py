@@ -1,4 +1,5 @@
-"""The differences between SQLite and PostgreSQL: how a transaction begins, whose clock counts, how a lost race is reported."""
+"""The differences between SQLite and PostgreSQL: how a transaction begins, which clock counts, and
+which errors mean a lost race."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
 from reclock.errors import ConfigurationError
 
 BUSY_TIMEOUT_S = 10
-"""How long one attempt at a write waits for the previous writer, unless it is interrupted."""
+"""How long one attempt to write waits for the previous writer, unless it is interrupted."""
 
 CONNECT_TIMEOUT_S = 10
 
@@ -34,13 +35,14 @@ _CREATION_LOCK = 0x5EC10C  # any number that no other program locks in this data
 
 @dataclass(frozen=True, slots=True)
 class ConsensusDatabase:
-    """One database, reached four ways that share a pool of connections.
+    """One database with four kinds of access, which share a pool of connections.
 
-    Transactions of ``writer`` run one after another, each seeing all that was committed before it: on SQLite by BEGIN IMMEDIATE; on
-    PostgreSQL by SERIALIZABLE after LOCK TABLE, which takes no snapshot, so that waiting for the lock never costs a serialization
-    failure. Those of ``reader`` see one state, at least as new as every commit acknowledged before they began, and neither wait
-    nor make others wait. ``looker`` has no transactions: each of its statements sees such a state, in one round trip.
-    ``creator`` is alone in creating tables.
+    Transactions of ``writer`` run one after another, and each sees all earlier commits: on SQLite
+    by BEGIN IMMEDIATE; on PostgreSQL by SERIALIZABLE after LOCK TABLE, which takes no snapshot, so
+    that waiting for the lock never causes a serialization failure. A transaction of ``reader`` sees
+    one state, with every commit that was acknowledged before it began; it neither waits for writers
+    nor delays them. ``looker`` has no transactions: each of its statements sees such a state, in
+    one round trip. ``creator`` has exclusive access, to create tables.
     """
 
     writer: sa.Engine
@@ -57,7 +59,8 @@ class ConsensusDatabase:
 
 
 def open_database(url_text: str) -> ConsensusDatabase:
-    """The database a SQLAlchemy URL names, not yet reached over the network. Raises ``ConfigurationError``, without secrets."""
+    """The database of a SQLAlchemy URL. It does not connect yet. Raises ``ConfigurationError``,
+    whose message has no secrets."""
     try:
         url = sa.make_url(url_text)
     except (sa.exc.ArgumentError, ValueError):
@@ -96,10 +99,9 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
 
 
 def _create_private(path: Path) -> None:
-    """An empty file that only its owner may read, unless one is there.
-
-    It is made beside and linked into place: closing a descriptor of a live SQLite file would drop this process's locks on it.
-    """
+    """Create an empty file that only its owner may read, if there is none. It is created under
+    another name and linked into place, because closing a descriptor of an open SQLite file would
+    release this process's locks on it."""
     if path.exists():
         return
     try:
@@ -188,7 +190,8 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def _begin_immediate(connection: sa.Connection) -> None:
-    """Waits for the writer before it in short steps: nothing else could end a wait inside SQLite."""
+    """Begin a transaction, waiting for the previous writer in short steps, because a wait inside of
+    SQLite cannot be interrupted."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:

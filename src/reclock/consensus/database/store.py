@@ -23,18 +23,20 @@ from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, Intern
 T = TypeVar("T")
 
 metadata = sa.MetaData()
-"""Every table in consensus, whichever module defines it. The migrations create them: see `reclock.consensus.migrations`."""
+"""The tables of consensus, from all modules that define one. Migrations create them
+(`reclock.consensus.migrations`)."""
 
 sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
 
 PATIENCE_S = 30.0
-"""How long a transaction that lost races is repeated."""
+"""How long a transaction that loses races is repeated."""
 
 
 class Consensus:
-    """One environment's consensus, on SQLite or PostgreSQL. Safe for threads, and in a child after a fork.
+    """One environment's consensus, on SQLite or PostgreSQL. Thread-safe, also in a child after a
+    fork.
 
-    Raises ``ConsensusUnavailable`` from any call while the database cannot be reached or stays locked.
+    Any call raises ``ConsensusUnavailable`` while the database is unreachable or locked.
     """
 
     def __init__(self, database: ConsensusDatabase, *, clock: Clock | None = None) -> None:
@@ -50,10 +52,11 @@ class Consensus:
 
     @classmethod
     def connect(cls, url: str, *, clock: Clock | None = None) -> Consensus:
-        """Opens the database at a SQLAlchemy URL, with tables of this release's version; several processes may do so at once.
+        """Open the database at a SQLAlchemy URL, and upgrade its tables to this release's version.
+        Several processes may do so at once.
 
-        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError`` or ``ConsensusUnavailable``, neither of
-        which repeats the URL.
+        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError`` or
+        ``ConsensusUnavailable``; neither contains the URL.
         """
         consensus = cls(open_database(url), clock=clock)
         try:
@@ -64,11 +67,12 @@ class Consensus:
         return consensus
 
     def transact(self, work: Callable[[sa.Connection], T]) -> T:
-        """What ``work`` returns, once all it wrote is durable. Transactions run as if one after another, in the order they return.
+        """The result of ``work``, once everything that it wrote is durable. Transactions are
+        serializable, in the order in which they return.
 
-        ``work`` is repeated from its reads when a race was lost or the connection broke before the commit, within a bound; so it
-        must have no other effects. If the connection breaks during the commit, ``ConsensusOutcomeUnknown`` is raised and nothing
-        is repeated. Transactions do not nest.
+        ``work`` is repeated, within a bound, if it loses a race or the connection breaks before the
+        commit, so it must have no other effects. If the connection breaks during the commit, this
+        raises ``ConsensusOutcomeUnknown`` and repeats nothing. Transactions cannot be nested.
         """
         if getattr(self._inside, "transaction", False):
             raise InternalError("a consensus transaction was begun inside another")
@@ -80,24 +84,27 @@ class Consensus:
             self._inside.transaction = False
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
-        """What ``work`` returns on one consistent state that has every transaction which returned before. Writes are not kept."""
+        """The result of ``work`` on one consistent state, which has every transaction that returned
+        before. Writes are rolled back."""
         self._ensure_tables()
         return self._with_retries(lambda: _look(self._database.reader, work))
 
     def look(self, query: sa.Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[sa.Row[Any]]:
-        """The rows of one SELECT, on one state as of ``read``: for a read that is made often."""
+        """The rows of one SELECT on one state, as with ``read``. Cheaper, for frequent reads."""
         self._ensure_tables()
         return self._with_retries(lambda: _rows(self._database.looker, query, parameters))
 
     def guarded(self, check: Callable[[sa.Connection], object]) -> Consensus:
-        """The same consensus for a writer that may lose its right to write: each transaction begins with ``check``."""
+        """The same consensus for a writer that may lose its right to write: each of its
+        transactions begins with ``check``."""
         guarded = copy.copy(self)
         guarded._check = check
         _fresh_after_fork.add(guarded)
         return guarded
 
     def now(self, connection: sa.Connection) -> Timestamp:
-        """The present by the clock that leases are measured on: the database's, so that processes' own clocks may differ."""
+        """The present time by the clock that leases are measured on. It is the database's clock, so
+        that the clocks of processes may differ."""
         if self._clock:
             return self._clock()
         return self._database_clock.observe(lambda: self._database.now(connection))
@@ -108,7 +115,7 @@ class Consensus:
         return self._clock or self._database_clock
 
     def close(self) -> None:
-        """Gives back every connection. A later call opens new ones."""
+        """Close all connections. A later call opens new ones."""
         self._database.dispose()
 
     def __repr__(self) -> str:
@@ -127,7 +134,7 @@ class Consensus:
         return checked
 
     def _ensure_tables(self) -> None:
-        """The tables are of this release's version, or a later one."""
+        """Upgrade the tables to this release's version, unless they have it or a later one."""
         if self._has_tables:
             return
         if not self._with_retries(lambda: _look(self._database.reader, migrations.is_current)):
@@ -142,7 +149,8 @@ class Consensus:
         return self._with_retries(attempt)
 
     def _with_retries(self, attempt: Callable[[], T]) -> T:
-        """Repeat a lost race, within a bound, and no longer than the statement may wait."""
+        """Repeat ``attempt`` after a lost race, within a bound, and no longer than the statement
+        may wait."""
         try:
             for retry in stamina.retry_context(
                 on=self._is_retriable,

@@ -1,4 +1,4 @@
-"""Waiting for consensus on behalf of a statement that may be cancelled, or whose time may run out."""
+"""Waits for consensus on behalf of a statement that may be cancelled, or time out."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from types import TracebackType
 from reclock.errors import QueryCanceled, StatementTimeout
 
 Check = Callable[[str], object]
-"""Raises if the statement should not go on waiting. The argument says what it waits for."""
+"""Raises if the statement should stop waiting. The argument says what it waits for."""
 
 CHECK_INTERVAL_S = 0.05
 """The time between two checks of a wait."""
 
 INTERRUPTIONS = (QueryCanceled, StatementTimeout)
-"""The errors that a check raises: of the statement that waits, not of the operation that it waits for."""
+"""The errors that a check raises. They belong to the waiting statement, not to the operation that
+it waits for."""
 
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
 
 
 @contextmanager
 def interruptible(check: Check | None) -> Iterator[None]:
-    """Inside the block this thread calls ``check`` repeatedly while it waits for consensus. None makes waits uninterruptible."""
+    """Within the block, this thread calls ``check`` repeatedly while it waits for consensus. None
+    makes waits uninterruptible."""
     token = _check.set(check)
     try:
         yield

@@ -1,1 +1,1 @@
-"""How far collections are complete, who may append to them, and who still reads them."""
+"""Frontiers of collections, claims of writers, and holds of readers."""

@@ -1,4 +1,4 @@
-"""A claim on a frontier group, and the group as it is published: the values."""
+"""The values of frontier groups: a claim, and a group's published frontier."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import InternalError
 
 Payload = Mapping[str, Any]
-"""What makes the claimed work repeatable: JSON."""
+"""What is needed to repeat the claimed work, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to append at ``at`` to the collections of a group. ``id`` is a fencing token: whoever takes over gets another.
+    """The right to append at ``at`` to the collections of a group. ``id`` is a fencing token:
+    taking a claim over gives it a new one.
 
-    Until ``lease_until``, on the database's clock, nobody but ``owner`` may take it over. ``owner`` names one running actor.
+    Until ``lease_until``, on the database's clock, only ``owner`` may take it over. ``owner`` names
+    one running actor.
     """
 
     id: str
@@ -29,7 +31,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class GroupFrontier:
-    """What is published of a group. While it is claimed, ``upper`` stands still, at or below the claim's time."""
+    """The published frontier of a group. While the group is claimed, ``upper`` does not move, and
+    is at most the claim's time."""
 
     group: str
     since: Timestamp
@@ -43,7 +46,7 @@ class GroupFrontier:
             raise InternalError(f'frontier group "{self.group}" has upper {self.upper} and a claim at {self.claim.at}')
 
     def lag_ms(self, now: Timestamp) -> int:
-        """How far its upper is behind what could be known at ``now``."""
+        """How far the upper is behind ``now``."""
         return max(0, now + 1 - self.upper)
 
     def is_readable_at(self, t: Timestamp) -> bool:

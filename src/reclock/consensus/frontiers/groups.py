@@ -1,7 +1,8 @@
-"""Frontier groups: collections whose uppers move together, in one row each of ``(since, upper, claim)``.
+"""Frontier groups: collections whose uppers move together, as one row of ``(since, upper, claim)``.
 
-A writer claims a group at a time before it touches the lake, and publishes it after. So everything below a published upper is
-in the lake, and whatever else may be there is named by a claim that says how to finish it.
+A writer claims a group at a time before it writes to the lake, and publishes the claim afterwards.
+So everything below a published upper is in the lake, and for anything beyond it a claim says how to
+finish it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ T = TypeVar("T")
 
 
 class Frontiers:
-    """The frontier groups, as an actor of one epoch sees and moves them. Every write raises ``Fenced`` once that epoch is over."""
+    """The frontier groups, as an actor of one epoch reads and moves them. Every write raises
+    ``Fenced`` once the epoch is over."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
@@ -48,7 +50,7 @@ class Frontiers:
     # --- groups ---
 
     def create(self, group: str, *, since: Timestamp, upper: Timestamp, is_backfilled: bool = False) -> None:
-        """The group is there afterwards; one that was there already is left as it stands."""
+        """Create the group, unless it exists."""
         new = GroupFrontier(group, since, upper, None)
 
         def work(connection: sa.Connection) -> None:
@@ -60,7 +62,7 @@ class Frontiers:
         self._write(work)
 
     def drop(self, groups: Iterable[str]) -> None:
-        """The groups are gone afterwards, with their claims and what holds say of them: no writer can publish them any more."""
+        """Delete the groups with their claims and holds. No writer can publish them any more."""
         doomed = sorted(set(groups))
 
         def work(connection: sa.Connection) -> None:
@@ -77,17 +79,18 @@ class Frontiers:
         return self._consensus.read(lambda connection: get_group(connection, group))
 
     def get_all(self, groups: Iterable[str] | None = None) -> dict[str, GroupFrontier]:
-        """The groups named, or all, at one moment. A group that is unknown is absent."""
+        """These groups, or all, at one moment. Unknown groups are absent."""
         wanted = None if groups is None else sorted(set(groups))
         return self._consensus.read(lambda connection: get_groups(connection, wanted))
 
     # --- a writer's way: claim, amend as the work goes on, publish ---
 
     def claim(self, group: str, *, at: Timestamp, payload: Payload, owner: str, lease_ms: int) -> Claim:
-        """The group is this writer's, and only now may the lake follow.
+        """Claim the group for this writer. Only then may it write to the lake.
 
-        Raises ``UpperMismatch`` if ``at`` is below the upper (take a newer time), and ``ClaimConflict`` if the group is claimed,
-        be it by the same owner or by one whose lease has run out (take it over).
+        Raises ``UpperMismatch`` if ``at`` is below the upper (take a newer time), and
+        ``ClaimConflict`` if the group is claimed, even by the same owner or with an expired lease
+        (take the claim over).
         """
         id = _new_id()
 
@@ -102,9 +105,11 @@ class Frontiers:
         return self._write(work)
 
     def take_over(self, group: str, *, owner: str, lease_ms: int) -> Claim | None:
-        """The standing claim with a new id and the same time and payload, to be finished; its former writer can do no more.
+        """Take over the group's claim, to finish its work: the same time and payload with a new id,
+        so that the previous writer can do nothing more.
 
-        None if nothing is claimed. Raises ``ClaimConflict`` while the lease of another owner lasts.
+        None if the group is not claimed. Raises ``ClaimConflict`` during the lease of another
+        owner.
         """
         id = _new_id()
 
@@ -121,9 +126,10 @@ class Frontiers:
         return self._write(work)
 
     def amend(self, group: str, claim: Claim, payload: Payload, *, lease_ms: int) -> Claim:
-        """The same claim with this payload and a renewed lease. Raises ``ClaimConflict`` if it is no longer ours.
+        """The same claim with this payload and a renewed lease. Raises ``ClaimConflict`` if another
+        writer took it over.
 
-        A lease that has run out does no harm as long as nobody took the claim over.
+        An expired lease does no harm as long as nobody took the claim over.
         """
 
         def work(connection: sa.Connection) -> Claim:
@@ -133,14 +139,17 @@ class Frontiers:
         return self._write(work)
 
     def publish(self, claims: Mapping[str, Claim], upper: Timestamp, *, since: Timestamp = MINIMUM) -> None:
-        """At one moment, all groups are readable below ``upper`` and unclaimed; or none, with ``ClaimConflict`` because one of the
-        claims is no longer ours, or ``UnknownCollection``.
+        """Make all groups of these claims readable below ``upper``, and unclaimed, at one moment.
+        If another writer took one of the claims over, this raises ``ClaimConflict``
+        (``UnknownCollection`` if the group is gone), and publishes none.
 
-        What the claims say must be durable in the lake before. ``upper`` must lie beyond their times. Publishing a claim once more
-        changes nothing, as long as nobody published its group since: so an unknown outcome may be repeated.
+        The work of the claims must be durable in the lake before. ``upper`` must be beyond their
+        times. Publishing a claim again changes nothing, unless its group was published since; so it
+        may be repeated after an unknown outcome.
 
-        With ``since``, for a claim whose work did not keep earlier times apart, the groups are readable from there only. Raises
-        ``SinceHeld``, and publishes nothing, if a read hold needs an earlier time.
+        With ``since``, for a claim whose work did not keep earlier times apart, the groups are
+        readable from ``since`` on only. Raises ``SinceHeld``, and publishes nothing, if a read hold
+        needs an earlier time.
         """
         for group, claim in claims.items():
             if upper <= claim.at:
@@ -167,17 +176,20 @@ class Frontiers:
         self._write(work)
 
     def abandon(self, group: str, claim: Claim) -> None:
-        """The group is unclaimed, its upper as it was. Raises ``ClaimConflict`` if the claim is no longer ours.
+        """Remove the claim without moving the upper. Raises ``ClaimConflict`` if another writer
+        took it over.
 
-        Every collection that the claim names must have a commit past its time before, so that a writer that only slept fails there.
+        Before, every collection of the claim must have a commit beyond the claim's time, so that a
+        writer that was only paused fails there.
         """
         self._write(lambda connection: _change(connection, _get_own(connection, group, claim), UNCLAIMED))
 
     def decide(self, group: str, change: Callable[[Payload], Payload]) -> Claim:
-        """The standing claim, whoever owns it, with the payload that ``change`` (pure: it may run twice) makes of its own.
+        """Replace the payload of the group's claim, whoever owns it, by ``change`` of it.
+        ``change`` must be pure, because it may run twice.
 
-        It has a new id, so that its writer fails at its next step and must take it over, and read the decision, to go on. Owner and
-        lease stay. Raises ``NothingClaimed``.
+        The claim gets a new id, so that its writer fails at its next step, and reads the decision
+        when it takes the claim over. Owner and lease stay. Raises ``NothingClaimed``.
         """
         id = _new_id()
 
@@ -192,10 +204,11 @@ class Frontiers:
     # --- anybody's: idle groups, compaction ---
 
     def advance_idle(self, groups: Iterable[str], to: Timestamp) -> frozenset[str]:
-        """Moves the uppers of those groups that are unclaimed up to ``to``, all at one moment. A claimed group never moves, and
-        neither does one whose history is being given.
+        """Move the uppers of the unclaimed ones of these groups up to ``to``, at one moment. Groups
+        that are claimed or in a backfill do not move.
 
-        Answers which of the groups, claimed ones included, are complete below ``to`` now. Unknown ones are left out.
+        Returns the groups, claimed ones included, that are complete below ``to`` now. Unknown
+        groups are ignored.
         """
         wanted = sorted(set(groups))
 
@@ -212,14 +225,12 @@ class Frontiers:
         return self._write(work)
 
     def backfilled(self) -> frozenset[str]:
-        """The groups whose history is being given: only that moves their uppers."""
+        """The groups in a backfill: only the backfill moves their uppers."""
         return self._consensus.read(lambda connection: frozenset(connection.scalars(sa.select(backfills.c.group_id))))
 
     def advance_backfilled(self, group: str, to: Timestamp, *, is_over: bool) -> None:
-        """The upper of a group whose history is being given is at least ``to``; if that ``is_over``, it is a group as any other.
-
-        Raises ``ClaimConflict`` if it is claimed.
-        """
+        """Move the upper of a group in a backfill to at least ``to``. If the backfill ``is_over``,
+        the group becomes an ordinary one. Raises ``ClaimConflict`` if it is claimed."""
 
         def work(connection: sa.Connection) -> None:
             found = get_group(connection, group)
@@ -235,9 +246,11 @@ class Frontiers:
         self._write(work)
 
     def allow_compaction(self, group: str, since: Timestamp) -> None:
-        """Times of the group below ``since`` may be merged from now on; nothing changes if they might be already.
+        """Allow times of the group below ``since`` to be merged. Changes nothing if that was
+        allowed before.
 
-        Raises ``SinceHeld`` if a read hold needs an earlier time, ``UpperMismatch`` if ``since`` is beyond the upper.
+        Raises ``SinceHeld`` if a read hold needs an earlier time, ``UpperMismatch`` if ``since`` is
+        beyond the upper.
         """
 
         def work(connection: sa.Connection) -> None:
@@ -255,7 +268,7 @@ class Frontiers:
 
     @staticmethod
     def _put(connection: sa.Connection, found: GroupFrontier, claim: Claim) -> Claim:
-        """Makes this the group's claim; answers it as it will be read back."""
+        """Store the group's claim. Returns it as a later read will."""
         values = claimed(claim)
         _change(connection, found, values)
         return replace(claim, payload=json.loads(values["claim_payload"]))
@@ -275,7 +288,8 @@ def _get_own(connection: sa.Connection, group: str, claim: Claim) -> GroupFronti
 
 
 def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> list[str]:
-    """The ids of those claims that stand; the others were published before. Raises if one is neither."""
+    """The ids of the claims that are not published yet. Raises ``ClaimConflict`` if a claim neither
+    stands nor was published last."""
     found = get_groups(connection, sorted(claims))
     standing = {group: frontier.claim.id for group, frontier in found.items() if frontier.claim}
     pending = {group: claim.id for group, claim in claims.items() if standing.get(group) == claim.id}
@@ -291,7 +305,7 @@ def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> li
 
 
 def _change(connection: sa.Connection, found: GroupFrontier, values: Mapping[str, Any]) -> None:
-    """Changes the group's row if it still is as it was found."""
+    """Change the group's row, unless it has changed since it was read."""
     unchanged = (
         frontiers.c.group_id == found.group,
         frontiers.c.since == found.since,

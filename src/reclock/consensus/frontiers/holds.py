@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ReadHold:
-    """While it lasts, no group of it is compacted beyond ``at``. ``lease_until`` is None if it lasts until it is released."""
+    """While it lasts, its groups are not compacted beyond ``at``. ``lease_until`` is None if it
+    lasts until it is released."""
 
     id: str
     groups: frozenset[str]
@@ -32,16 +33,19 @@ class ReadHold:
 
 
 class ReadHolds:
-    """Read holds, as taken by an actor of one epoch. Leases are measured on the database's clock; expired holds are deleted."""
+    """Read holds of an actor of one epoch. Leases are measured on the database's clock. Expired
+    holds are deleted."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
         self._leadership = leadership
 
     def acquire(self, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None) -> ReadHold:
-        """From now on all the groups stay exact at ``at`` and later: ``since`` was checked in the transaction that took the hold.
+        """Keep all the groups exact at ``at`` and later. The transaction that creates the hold also
+        checks ``since``.
 
-        Raises ``NotReadable`` if ``at`` is below the since of one, ``UnknownCollection``. ``at`` may be beyond an upper.
+        Raises ``NotReadable`` if ``at`` is below the since of a group, ``UnknownCollection``.
+        ``at`` may be beyond an upper.
         """
         wanted = frozenset(groups)
         id = uuid.uuid4().hex
@@ -64,7 +68,8 @@ class ReadHolds:
         return self._write(work)
 
     def renew(self, hold: ReadHold, *, lease_ms: int | None) -> ReadHold:
-        """The same hold with a lease from now on. Raises ``ReadHoldLost`` if it had run out: it has protected nothing since."""
+        """The same hold with a new lease. Raises ``ReadHoldLost`` if it had expired, and so has
+        protected nothing since then."""
 
         def work(connection: sa.Connection) -> ReadHold:
             lease_until = self._lease(connection, lease_ms)
@@ -74,7 +79,7 @@ class ReadHolds:
         return self._write(work)
 
     def downgrade(self, hold: ReadHold, at: Timestamp) -> ReadHold:
-        """The same hold at a later time; what lies before is free to be compacted. Raises ``ReadHoldLost``."""
+        """The same hold at a later time. Earlier times may be compacted. Raises ``ReadHoldLost``."""
         if at < hold.at:
             raise InternalError(f'read hold of "{hold.owner}" at {hold.at} cannot go back to {at}')
 
@@ -89,7 +94,8 @@ class ReadHolds:
         self._write(lambda connection: _remove(connection, [hold.id]))
 
     def owned_by(self, owner: str) -> list[ReadHold]:
-        """The active holds of that owner, earliest first. An index finds its hold by it after a restart."""
+        """The active holds of an owner, earliest first. After a restart, an index finds its hold by
+        its owner."""
 
         def work(connection: sa.Connection) -> list[ReadHold]:
             lasting = _lasting(self._consensus.now(connection))
@@ -117,7 +123,7 @@ class ReadHolds:
         return self._consensus.read(lambda connection: frozenset(connection.scalars(query)))
 
     def sweep(self) -> int:
-        """Delete the expired holds; how many."""
+        """Delete the expired holds. Returns their number."""
         return self._write(self._sweep)
 
     def _change(

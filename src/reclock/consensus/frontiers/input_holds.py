@@ -10,7 +10,7 @@ from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.errors import NotReadable
 
 _ATTEMPTS = 5
-"""How often a hold is tried on inputs whose since is moving."""
+"""How often a hold is attempted on inputs whose since moves."""
 
 
 def hold_inputs(id: str, inputs: Set[str], frontiers: Frontiers, holds: ReadHolds) -> None:

@@ -1,4 +1,5 @@
-"""Read holds shared by the reads of one process: a hold protects every read at its time or later, so few serve many."""
+"""Read holds that the reads of one process share. A hold protects every read at its time or later,
+so few holds serve many reads."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """A hold in consensus, until when (on this process's clock) new reads may share it, and how many reads do now."""
+    """A hold in consensus, until when (on this process's clock) new reads may share it, and how
+    many reads use it now."""
 
     hold: ReadHold
     open_until_ms: float
@@ -27,8 +29,9 @@ class _Shared:
 
 
 class SharedHolds:
-    """The read holds of one process. A hold accepts new reads for half a lease, so that it does not keep ``since`` for ever; it is
-    renewed as long as a read uses it, and released then. Safe for several threads."""
+    """The read holds of one process. A hold accepts new reads for half of its lease, so that it
+    does not keep ``since`` for ever. It is renewed while a read uses it, and released then.
+    Thread-safe."""
 
     def __init__(
         self,
@@ -46,9 +49,10 @@ class SharedHolds:
 
     @contextmanager
     def held(self, groups: Iterable[str], at: Timestamp) -> Iterator[None]:
-        """Inside the block no group of ``groups`` is compacted beyond ``at``, as long as this process lives and reaches consensus.
+        """Within the block, the groups are not compacted beyond ``at``, as long as this process
+        lives and reaches consensus.
 
-        Raises ``NotReadable`` if ``at`` is below the since of one, ``UnknownCollection``.
+        Raises ``NotReadable`` if ``at`` is below the since of a group, ``UnknownCollection``.
         """
         shared = self._take(frozenset(groups), at)
         try:
@@ -117,7 +121,8 @@ class SharedHolds:
         return taken
 
     def _is_open(self, shared: _Shared) -> bool:
-        """Whether another read may share it: it lasts until it is renewed, even if one renewal fails."""
+        """Whether another read may share the hold: it lasts until its renewal, even if one renewal
+        fails."""
         return self._elapsed_ms() < shared.open_until_ms
 
     def _is_current(self, shared: _Shared) -> bool:

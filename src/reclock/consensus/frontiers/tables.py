@@ -94,7 +94,7 @@ def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[
 def earliest_holds(
     connection: sa.Connection, now: Timestamp, groups: Collection[str] | None = None, *, leased_only: bool = False
 ) -> dict[str, Timestamp]:
-    """The earliest time that a hold which has not run out needs, for those of the groups that are held."""
+    """The earliest time that an active hold needs, for each of the groups that has a hold."""
     lasting = sa.or_(read_holds.c.lease_until > now, *([] if leased_only else [read_holds.c.lease_until.is_(None)]))
     earliest = (
         sa.select(held_groups.c.group_id, sa.func.min(read_holds.c.at).label("at"))

@@ -1,1 +1,2 @@
-"""Who may write: the mark of the environment, the epoch of its catalog, and elections of controllers."""
+"""Which process may write: the environment's identity, the epoch of its catalog, and elections of
+controllers."""

@@ -1,7 +1,8 @@
-"""Which process leads a controller, and how far in the catalog the controller is: one row each.
+"""Which process leads a controller, and the controller's catalog frontier: one row each.
 
-A leader has a *term*, a number that only grows, and a lease on the database's clock. Every write of a term is checked against the
-row in its own transaction: a leader that slept over its lease, while another took the lead, changes nothing any more.
+A leader has a *term*, a number that only grows, and a lease on the database's clock. Every write of
+a leader checks the row in its own transaction. So a leader whose lease expired, and that another
+process has replaced, changes nothing any more.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _controllers = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class LeadershipRecord:
-    """The row of a controller; the defaults stand for a controller that was never led."""
+    """The row of a controller. The defaults are those of a controller that was never led."""
 
     term: Term = Term(0)
     leader: str | None = None
@@ -44,10 +45,11 @@ class LeadershipRecord:
 
 
 def elect(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
-    """The row after ``candidate`` (its leader and epoch) stood for election; None if another leads.
+    """The row after ``candidate`` (its leader and epoch) stood for election, or None if another
+    process leads.
 
-    A leader is deposed when its lease or its epoch is over; after its epoch it cannot write anyway. Otherwise its term goes on,
-    and its lease is renewed once a third of it has passed.
+    A leader is replaced when its lease has expired or its epoch is over; it could not write any
+    more. Otherwise its term continues, and its lease is renewed once a third of it has passed.
     """
     leads = found.leader == candidate.leader and found.epoch == candidate.epoch
     if leads and found.lease_until - now > lease_ms * 2 // 3:
@@ -59,7 +61,7 @@ def elect(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, 
 
 
 class Seat:
-    """The leadership of one controller, as one process reads, takes and gives it up."""
+    """The leadership of one controller, as one process observes, acquires and releases it."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership, controller: str, *, owner: str, lease_ms: int) -> None:
         """``owner`` names one running actor."""
@@ -75,11 +77,11 @@ class Seat:
         return self._consensus.catalog_changes
 
     def look(self) -> LeadershipRecord:
-        """The row as it is now. One read."""
+        """The current row. One read."""
         return self._consensus.read(self._find)
 
     def is_taken(self) -> bool:
-        """Whether some process leads now."""
+        """Whether a process leads now."""
 
         def work(connection: sa.Connection) -> bool:
             found = self._find(connection)
@@ -88,10 +90,8 @@ class Seat:
         return self._consensus.read(work)
 
     def take(self) -> Term | None:
-        """The term in which this process leads, with a lease from now on; None if another leads. Raises ``Fenced``.
-
-        One read where nothing must change.
-        """
+        """The term in which this process leads, with a new lease, or None if another process leads.
+        Raises ``Fenced``. Only one read if nothing has to change."""
 
         def decide(connection: sa.Connection) -> tuple[LeadershipRecord, LeadershipRecord | None]:
             fence.check(
@@ -112,14 +112,13 @@ class Seat:
         return after.term if after is not None else None
 
     def within(self, term: Term) -> Consensus:
-        """Consensus as a leader writes it: each write transaction raises ``TermOver`` if another has taken the lead."""
+        """Consensus for the writes of a term: each write transaction raises ``TermOver`` if another
+        process leads."""
         return self._consensus.guarded(lambda connection: self._require(connection, term))
 
     def publish(self, term: Term, catalog_frontier: Timestamp, *, leaves: bool) -> None:
-        """Publish the catalog frontier. If it ``leaves``, the next process may lead at once.
-
-        Raises ``TermOver``.
-        """
+        """Publish the catalog frontier. With ``leaves``, another process may lead at once. Raises
+        ``TermOver``."""
 
         def work(connection: sa.Connection) -> None:
             found = self._require(connection, term)
@@ -129,7 +128,7 @@ class Seat:
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def leave(self) -> None:
-        """Give up the lead, if this process has it."""
+        """Release the leadership, if this process has it."""
 
         def work(connection: sa.Connection) -> None:
             mine = (_controllers.c.name == self.controller, _controllers.c.leader == self._candidate.leader)

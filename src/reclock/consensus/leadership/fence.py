@@ -1,4 +1,5 @@
-"""The fence: consensus mirrors who leads the catalog, and every write compares its writer with that."""
+"""Fencing: consensus mirrors the leadership of the catalog, and every write compares its writer's
+leadership with it."""
 
 from __future__ import annotations
 
@@ -24,31 +25,33 @@ _leadership = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """Which opening of the catalog a process belongs to. Actors that joined one epoch share it; a later one fences them all."""
+    """The opening of the catalog that a process belongs to. Actors that joined one epoch share it.
+    A later epoch fences all of them."""
 
     epoch: int
     deploy_generation: int
 
     @property
     def rank(self) -> tuple[int, int]:
-        """What decides between two: the deploy generation first, then the epoch."""
+        """The order of leaderships: by deploy generation, then by epoch."""
         return (self.deploy_generation, self.epoch)
 
 
 def current(connection: sa.Connection) -> Leadership | None:
-    """The leadership consensus knows; None before the catalog was first opened."""
+    """The current leadership, or None before the catalog was first opened."""
     row = connection.execute(sa.select(_leadership.c.epoch, _leadership.c.deploy_generation)).one_or_none()
     return Leadership(row.epoch, row.deploy_generation) if row else None
 
 
 def known_epoch(connection: sa.Connection) -> int:
-    """The epoch consensus knows; 0 before the first."""
+    """The current epoch, or 0 before the first."""
     found = current(connection)
     return found.epoch if found is not None else 0
 
 
 def advance(connection: sa.Connection, to: Leadership) -> None:
-    """Mirrors the catalog's leadership, within a write transaction. It only grows: raises ``Fenced`` if a higher one is there."""
+    """Mirror the catalog's leadership, in a write transaction. Raises ``Fenced`` if a higher one is
+    current."""
     found = current(connection)
     values = {"epoch": to.epoch, "deploy_generation": to.deploy_generation}
     if found is None:
@@ -60,12 +63,14 @@ def advance(connection: sa.Connection, to: Leadership) -> None:
 
 
 def check(connection: sa.Connection, own: Leadership) -> None:
-    """Raises ``Fenced`` unless ``own`` is the current leadership. In the transaction of the write it guards."""
+    """Raises ``Fenced`` unless ``own`` is the current leadership. Call it in the transaction that
+    it guards."""
     require(own, current(connection))
 
 
 def require(own: Leadership, found: Leadership | None) -> None:
-    """Raises ``Fenced`` unless ``found`` is ``own``, ``LeadershipUnknown`` if there is none."""
+    """Raises ``Fenced`` unless ``found`` equals ``own``, and ``LeadershipUnknown`` if there is
+    none."""
     if found is None:
         raise LeadershipUnknown(own=(own.epoch, own.deploy_generation))
     if found != own:
@@ -73,12 +78,12 @@ def require(own: Leadership, found: Leadership | None) -> None:
 
 
 def fenced(own: Leadership, found: Leadership) -> Fenced:
-    """The error of a writer whose leadership is ``own`` where ``found`` is the current one."""
+    """The error for a writer with the leadership ``own``, if ``found`` is the current one."""
     return Fenced(own=(own.epoch, own.deploy_generation), found=(found.epoch, found.deploy_generation))
 
 
 def guard(own: Leadership, work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
-    """``work`` behind a check in the same transaction."""
+    """``work`` after a check in the same transaction."""
 
     def guarded(connection: sa.Connection) -> T:
         check(connection, own)

@@ -1,4 +1,4 @@
-"""The environment's mark in consensus: its id, and the implementation of the catalog in force."""
+"""The environment's mark in consensus: its id, and the catalog implementation in use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _environment = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentMark:
-    """``id`` never changes; the places of lake tables that must be found without consensus follow from it."""
+    """``id`` never changes. The places of lake tables that must be found without consensus are
+    derived from it."""
 
     id: str
     catalog: str
@@ -33,7 +34,7 @@ def current(connection: sa.Connection) -> EnvironmentMark | None:
 
 
 def establish(connection: sa.Connection, mark: EnvironmentMark) -> EnvironmentMark:
-    """The mark in force: ``mark``, unless there is one already. In a write transaction."""
+    """The environment's mark: the existing one, else ``mark``. Call it in a write transaction."""
     found = current(connection)
     if found is None:
         connection.execute(sa.insert(_environment).values(one=1, id=mark.id, catalog=mark.catalog))
@@ -41,9 +42,10 @@ def establish(connection: sa.Connection, mark: EnvironmentMark) -> EnvironmentMa
 
 
 def switch_catalog(connection: sa.Connection, *, found: str, to: str) -> None:
-    """Put another implementation of the catalog in force, in a write transaction. Repeating it changes nothing.
+    """Use another implementation of the catalog from now on, in a write transaction. Repeating it
+    changes nothing.
 
-    Raises ``ConfigurationError`` if neither ``found`` nor ``to`` is in force.
+    Raises ``ConfigurationError`` if neither ``found`` nor ``to`` is in use.
     """
     mark = current(connection)
     if mark is None or mark.catalog not in (found, to):

@@ -1,8 +1,10 @@
-"""The version of the tables in consensus, and the Alembic migrations that bring an older database to it.
+"""The version of the tables in consensus, and the Alembic migrations that upgrade an older database
+to it.
 
-A new version is a module in ``versions``, whose ``down_revision`` is the version before, and a new ``VERSION``. Migrations only
-add, so processes of the release before go on while others are of the next. The version of the catalog keeps out releases
-that cannot work together.
+A new version is a module in ``versions``, whose ``down_revision`` is the previous version, and a
+new ``VERSION``. Migrations only add tables and columns, so that processes of the previous release
+continue to work beside those of the next. The version of the catalog keeps out releases that cannot
+work together.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ _VERSIONS = sa.table(_VERSION_TABLE, sa.column("version_num"))
 
 
 def is_current(connection: sa.Connection) -> bool:
-    """Whether the tables are of ``VERSION`` or a later one, which this release can use too."""
+    """Whether the tables have ``VERSION`` or a later one, which this release can use too."""
     version = _version(connection)
     return version is not None and version >= VERSION
 
 
 def upgrade(connection: sa.Connection) -> None:
-    """Bring the tables to ``VERSION`` within the connection's transaction, from any version before it or from nothing."""
+    """Upgrade the tables to ``VERSION``, from any earlier version or none, within the connection's
+    transaction."""
     if is_current(connection):
         return  # another process was faster
     from alembic import command  # takes long to import, and is rarely needed

@@ -1,4 +1,4 @@
-"""Lets Alembic run the migrations on the connection, and in the transaction, that `upgrade` was called with."""
+"""Runs Alembic's migrations on the connection, and in the transaction, of `upgrade`."""
 
 from alembic import context
 

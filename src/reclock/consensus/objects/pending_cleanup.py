@@ -1,7 +1,8 @@
 """What is still to be deleted upstream for dropped sources, such as a replication slot.
 
-A row is written before its source is dropped, so that a process that is killed in between leaves the work to others; the row of a
-source that still exists means nothing. The row is deleted once the upstream has deleted its part.
+A row is written before its source is dropped, so that other processes do the work if this one is
+killed in between. The row of a source that still exists has no effect. The row is deleted once the
+upstream has deleted its part.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class PendingCleanups:
         ]
 
     def put(self, cleanups: Iterable[PendingCleanup]) -> None:
-        """Enter these, replacing earlier entries of their sources."""
+        """Store these entries, which replace earlier entries of their sources."""
         cleanups = list(cleanups)
 
         def write(connection: sa.Connection) -> None:
@@ -79,7 +80,7 @@ class PendingCleanups:
             self._consensus.transact(write)
 
     def failed(self, cleanup: PendingCleanup) -> None:
-        """Record a failed attempt. Does nothing if another actor has forgotten the entry meanwhile."""
+        """Record a failed attempt, unless another actor has deleted the entry meanwhile."""
         attempt = {"at": cleanup.at, "error": cleanup.error, "detail": cleanup.detail}
 
         def write(connection: sa.Connection) -> None:
@@ -89,7 +90,7 @@ class PendingCleanups:
         self._consensus.transact(write)
 
     def forget(self, source_id: GlobalId) -> None:
-        """Delete the entry: the upstream keeps nothing for the source any more."""
+        """Delete the entry, because the upstream has nothing left for the source."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)

@@ -1,7 +1,7 @@
-"""Partitions of sources that people asked to be read again from their beginning.
+"""Requests to read partitions of sources again from their beginning.
 
-A request names the reading that is to begin. It stays when that reading has begun, and then means
-nothing more; it goes with its source.
+A request names the reading that is to begin. Once that reading has begun, the request has no
+effect. It is deleted with its source.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class RestartRequests:
         self._leadership = leadership
 
     def of(self, group: str) -> dict[str, int]:
-        """The number of the newest reading that was requested, by the name of the partition."""
+        """The number of the newest requested reading, by the name of the partition."""
         query = sa.select(restarts).where(restarts.c.group_id == group)
         return {row.partition: row.reading for row in self._consensus.look(query)}
 
     def request(self, group: str, partition: str, reading: int) -> None:
-        """The reading is requested, durably. A request for an earlier one is replaced. Raises ``Fenced``."""
+        """Store a request durably. It replaces one for an earlier reading. Raises ``Fenced``."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)

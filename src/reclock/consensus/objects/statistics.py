@@ -1,4 +1,5 @@
-"""What sources and sinks have moved since they were made: counters that only grow, each work counted once."""
+"""What sources and sinks have moved since they were created: counters that only grow, and count
+each step once."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """All steps up to that at ``last_at``."""
+    """The sum of all steps up to ``last_at``."""
 
     object_id: str
     last_at: Timestamp
@@ -47,16 +48,15 @@ class Total:
 
 
 class Statistics:
-    """The counters, as an actor of one epoch adds to them."""
+    """The counters, as an actor of one epoch updates them."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
         self._leadership = leadership
 
     def add(self, moved: Mapping[str, Moved]) -> None:
-        """Count steps, by object. One at or before the last that was counted of its object is counted already. Raises
-        ``Fenced``.
-        """
+        """Count steps, by object. A step at or before the object's last counted one was counted
+        already. Raises ``Fenced``."""
 
         def work(connection: sa.Connection) -> None:
             for object_id, step in moved.items():

@@ -1,4 +1,4 @@
-"""The statuses of sources, indexes and sinks: the present one of each, and their history."""
+"""The current statuses of sources, indexes and sinks, and their history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ _history = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """``at`` is when it began; ``error``, ``detail`` and ``hint`` say what stalls the object, if it is stalled."""
+    """``at`` is when it began. ``error``, ``detail`` and ``hint`` say what stalls the object, if it
+    is stalled."""
 
     name: str
     status: str
@@ -48,7 +49,7 @@ class Status:
     at: Timestamp
 
     def equals_except_time(self, other: Status) -> bool:
-        """Whether only the moment differs."""
+        """Whether the statuses differ at most in their time."""
         return (self.status, self.error, self.detail, self.hint) == (other.status, other.error, other.detail, other.hint)
 
     def as_row(self) -> dict[str, Any]:
@@ -63,7 +64,8 @@ class Status:
 
 
 class Statuses:
-    """The statuses, as recorded by an actor of one epoch. A status that says the same as the present one adds nothing."""
+    """The statuses, as an actor of one epoch records them. A status equal to the current one adds
+    nothing."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
@@ -79,11 +81,12 @@ class Statuses:
         hint: str | None = None,
         at: Timestamp,
     ) -> None:
-        """The present status of ``name`` is this one, and the history ends with it. Raises ``Fenced``."""
+        """Make this the current status of ``name``, and append it to the history. Raises
+        ``Fenced``."""
         self.record_all([Status(name, status, error, detail, hint, at)])
 
     def record_all(self, statuses: Iterable[Status]) -> None:
-        """Records many at one moment. Where nothing changed this is one read and no write."""
+        """Record many statuses at one moment. If nothing changed, this is one read and no write."""
         latest = {status.name: status for status in statuses}
         if not _changed(latest, self.current(latest)):
             return
@@ -101,7 +104,7 @@ class Statuses:
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def forget(self, names: Iterable[str]) -> None:
-        """Delete the present status of these names; their history stays."""
+        """Delete the current statuses of these names. Their history stays."""
         dropped = sorted(set(names))
 
         def work(connection: sa.Connection) -> None:
@@ -111,7 +114,8 @@ class Statuses:
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def prune(self, before: Timestamp) -> int:
-        """Delete the history before ``before``; how many entries. Present statuses stay."""
+        """Delete the history before ``before``. Returns the number of entries. Current statuses
+        stay."""
 
         def work(connection: sa.Connection) -> int:
             return connection.execute(sa.delete(_history).where(_history.c.at < before)).rowcount
@@ -119,12 +123,13 @@ class Statuses:
         return self._consensus.transact(fence.guard(self._leadership, work))
 
     def current(self, names: Iterable[str] | None = None) -> dict[str, Status]:
-        """The present status of each of the names, or of all; one that never had any is absent."""
+        """The current status of each of the names, or of all. Names without a status are absent."""
         wanted = None if names is None else sorted(set(names))
         return self._consensus.read(lambda connection: _get(connection, wanted))
 
     def history(self, name: str | None = None) -> list[Status]:
-        """Every status that ``name``, or anything, had since the history was pruned, in the order they were recorded."""
+        """Every status of ``name``, or of all names, since the history was pruned, in the order of
+        recording."""
         query = sa.select(_history).order_by(_history.c.id)
         if name is not None:
             query = query.where(_history.c.name == name)

@@ -1,8 +1,9 @@
-"""The objects that storage has collections for: the incarnation of each, and why it could not be created.
+"""The objects for which storage has collections: the incarnation of each, and why it could not be
+created.
 
-An id alone does not name an object for ever: a catalog that was put back in time gives it out again.
-So the first object that is made under an id leaves its incarnation here, and another one cannot take over
-its frontier group, its table WAL or its claims.
+An id alone does not identify an object for ever: a restored catalog may assign it again. So the
+first object with an id stores its incarnation here, and another object cannot take over its
+frontier group, its table WAL or its claims.
 """
 
 from __future__ import annotations
@@ -51,15 +52,13 @@ class StoredObjects:
         self._leadership = leadership
 
     def incarnations(self) -> dict[GlobalId, str]:
-        """Those of all objects that were made since there are incarnations."""
+        """The incarnation of each object. Objects of releases before incarnations are absent."""
         query = sa.select(_objects)
         return {row.object_id: row.incarnation for row in self._consensus.look(query)}
 
     def adopt(self, id: GlobalId, incarnation: str, *, is_made: bool) -> None:
-        """The id belongs to this incarnation afterwards. ``is_made`` says whether something was made under it before.
-
-        Raises ``ForeignCollection`` if it belongs to another one.
-        """
+        """Assign the id to this incarnation. ``is_made`` says whether something was created under
+        it before. Raises ``ForeignCollection`` if it belongs to another incarnation."""
 
         def work(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
@@ -89,7 +88,7 @@ class StoredObjects:
         return {row.object_id: Unready(row.error, row.hint) for row in self._consensus.look(sa.select(_unready))}
 
     def set_unready(self, failures: Mapping[GlobalId, Unready]) -> None:
-        """Record that these objects, and no others, could not be created."""
+        """Record that exactly these objects could not be created."""
         if failures == self.unready():
             return
 

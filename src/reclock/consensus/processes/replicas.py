@@ -1,7 +1,9 @@
-"""The replicas of clusters: of each its present incarnation, its address, and until when it counts as alive.
+"""The replicas of clusters: the current incarnation of each, its address, and until when it counts
+as alive.
 
-An incarnation is begun before its process is, so that two leaders never start one each; the process that is started later wins:
-a superseded process learns it at its next heartbeat, and ends. Leases are on the database's clock.
+An incarnation begins before its process starts, so that two leaders never start one each. The later
+incarnation wins: a superseded process learns it at its next heartbeat, and ends. Leases are
+measured on the database's clock.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ _replicas = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One incarnation of a replica. ``is_alive`` was so when it was read; ``token`` opens it, and is never shown."""
+    """One incarnation of a replica. ``is_alive`` was true when it was read. ``token`` authenticates
+    its callers, and is never shown."""
 
     replica_id: int
     cluster_id: int
@@ -66,14 +69,12 @@ class Replicas:
         return self._read(sa.true())
 
     def is_alive(self, replica_id: int, incarnation: Incarnation) -> bool:
-        """Whether that incarnation is the present one and its lease lasts."""
+        """Whether this incarnation is the current one, and its lease has not expired."""
         return any(registration.is_alive for registration in self._read(_own(replica_id, incarnation)))
 
     def begin(self, replica_id: int, cluster_id: int, *, lease_ms: int, supersede: bool = False) -> Incarnation | None:
-        """A new incarnation, to be announced within the lease; None if there is one that is alive or being started.
-
-        With ``supersede`` there is none afterwards.
-        """
+        """Begin a new incarnation, which must be announced within the lease. None if there is one
+        that is alive or starting; with ``supersede``, the new one replaces it."""
 
         def work(connection: sa.Connection) -> Incarnation | None:
             now = self._consensus.now(connection)

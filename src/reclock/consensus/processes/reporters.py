@@ -1,7 +1,8 @@
-"""The reporters of introspection: rows of a replica or process are written by one reporter at a time.
+"""The reporters of introspection: one reporter at a time writes the rows of a replica or process.
 
-A reporter of a name has a *token* and a lease on the database's clock. Taking a name gives a new token; every write checks its
-tokens in its own transaction. So rows of an earlier reporter are not written after another one began.
+The reporter of a name has a *token*, and a lease on the database's clock. Taking a name gives a new
+token, and every write checks its tokens in its own transaction. So rows of an earlier reporter are
+not written after another one began.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Reporters:
         return token
 
     def take_abandoned(self) -> dict[str, Token]:
-        """Become the reporter of all names whose leases are over. One read if there are none."""
+        """Become the reporter of all names whose leases have expired. One read if there are none."""
 
         def find(connection: sa.Connection) -> list[str]:
             query = sa.select(_reporters.c.name).where(_reporters.c.lease_until <= self._consensus.now(connection))
@@ -66,7 +67,7 @@ class Reporters:
         return self._consensus.transact(fence.guard(self._leadership, work)) if self._consensus.read(find) else {}
 
     def renew(self, tokens: Iterable[Token]) -> frozenset[Token]:
-        """Renew the leases of the tokens that are still valid; these tokens."""
+        """Renew the leases of the tokens that are still valid. Returns these tokens."""
         wanted = sorted(tokens)
 
         def work(connection: sa.Connection) -> frozenset[Token]:
@@ -81,7 +82,7 @@ class Reporters:
         return self._consensus.transact(fence.guard(self._leadership, work)) if wanted else frozenset()
 
     def leave(self, tokens: Iterable[Token]) -> None:
-        """Give up the names, unless other reporters have taken them."""
+        """Release the names, unless other reporters have taken them."""
         held = sorted(tokens)
 
         def work(connection: sa.Connection) -> None:
@@ -97,7 +98,8 @@ class Reporters:
 
 
 def require(connection: sa.Connection, tokens: Iterable[Token]) -> None:
-    """In a write transaction. Raises ``ReportersGone`` with the tokens that are no longer valid."""
+    """Raises ``ReportersGone`` with the tokens that are no longer valid. Call it in a write
+    transaction."""
     wanted = set(tokens)
     held = {
         token
