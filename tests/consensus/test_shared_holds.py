@@ -87,7 +87,7 @@ def test_readers_without_a_break_do_not_keep_since_for_ever(shared: SharedHolds,
     reading.__exit__(None, None, None)
 
 
-def test_what_nobody_leans_on_can_be_let_go(shared: SharedHolds, holds: ReadHolds, frontiers: Frontiers) -> None:
+def test_what_nobody_leans_on_can_be_release(shared: SharedHolds, holds: ReadHolds, frontiers: Frontiers) -> None:
     with shared.held(["u1"], T(10)):
         with shared.held(["u2"], T(10)):
             pass

@@ -14,10 +14,10 @@ class Hangs:
     """Answers when it is let go."""
 
     def __init__(self) -> None:
-        self.let_go = threading.Event()
+        self.release = threading.Event()
 
     def __call__(self) -> str:
-        assert self.let_go.wait(60)
+        assert self.release.wait(60)
         return "late"
 
 
@@ -42,7 +42,7 @@ def test_another_is_asked_beside_one_that_hangs_and_the_late_answer_is_disposed_
 
     race = HedgedCall([hangs, lambda: "soon"], hedge_s=0.05, passes=(ReplicaLost,), dispose=dispose)
     assert race.run(nothing) == ((1, "soon"), [])
-    hangs.let_go.set()
+    hangs.release.set()
     assert is_disposed.wait(60)
     assert disposed == ["late"]
 
@@ -68,4 +68,4 @@ def test_who_waits_can_be_interrupted_though_all_hang() -> None:
 
     with pytest.raises(QueryCanceled):
         HedgedCall([hangs], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(cancel)
-    hangs.let_go.set()
+    hangs.release.set()

@@ -153,7 +153,7 @@ class Present(NeverUp):
 
 
 def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_is_named(tmp_path: Path) -> None:
-    let_go, asked = threading.Event(), []
+    release, asked = threading.Event(), []
 
     class Peeks:
         """A `Replica` that answers with its id; the first to be asked hangs."""
@@ -170,7 +170,7 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         def peek(self, peek: Peek) -> PeekResponse:
             asked.append(self._id)
             if self._id == asked[0]:
-                assert let_go.wait(60)
+                assert release.wait(60)
 
             def batches():
                 yield pa.record_batch({"id": [self._id]})
@@ -191,7 +191,7 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         with pytest.raises(UnknownObject):
             list(session.execute("SET cluster_replica = nobody; SELECT a FROM t"))
         names = {replica.id: replica.name for replica in environment.stores.planner_catalog().snapshot.cluster_replicas.values()}
-        let_go.set()
+        release.set()
         [_, result] = session.execute(f"SET cluster_replica = {names[asked[0]]}; SELECT a FROM t")
         assert list(result.rows()) == [(asked[0],)]
         list(session.execute("SET cluster_replica = nobody; SELECT count(*) FROM mz_objects"))

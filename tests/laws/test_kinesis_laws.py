@@ -15,7 +15,7 @@ from reclock.algebra.updates import Update, advance
 from reclock.connectors.kinesis import Kinesis
 from reclock.definitions.sources import KinesisConnector, TextFormat
 from reclock.errors import UpstreamChanged
-from reclock.reclocking.digits import digits, worth
+from reclock.reclocking.digits import digits, place_value
 from reclock.reclocking.mint import Binding, mint
 from reclock.reclocking.remap import Remap
 
@@ -153,5 +153,5 @@ def test_digits_sum_to_what_the_numbers_do_compacted_or_not(increments, since):
     updates = [Update((place,), Timestamp(at), digit) for at, number in enumerate(increments) for place, digit in digits(number)]
     assert all(0 < update.diff < 2**63 for update in updates)
     for compacted in (updates, advance(updates, Timestamp(since))):
-        assert sum(update.diff * worth(*update.row) for update in compacted) == sum(increments)
+        assert sum(update.diff * place_value(*update.row) for update in compacted) == sum(increments)
         assert all(one.time <= other.time for one, other in pairwise(compacted))

@@ -35,7 +35,7 @@ class Storage:
     holds: ReadHolds
     statuses: Statuses
     objects: StoredObjects
-    let_go: Callable[[Iterable[str]], None]
+    release: Callable[[Iterable[str]], None]
     """Gives back the holds on groups that this process keeps in store for reads to come."""
     publish: Callable[[Timestamp], None]
     read_ts: Callable[[], Timestamp]
@@ -88,7 +88,7 @@ class Storage:
         tables = self.tables.log.known() & set(ids)
         others = set(ids) - tables
         late = self.lake.of_guests(others)
-        self.let_go([*others, TABLES, *{id.group for id in late}])
+        self.release([*others, TABLES, *{id.group for id in late}])
         left = self._drop_tables(tables) | self._drop_late(late)
         left |= self._drop_groups(others - left)
         self.objects.forget(set(ids) - left)

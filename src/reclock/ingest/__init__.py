@@ -1,1 +1,1 @@
-"""The ingestion step: decode, stage, and carry a claim from what was reached to what is published."""
+"""The ingestion step: from new upstream offsets to published rows, under a claim."""

@@ -1,24 +1,26 @@
-"""The protocol of an ingestion step as a pure function: from what happened to what a writer does next.
+"""The protocol of an ingestion step as a pure function: from an event to the writer's next effects.
 
-The claim in consensus says how far a step has come. A phase is saved there only after its work is durable, and all work may be
-repeated. So a writer that takes a claim over goes on from its phase, and a restart at any point gives the same bindings.
+The claim in consensus has the phase of the step. A phase is saved only after its work is durable,
+and all work can be repeated. So a writer that takes a claim over continues from its phase, and a
+restart at any point gives the same bindings.
 
-    phase       the writer's next work                            then the claim says
-    (none)      examine, probe; claim if there is something new   PROBING
-    PROBING     examine, probe unless that was done               CLAIMED, with the increments
-    CLAIMED     bind                                              BOUND
-    BOUND       name a staging folder, stage, seal                STAGED, with the files
-    STAGED      audit                                             AUDITED, with the failed checks
-    AUDITED     unless a check blocks: commit, publish            COMMITTING if there are several commits; (none)
+    phase      the writer's next work                           the claim afterwards
+    (none)     examine, probe; claim if there is new data       PROBING
+    PROBING    examine, probe unless that was done              CLAIMED, with the increments
+    CLAIMED    bind                                             BOUND
+    BOUND      choose a staging folder, stage, seal             STAGED, with the files
+    STAGED     audit                                            AUDITED, with the failed checks
+    AUDITED    unless a check blocks: commit, publish           COMMITTING if several commits; (none)
 
-    what goes wrong                     what becomes of the claim
-    the upstream fails                  it says why, and any writer may take it over: the source is stalled
-    the writer dies                     another writer takes it over when the lease has run out, and goes on from its phase
-    it goes to another writer           the former writer does nothing more: each of its writes is conditional on the claim
-    somebody decides about the step     likewise; the next writer finds the decision in it
+    problem                          what happens to the claim
+    the upstream fails               it has the error, and any writer may take it over: a stall
+    the writer dies                  another writer takes it over after the lease, from its phase
+    another writer takes it over     the previous writer's writes fail: all depend on the claim
+    a person decides about the step  likewise; the next writer finds the decision in the claim
 
-A reading that cannot be repeated comes before its bindings: its rows are staged and sealed while the step is PROBING. It is BOUND
-afterwards with its rows. After ``retry`` the claimed ranges are read anew, and bound anew in place of the earlier bindings.
+A reading that cannot be repeated comes before its bindings: its rows are staged and sealed while
+the step is PROBING, and then the step is BOUND with its rows. After ``retry`` the claimed ranges
+are read again, and bound again in place of the earlier bindings.
 """
 
 from __future__ import annotations
@@ -44,18 +46,19 @@ AUDITABLE = (Phase.STAGED, Phase.AUDITED)
 
 
 class Goal(StrEnum):
-    """How far this writer brings a step."""
+    """How far this writer takes a step."""
 
     STAGE = "stage"
-    """To staged rows. A step that has passed its audit is published, and the next one begins."""
+    """To staged rows. A step that has passed its audit is published first, and then the next one
+    begins."""
     AUDIT = "audit"
     PUBLISH = "publish"
-    """To rows that are committed, to be published with those of other sources."""
+    """To committed rows, which are then published with those of other sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
-    """What one writer knows of its work on a source."""
+    """The state of one writer's work on a source."""
 
     source: str
     """The source's frontier group."""
@@ -64,14 +67,15 @@ class Ingestion:
     """The time of a new step."""
     goal: Goal = Goal.STAGE
     step: Step | None = None
-    """The step of the claim that this writer holds, as it was saved, or is about to be; None without a claim."""
+    """The step of this writer's claim, as it was saved or is about to be saved; None without a
+    claim."""
     is_new: bool = False
     """Whether this writer began the step."""
     probed: events.Probed | None = None
-    """The probe from before the claim."""
+    """The result of the probe before the claim."""
     examined: events.Examined | None = None
     written: events.RowsStaged | None = None
-    """The rows that are to be sealed."""
+    """The staged rows, which are not sealed yet."""
 
     @property
     def held(self) -> Step:
@@ -84,14 +88,15 @@ Next: TypeAlias = tuple[Ingestion, tuple[Effect, ...]]
 
 
 def advance(ingestion: Ingestion, event: Event) -> Next:
-    """What the writer knows after ``event``, and what it does next: in order, each effect only if those before it succeeded, up to
-    the first one that an event answers."""
+    """The writer's state after ``event``, and its next effects, in order. An effect is carried out
+    only if those before it succeeded. The last one may be answered by an event."""
     return _on(event, ingestion)
 
 
 def drive(ingestion: Ingestion, event: Event, perform: Callable[[Effect], Event | None]) -> tuple[Ingestion, Final]:
-    """Advance until the work ends, with ``perform`` to carry effects out. A ``ClaimConflict`` or ``SourceError`` that it raises
-    is an event; any other error leaves the claim to the next writer as it is."""
+    """Advance until the work ends; ``perform`` carries the effects out. If it raises a
+    ``ClaimConflict`` or ``SourceError``, that is an event. Any other error leaves the claim as it
+    is, for the next writer."""
     while True:
         ingestion, todo = advance(ingestion, event)
         answer: Event | None = None
@@ -161,7 +166,7 @@ def _(event: events.ClaimLost, ingestion: Ingestion) -> Next:
 
 
 def _refusal(ingestion: Ingestion, inspected: events.Inspected | events.TakenOver) -> Final | None:
-    """The end of an audit or a publication, if the step is not one for it."""
+    """The effect that ends an audit or a publication whose step is not ready for it, else None."""
     if ingestion.goal is Goal.AUDIT:
         return None if inspected.step.phase in AUDITABLE and not inspected.is_committed else effects.NotReady()
     if inspected.is_committed:
@@ -182,7 +187,7 @@ def _(event: events.Examined, ingestion: Ingestion) -> Next:
         # the probe comes before the claim, so that an idle source costs no write
         return _claim(ingestion) if event.must_read_once else (ingestion, (effects.ProbeUpstream(_new_step(ingestion)),))
     if step.phase is not Phase.PROBING:
-        return _go_on(ingestion)
+        return _continue(ingestion)
     if event.must_read_once or step.decisions.is_resnapshot:
         return _read(ingestion, effects.ReadOnce)
     if probed is not None and probed.upper == event.upper and not event.has_new_outputs:
@@ -212,7 +217,7 @@ def _new_step(ingestion: Ingestion) -> Step:
 
 
 def _bind_next(ingestion: Ingestion, step: Step, increments: tuple[Increment, ...]) -> Next:
-    """The increments are what the step binds; without any, there is no step."""
+    """Bind these increments. Without any, there is no step."""
     if not increments:
         after = effects.End(IngestState.IDLE) if ingestion.is_new else effects.ExamineSource(None)
         return replace(ingestion, step=None), (effects.AbandonClaim(), after)
@@ -223,8 +228,8 @@ def _bind_next(ingestion: Ingestion, step: Step, increments: tuple[Increment, ..
 # --- from increments to staged rows ---
 
 
-def _go_on(ingestion: Ingestion) -> Next:
-    """The work that a step has before it which is claimed, or further."""
+def _continue(ingestion: Ingestion) -> Next:
+    """The next effects of a step that is CLAIMED or further."""
     step = ingestion.held
     if step.decisions.is_reread and not step.is_read:
         return ingestion, (effects.RereadRanges(step),)
@@ -244,15 +249,15 @@ def _go_on(ingestion: Ingestion) -> Next:
 
 
 def _save(ingestion: Ingestion, step: Step, failpoint: str) -> Next:
-    """The claim says ``step``, then its next work begins."""
-    ingestion, todo = _go_on(replace(ingestion, step=step))
+    """Save ``step`` in the claim, and continue with its next work."""
+    ingestion, todo = _continue(replace(ingestion, step=step))
     return ingestion, (effects.SaveStep(step), Failpoint(failpoint), *todo)
 
 
 @_on.register
 def _(event: events.RangesReread, ingestion: Ingestion) -> Next:
-    """What is not published may have been corrected. Ranges of a corrected partition that were skipped hold something else now:
-    they are read again."""
+    """The upstream may have corrected what is not published. Skips in a corrected partition do not
+    apply to its new content, so the content is read again."""
     step = ingestion.held
     unchanged = {increment.name for increment in event.increments if increment in step.increments}
     skip = tuple(skip for skip in step.decisions.skip if skip[0] in unchanged)
@@ -268,8 +273,8 @@ def _(event: events.BindingsWritten, ingestion: Ingestion) -> Next:
 
 
 def _read(ingestion: Ingestion, read: type[effects.StageRows] | type[effects.ReadOnce]) -> Next:
-    """Read under a new staging name, in place of one that was never complete. The claim says the name first: staged files that a
-    claim names are not garbage."""
+    """Read under a new staging name, in place of one that was never complete. The claim is saved
+    with the name first, so that vacuum keeps the staged files."""
     assert ingestion.examined is not None
     step = ingestion.held
     discard = (effects.DiscardStaged(step.staging),) if step.staging is not None else ()
@@ -309,7 +314,7 @@ def _staged(ingestion: Ingestion, step: Step) -> Next:
 def _(event: events.SourceFailed, ingestion: Ingestion) -> Next:
     step = ingestion.step
     if step is None:
-        # a source that cannot be read is claimed nevertheless: it keeps its upper, and the decisions about it
+        # a source that cannot be read is claimed too: the claim holds its upper, and the decisions
         step = replace(_new_step(ingestion), error=encode_failure(event.error))
         return ingestion, (effects.ClaimGroup(step, has_lease=False), _end_of(event.error))
     if ingestion.goal is not Goal.STAGE or step.phase in PASSED:

@@ -1,4 +1,4 @@
-"""The audit's two ends: which numbers of a staged step are checked, and the result in its claim."""
+"""The audit of a staged step: the numbers that the checks need, and the result in the step's claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reclock.quality.slice import AuditSlice
 
 @dataclass(frozen=True, slots=True)
 class AuditCase:
-    """A step that waits for its audit, under a claim that ties the result to exactly what is audited."""
+    """A step that waits for its audit. The claim's id ties the result to the audited content."""
 
     source: SourceSpec
     ingestion: Ingestion
@@ -37,7 +37,8 @@ class AuditCase:
 
 
 def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000) -> AuditCase | None:
-    """The source's step, if it is staged; one that failed its audit before is audited again. None if there is nothing to audit."""
+    """The source's staged step, to be audited; a step that failed its audit is audited again. None
+    if there is nothing to audit."""
     frontier = frontiers.get(source.id)
     if frontier.claim is None:
         return None
@@ -51,7 +52,8 @@ def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: La
 
 
 def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, collections: SourceCollections) -> AuditSlice:
-    """The numbers of one staged step, the bindings read back from the remap collection, the rows from the files' footers."""
+    """The numbers of one staged step: its bindings, read back from the remap collection, and row
+    counts from the footers of its files."""
     bindings = [(format_partition(binding.partition), binding.increment) for binding in collections.read_bindings(step.at)]
     frontier = {format_partition(partition): offset for partition, offset in collections.read_frontier(step.at).items()}
     return AuditSlice(
@@ -78,10 +80,11 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, collections: S
 
 
 def conclude_audit(case: AuditCase, *, failed: Sequence[str], report: Mapping[str, Any]) -> Step:
-    """Write the result into the claim; ``failed`` names all checks that failed, waived or not. Answers the step as it is now.
+    """Save the result in the claim. ``failed`` has the names of all failed checks, waived or not.
+    Returns the step as it is now.
 
-    Raises ``ClaimConflict`` if something was decided meanwhile about the audited step: audit again. A step that a check blocks is
-    left to the next writer.
+    Raises ``ClaimConflict`` if a decision changed the audited step meanwhile: audit it again. A
+    step that a check blocks is released for the next writer.
     """
     ingestion, end = drive(case.ingestion, events.AuditConcluded(tuple(failed), report), case.claim.perform)
     if isinstance(end, effects.NotReady):

@@ -22,7 +22,8 @@ from reclock.ingest.source_collections import SourceCollections
 
 
 class ClaimEffects:
-    """The claim of one source, as ``owner`` sees and moves it. At the end of the ``with`` block its lease is renewed no more."""
+    """Carries out effects on the claim of one source for ``owner``. At the end of the ``with``
+    block, it stops renewing the lease."""
 
     def __init__(self, source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int) -> None:
         self._source, self._owner = source, owner
@@ -44,22 +45,23 @@ class ClaimEffects:
         return self._held
 
     def hold(self, claim: Claim) -> None:
-        """Go on under this claim, which was taken over before."""
+        """Continue under a claim that this writer has taken over."""
         self._held = HeldClaim(self._frontiers, self._source.id, claim, self._lease_ms)
 
     def keep_alive(self) -> None:
-        """Renew the lease from now on, so that long work is not taken for a death."""
+        """Renew the lease from now on, so that nobody takes the claim over during long work."""
         self._renewals.enter_context(self.held)
 
     def inspect(self) -> events.Inspected | None:
-        """The standing step, which is not taken over; None if there is none."""
+        """The claimed step, without taking it over; None without a claim."""
         claim = self._frontiers.get(self._source.id).claim
         if claim is None:
             return None
         return events.Inspected(Step.from_payload(claim.payload), self._collections().is_committed(claim.at))
 
     def perform(self, effect: Effect) -> Event | None:
-        """Raises ``ClaimConflict`` if the claim is another writer's, ``UpperMismatch`` if the time of a new one has passed."""
+        """Carry out one effect. Raises ``ClaimConflict`` if the claim belongs to another writer,
+        ``UpperMismatch`` if the time of a new claim has passed."""
         match effect:
             case effects.Failpoint(name):
                 failpoint(name)
@@ -70,7 +72,7 @@ class ClaimEffects:
             case effects.SaveStep(step, has_lease):
                 self.held.amend(step.to_payload(), has_lease=has_lease)
             case effects.ReleaseClaim(step):
-                self.held.let_go(step.to_payload())
+                self.held.release(step.to_payload())
             case effects.AbandonClaim():
                 self.held.abandon()
             case effects.CommitRows(step):

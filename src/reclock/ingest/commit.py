@@ -1,4 +1,4 @@
-"""Committing what passed its audit, and publishing any number of sources at one moment."""
+"""Commits the steps that passed their audits, and publishes any number of sources at one moment."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from reclock.ingest.payload import Step
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What ``commit_and_publish`` did, by the sources' names. ``steps`` are readable below ``upper`` from now on."""
+    """The result of ``commit_and_publish``, by the names of sources. ``steps`` are readable below
+    ``upper`` now."""
 
     upper: Timestamp
     steps: dict[str, Step] = field(default_factory=dict)
     failed: dict[str, ReclockError] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
-    """Sources whose step is not audited yet, or is another writer's."""
+    """Sources whose step is not audited yet, or belongs to another writer."""
 
 
 def commit_and_publish(
@@ -40,11 +41,13 @@ def commit_and_publish(
     lease_ms: int = 60_000,
     count: Callable[[Mapping[str, Moved]], None] = lambda moved: None,
 ) -> Published:
-    """Commit the staged rows of every source whose step has passed its audit, then publish all of those in one transaction.
+    """Commit the staged rows of every source whose step has passed its audit, then publish all
+    these sources in one transaction.
 
-    They are readable below one upper, beyond ``at`` and beyond the time of each step. A source that cannot be committed stays
-    claimed, is reported, and holds back no other. Safe to repeat at any point. ``count`` is called with what each source moves
-    before it is published: it may be called again with the same.
+    They become readable below one upper, which is beyond ``at`` and the time of each step. A source
+    that cannot be committed stays claimed, is reported, and delays no other. Safe to repeat at any
+    point. Before a source is published, ``count`` is called with its statistics; it may be called
+    again with the same.
     """
     claims: dict[str, Claim] = {}
     steps: dict[str, Step] = {}
@@ -82,14 +85,15 @@ def commit_and_publish(
 
 
 def _moved(at: Timestamp, step: Step, is_sparse: bool) -> Moved:
-    """Offsets that lie far apart are counted as rows: their distances say nothing, and no number of a database holds the sums."""
+    """The statistics of a step. Sparse offsets are counted as rows, because their distances have no
+    meaning."""
     offsets = step.rows if is_sparse else step.size
     return Moved(at, offsets, step.rows, sum(file.size_bytes for file in step.files))
 
 
 def _publish(claims: dict[str, Claim], upper: Timestamp, frontiers: Frontiers) -> set[str]:
-    """Publish all claims at one moment; if another writer took one over meanwhile, the others one by one. Answers the groups that
-    were not published."""
+    """Publish all claims at one moment, or one by one if another writer took one of them over.
+    Returns the groups that were not published."""
     if not claims:
         return set()
     try:

@@ -1,5 +1,5 @@
-"""The difference that a step's messages make to an output whose rows replace each other: in this process if that reads little, on
-Spark otherwise."""
+"""Computes the difference that a step's messages make to an output whose rows replace each other by
+key: in this process if that reads little, else on Spark."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 _DIFFERENCE = "difference"
 RETRACTED = "retracted"
-"""How the names of files begin that hold what an output had before it was truncated, or the difference to what replaced it. As
-many rows as the output had may be in them."""
+"""The prefix of files with the rows that an output had before it was truncated, or with the
+difference to what replaced them. They may have as many rows as the output had."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What a step computes with: in this process what reads at most ``threshold_bytes`` of Parquet, on Spark the rest."""
+    """The engines of a step. Work that reads at most ``threshold_bytes`` of Parquet is done in this
+    process, other work on Spark."""
 
     spark: Callable[[], SparkSession]
     small: Callable[[], DuckDbEngine]
@@ -47,7 +48,8 @@ class Engines:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceJob:
-    """From what is known to the updates at ``at``, or at the times that it has, in the folder ``target``."""
+    """Writes updates into the folder ``target``, at the time ``at`` or at the times that the rows
+    have."""
 
     desc: RelationDesc
     at: Timestamp | None
@@ -55,8 +57,9 @@ class DifferenceJob:
     options: Mapping[str, str] = field(repr=False)
 
     def upsert(self, engines: Engines, rule: Replacement, state: Version | None) -> None:
-        """Afterwards the target holds also the difference that its messages make to what was before them: ``state``, the output
-        (None, if it was truncated), and the rows that are in the target, none of which has a key of the output's."""
+        """Add to the target the difference that its messages make to the earlier rows: those of the
+        output, ``state`` (None if it was truncated), and those in the target, whose keys the output
+        does not have."""
         files = self._files(self._messages)
         if not files:
             return
@@ -111,14 +114,14 @@ class DifferenceJob:
             self._write_file(f"{_DIFFERENCE}-00000.parquet", batches)
 
     def replay(self, spark: Callable[[], SparkSession], rule: ByOffset) -> None:
-        """Afterwards the target holds all that the output ever was, from its messages of all times."""
+        """Write the whole history of the output to the target, from its messages of all times."""
         if files := self._files(self._messages):
             session = spark()
             frames = {"messages": SparkEngine(session).files(rule.message_desc(self.desc), self._uris(self._messages, files))}
             self._run(session, frames, lambda names: rule.history_sql(self.desc, **names), "history")
 
     def _files(self, uri: str) -> list[FileInfo]:
-        """Those in the folder itself that are whole."""
+        """The complete files directly in the folder."""
         files = [file for file in Folder(uri, self.options).walk("") if file.path == file.base_name]
         complete = [file for file in files if file.base_name.endswith(".parquet") and not file.base_name.startswith(".")]
         return sorted(complete, key=lambda file: file.path)
@@ -127,7 +130,7 @@ class DifferenceJob:
         return [Folder(uri, self.options).absolute(file.path) for file in files]
 
     def retract(self, spark: Callable[[], SparkSession], state: Version) -> None:
-        """Afterwards the target holds the retraction of all rows of ``state``."""
+        """Write the retraction of all rows of ``state`` to the target."""
         session, columns = spark(), listed(self.desc.names)
         self._run(
             session,
@@ -140,7 +143,7 @@ class DifferenceJob:
         )
 
     def replace(self, spark: Callable[[], SparkSession], state: Version) -> None:
-        """Afterwards the target holds, in place of its rows, the difference that they make to ``state``."""
+        """Replace the rows in the target by the difference between ``state`` and them."""
         session, columns = spark(), listed(self.desc.names)
         rows = self._files(self.target)
         frames = {
@@ -179,16 +182,16 @@ class DifferenceJob:
 
     @property
     def _names(self) -> list[str]:
-        """Of what is computed."""
+        """The columns of the computed rows."""
         return [*self.desc.names, *([TIME_COLUMN] if self.at is None else []), DIFF_COLUMN]
 
     def _write(self, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One file for what one task got."""
+        """Write the rows of one task to one file."""
         has_some = self._write_file(_task_file(kind), batches)
         yield pa.record_batch([pa.array([int(has_some)], pa.int32())], ["files"])
 
     def _write_file(self, name: str, batches: Iterable[pa.RecordBatch]) -> bool:
-        """Whether there were any rows: without, there is no file."""
+        """Write the rows to one file. Without rows, write no file and return False."""
         writer = None
         for batch in batches:
             if not batch.num_rows:
@@ -203,7 +206,7 @@ class DifferenceJob:
 
 
 def _task_file(kind: str) -> str:
-    """The same for every attempt at a task, so that the last one counts."""
+    """The file name of a task, the same for each of its attempts, so that the last attempt counts."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -1,6 +1,7 @@
-"""What a writer does next for a source's step: the output of ``reclock.ingest.advance.advance``.
+"""The effects of an ingestion step: what ``reclock.ingest.advance.advance`` asks its writer to do.
 
-Each class names the event that answers it. An effect without an answer is durable, or has raised, before the next one begins.
+Each class names the event that answers it. An effect without an answer is durable, or has raised an
+error, before the next one begins.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from reclock.reclocking.mint import Binding
 
 @dataclass(frozen=True, slots=True)
 class TakeOverClaim:
-    """Take the standing claim over: ``TakenOver``, ``GroupUnclaimed``, or ``ClaimLost`` while another writer's lease lasts."""
+    """Take the claim over. Answered by ``TakenOver``, ``GroupUnclaimed``, or ``ClaimLost`` during
+    another writer's lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class ClaimGroup:
 
 @dataclass(frozen=True, slots=True)
 class SaveStep:
-    """Make the step what the claim says, durably; ``ClaimLost`` if the claim is no longer this writer's."""
+    """Save the step in the claim, durably. ``ClaimLost`` if the claim belongs to another writer."""
 
     step: Step
     has_lease: bool = True
@@ -38,14 +40,15 @@ class SaveStep:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseClaim:
-    """Leave the claim, which says ``step``, to the next writer. Nothing happens if it is another's already."""
+    """Release the claim, with ``step`` in it, for the next writer. Does nothing if it belongs to
+    another writer already."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonClaim:
-    """End the claim. Nothing was appended under it."""
+    """Remove the claim. Nothing was appended under it."""
 
 
 # --- the upstream and the source's collections ---
@@ -53,28 +56,30 @@ class AbandonClaim:
 
 @dataclass(frozen=True, slots=True)
 class ExamineSource:
-    """Look at the source's collections and connector; under the claim of ``step``, if it is not None: ``Examined``."""
+    """Read the state of the source's collections and connector; under the claim of ``step``, unless
+    it is None. Answered by ``Examined``."""
 
     step: Step | None
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeUpstream:
-    """Ask the upstream what is new: ``Probed``."""
+    """Probe the upstream for new offsets. Answered by ``Probed``."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class RereadRanges:
-    """Ask the upstream for the claimed ranges again: ``RangesReread``."""
+    """Probe the claimed ranges again. Answered by ``RangesReread``."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class WriteBindings:
-    """Make the bindings what the remap collection holds at the step's time: ``BindingsWritten``."""
+    """Make the bindings the content of the remap collection at the step's time. Answered by
+    ``BindingsWritten``."""
 
     step: Step
     bindings: tuple[Binding, ...]
@@ -82,42 +87,44 @@ class WriteBindings:
 
 @dataclass(frozen=True, slots=True)
 class StageRows:
-    """Read what is bound into files under the step's staging name: ``RowsStaged``."""
+    """Read the bound ranges into files under the step's staging name. Answered by ``RowsStaged``."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOnce:
-    """Read, into files under the step's staging name, what can be read but once: ``RowsStaged``, with its increments."""
+    """Make a reading that cannot be repeated, into files under the step's staging name. Answered by
+    ``RowsStaged`` with its increments."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class SealFiles:
-    """Make the files under the step's staging name durable: ``FilesSealed``."""
+    """Make the files under the step's staging name durable. Answered by ``FilesSealed``."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class DiscardStaged:
-    """Delete the files under a staging name that the step has no more use for."""
+    """Delete the files under a staging name that the step no longer uses."""
 
     staging: str
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRows:
-    """Append the staged rows and the evidence to their collections, unless they are there: ``RowsCommitted``."""
+    """Append the staged rows and the evidence to their collections, unless that was done before.
+    Answered by ``RowsCommitted``."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class PublishStep:
-    """Make the step visible, and end its claim: ``StepPublished``."""
+    """Publish the step, which ends its claim. Answered by ``StepPublished``."""
 
     step: Step
 
@@ -134,13 +141,13 @@ class Failpoint:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The work is done for now."""
+    """The writer's work ends."""
 
     state: IngestState
     conflict: ClaimConflict | None = None
-    """Who is ``BUSY``."""
+    """The conflict with the other writer of a source that is ``BUSY``."""
     reason: str | None = None
-    """What the upstream is ``WAITING`` for."""
+    """What a ``WAITING`` source waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +159,22 @@ class StallSource:
 
 @dataclass(frozen=True, slots=True)
 class NotReady:
-    """The step is not one to audit or to publish: in another phase, or another writer's."""
+    """The step cannot be audited or published: it is in another phase, or belongs to another
+    writer."""
 
     conflict: ClaimConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyToAudit:
-    """The step is to be audited by its holder."""
+    """The holder of the step may audit it."""
 
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyToPublish:
-    """The step is committed: it may become visible, together with those of other sources."""
+    """The step is committed, and may be published together with those of other sources."""
 
     step: Step
 

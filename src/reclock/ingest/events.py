@@ -1,4 +1,4 @@
-"""What can happen to a writer at work on a source's step: the input of ``reclock.ingest.advance.advance``."""
+"""The events of an ingestion step: the input of ``reclock.ingest.advance.advance``."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from reclock.ingest.stage import StagingOutcome
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The work begins. ``is_claimed`` says whether a step stands."""
+    """The work begins. ``is_claimed`` says whether the group is claimed."""
 
     is_claimed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """The work begins with a look at the standing step, which is not taken over yet."""
+    """The work begins with a look at the claimed step, which is not taken over yet."""
 
     step: Step
     is_committed: bool = False
-    """Whether rows of the step are in an output."""
+    """Whether an output has rows of the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """This writer holds the standing claim, which says ``step``; the writer that held it before can change nothing any more."""
+    """This writer holds the claim, which has ``step``. The previous holder can change nothing any
+    more."""
 
     step: Step
     is_committed: bool = False
@@ -42,40 +43,40 @@ class TakenOver:
 
 @dataclass(frozen=True, slots=True)
 class GroupUnclaimed:
-    """There is no claim to take over."""
+    """The group has no claim to take over."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimLost:
-    """Another writer holds the claim, or somebody decided about it."""
+    """Another writer holds the claim, or a decision changed it."""
 
     conflict: ClaimConflict
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The source's collections and connector, as they are now."""
+    """The state of the source's collections and connector."""
 
     upper: Timestamp
-    """Of the collection that says what is bound."""
+    """The upper of the remap collection."""
     must_read_once: bool = False
     """Whether the next reading cannot be repeated."""
     has_new_outputs: bool = False
-    """Whether outputs of guests have come or gone since the last look."""
+    """Whether guests' outputs were added or dropped since the last look."""
     new_staging: str = ""
-    """For a claimed step: a name under which nothing was ever staged."""
+    """For a claimed step: a staging name that was never used."""
     error_stands: bool = True
-    """Whether the recorded failure is about something that is still to be read."""
+    """Whether the recorded failure concerns data that is still to be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """The upstream has these increments beyond what was bound below ``upper``."""
+    """The upstream has these increments beyond the bindings below ``upper``."""
 
     upper: Timestamp
     increments: tuple[Increment, ...]
     blocked: Mapping[str, BlockedReason] = field(default_factory=dict)
-    """Why outputs of guests cannot begin yet."""
+    """Why guests' outputs cannot begin yet, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ class BindingsWritten:
 
 @dataclass(frozen=True, slots=True)
 class RowsStaged:
-    """The rows are in staged files, not yet durable. ``increments`` are those of a reading that came before its bindings."""
+    """The rows are in staged files, which are not durable yet. ``increments`` are those of a
+    reading that came before its bindings."""
 
     outcome: StagingOutcome
     increments: tuple[Increment, ...] = ()
@@ -104,19 +106,20 @@ class FilesSealed:
 
     files: Mapping[str, Sequence[StagedFile]]
     failed_before: Set[str] = frozenset()
-    """The outputs that failed at an earlier step; only of a reading that came before its bindings."""
+    """The outputs that failed at an earlier step; only for a reading that came before its bindings.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFailed:
-    """The upstream, or what it holds, is in the way."""
+    """The upstream cannot be read, or its data cannot be decoded."""
 
     error: SourceError
 
 
 @dataclass(frozen=True, slots=True)
 class AuditConcluded:
-    """The checks have been made; these failed, waived or not."""
+    """The audit has ended; these checks failed, waived or not."""
 
     failed: tuple[str, ...]
     report: Mapping[str, Any]
@@ -129,7 +132,7 @@ class RowsCommitted:
 
 @dataclass(frozen=True, slots=True)
 class StepPublished:
-    """The step is visible, and nothing is claimed."""
+    """The step is published, and the group is not claimed."""
 
 
 Event = (

@@ -1,4 +1,4 @@
-"""Failures of an upstream as text: from an executor to the driver, and into a claim."""
+"""Source errors as text, to send them from executors to the driver, and to store them in claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamL
 
 
 def encode_failure(failure: SourceError) -> str:
-    """The failure as JSON. It is durable in claims: other releases read it."""
+    """The error as JSON. Other releases read it in claims."""
     fields: dict[str, Any] = {"message": failure.message, "detail": failure.detail}
     if isinstance(failure, DecodeFailed | UpstreamChanged):
         fields |= {"partition": failure.partition, "offset": failure.offset, "hint": failure.hint}
@@ -19,7 +19,8 @@ def encode_failure(failure: SourceError) -> str:
 
 
 def decode_failure(text: str) -> SourceError:
-    """The failure that ``encode_failure`` wrote; one of a kind without fields of its own becomes ``UpstreamUnavailable``."""
+    """The error that ``encode_failure`` encoded. An error class without fields of its own becomes
+    ``UpstreamUnavailable``."""
     fields = json.loads(text)
     match fields["kind"]:
         case "DecodeFailed":

@@ -1,4 +1,5 @@
-"""A claim that a writer works under: a thread renews its lease, so that long work is not taken for a death."""
+"""Claims of working writers: a thread renews the lease, so that nobody takes the claim over during
+long work."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _logger = structlog.get_logger(__name__)
 
 
 class HeldClaim:
-    """A claim whose lease is renewed for the time of a ``with`` block. If somebody decides about the claim meanwhile, the next
-    ``amend`` raises ``ClaimConflict``."""
+    """A claim whose lease is renewed within a ``with`` block. If a decision changes the claim
+    meanwhile, the next ``amend`` raises ``ClaimConflict``."""
 
     def __init__(self, frontiers: Frontiers, group: str, claim: Claim, lease_ms: int) -> None:
         self._frontiers, self._group, self._lease_ms = frontiers, group, lease_ms
@@ -31,20 +32,21 @@ class HeldClaim:
         return self._claim
 
     def amend(self, payload: Payload, *, has_lease: bool = True) -> None:
-        """Replace the payload, durably. Without a lease any writer may take the claim over.
+        """Replace the payload, durably. Without a lease, any writer may take the claim over.
 
-        Raises ``ClaimConflict`` if the claim is no longer this writer's.
+        Raises ``ClaimConflict`` if the claim belongs to another writer.
         """
         with self._lock:
             lease_ms = self._lease_ms if has_lease else 0
             self._claim = self._frontiers.amend(self._group, self._claim, payload, lease_ms=lease_ms)
 
     def renew(self) -> None:
-        """Raises ``ClaimConflict`` if the claim is no longer this writer's."""
+        """Renew the lease. Raises ``ClaimConflict`` if the claim belongs to another writer."""
         self.amend(self._claim.payload)
 
-    def let_go(self, payload: Payload) -> None:
-        """Leave the claim, with this payload, to the next writer. Nothing happens if another writer has it already."""
+    def release(self, payload: Payload) -> None:
+        """Release the claim, with this payload, for the next writer. Does nothing if another writer
+        has it already."""
         with self._lock:
             self._is_over.set()
             try:
@@ -53,7 +55,7 @@ class HeldClaim:
                 _logger.info("claim went to another writer", group=self._group, detail=conflict.detail)
 
     def abandon(self) -> None:
-        """End the claim. Nothing may have been appended under it."""
+        """Remove the claim. Nothing may have been appended under it."""
         with self._lock:
             self._is_over.set()
             self._frontiers.abandon(self._group, self._claim)

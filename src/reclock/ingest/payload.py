@@ -1,4 +1,5 @@
-"""What a source's claim says: the whole state of a step, so that whoever takes it over can go on. JSON in consensus.
+"""The payload of a source's claim: the whole state of its step as JSON, so that any writer can take
+it over.
 
 Each phase is durable before the next begins. From ``CLAIMED`` on, every writer that continues the
 step binds the same offsets, until a person decides that the step is read again (``retry``). That is
@@ -18,45 +19,48 @@ from reclock.connectors.connector import Increment, Skip, remaining_ranges
 from reclock.errors import InternalError, InvalidOption
 
 LAYOUT = 2
-"""The layout of a payload. Another one's claims are finished by the version that made them."""
+"""The layout of a payload. Claims with another layout must be finished by the release that wrote
+them."""
 
 
 class Phase(StrEnum):
     """How far a step has come."""
 
     PROBING = "probing"
-    """What to bind is being found out. A source whose upstream cannot be read stays here: the claim holds the group's upper, and
-    the decisions."""
+    """The increments are not known yet. A source whose upstream cannot be read stays in this phase:
+    the claim holds the group's upper, and the decisions."""
     CLAIMED = "claimed"
-    """The increments are fixed; the remap collection may have them."""
+    """The increments are fixed. The remap collection may have them."""
     BOUND = "bound"
     """The remap collection has the increments."""
     STAGED = "staged"
     """The rows are in durable files that nobody reads yet."""
     AUDITED = "audited"
-    """The checks have been made; ``audit`` says with what result."""
+    """The audit has ended, with the result ``audit``."""
     COMMITTING = "committing"
-    """The checks have passed, and one output after the other gets its rows: too late for decisions."""
+    """The audit has passed, and the outputs get their rows one after another. Decisions come too
+    late."""
 
 
 PASSED = (Phase.AUDITED, Phase.COMMITTING)
-"""The phases in which the step has been looked at; a check that stands against it still blocks it."""
+"""The phases after the audit. A failed check that nobody waived still blocks the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What people decided about a step that does not go on: ``waive`` checks, ``skip`` offsets, read what is claimed again."""
+    """The decisions about a stalled step: checks to ``waive``, offsets to ``skip``, and whether the
+    claimed ranges are read again."""
 
     waive: tuple[str, ...] = ()
     skip: tuple[Skip, ...] = ()
     is_reread: bool = False
     is_resnapshot: bool = False
-    """Whether the step takes all that the upstream has now in place of what the outputs have."""
+    """Whether the step replaces the rows of the outputs by everything that the upstream has now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of the checks; ``report`` is whatever the audit wants to keep, JSON."""
+    """The result of an audit. ``report`` is its report, as JSON."""
 
     failed: tuple[str, ...] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -64,7 +68,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class FailureReason:
-    """Why nothing is known of an output any more."""
+    """Why an output failed."""
 
     message: str
     detail: str | None
@@ -82,21 +86,21 @@ class Step:
     staged: Mapping[str, Sequence[StagedFile]] = field(default_factory=dict)
     """The files of each output that has any."""
     is_read: bool = False
-    """Whether they are there before they are bound, because they cannot be read twice."""
+    """Whether the rows were staged before they are bound, because they cannot be read twice."""
     failed: Mapping[str, FailureReason] = field(default_factory=dict)
-    """The outputs of which nothing is known from this step on."""
+    """The outputs that fail at this step, with the reason."""
     revived: tuple[str, ...] = ()
     """The outputs that had failed, and have rows again from this step on."""
     changes: int | None = None
-    """How many changes the reading found, if the connector counts them."""
+    """How many changes the reading counted, if the connector counts them."""
     audit: Audit | None = None
     decisions: Decisions = Decisions()
     error: str | None = None
-    """Why the step does not go on, as ``reclock.ingest.failures`` encodes it."""
+    """The error that stalls the step, encoded by ``reclock.ingest.failures``."""
 
     @property
     def bindings(self) -> list[tuple[str, int]]:
-        """By how much which partition advances, in order."""
+        """By how many offsets each partition advances, in order."""
         return [(increment.name, increment.size) for increment in self.increments if increment.size]
 
     @property
@@ -109,22 +113,22 @@ class Step:
 
     @property
     def size(self) -> int:
-        """How many offsets it binds."""
+        """How many offsets the step binds."""
         return sum(size for _, size in self.bindings)
 
     @property
     def blocking(self) -> tuple[str, ...]:
-        """The failed checks that nobody has waived. A step without an audit is for its caller to refuse."""
+        """The failed checks that nobody has waived. The caller must refuse a step without an audit."""
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
 
     @property
     def has_passed(self) -> bool:
-        """Whether it may be committed."""
+        """Whether the step may be committed."""
         return self.phase in PASSED and not self.blocking
 
     def is_skipped(self, increment: Increment) -> bool:
-        """Whether nothing of it is to be read."""
+        """Whether all offsets of this increment are skipped."""
         return not remaining_ranges(increment.partition, increment.lower, increment.upper, self.decisions.skip)
 
     def to_payload(self) -> dict[str, Any]:
@@ -164,7 +168,8 @@ class Step:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The step that ``to_payload`` wrote. Raises ``InternalError`` for another kind of claim, or one of another version."""
+        """The step that ``to_payload`` encoded. Raises ``InternalError`` for another kind or layout
+        of claim."""
         if payload.get("kind") != "ingest":
             raise InternalError(f'claim of kind "{payload.get("kind")}" is not an ingestion step')
         if payload.get("layout") != LAYOUT:
@@ -202,7 +207,8 @@ class Step:
 
 
 def waive(payload: Mapping[str, Any], checks: Sequence[str]) -> dict[str, Any]:
-    """The checks no longer block. Raises ``InvalidOption`` for a check that has not failed."""
+    """These checks no longer block the step. Raises ``InvalidOption`` for a check that has not
+    failed."""
     step = Step.from_payload(payload)
     failed = step.audit.failed if step.audit else ()
     for check in checks:
@@ -216,10 +222,12 @@ def waive(payload: Mapping[str, Any], checks: Sequence[str]) -> dict[str, Any]:
 
 
 def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[str, Any]:
-    """Give up the records that hold any of the offsets ``[lower, upper)`` of a partition; they stay bound, but yield no row.
+    """Give up the records with any of the offsets ``[lower, upper)`` of a partition. The offsets
+    stay bound, but yield no row.
 
-    Of a step that is still probing, the connector decides what follows for a partition whose error lies there. What is staged
-    already is staged again. Raises ``InvalidOption`` for a range that the step has nothing to do with.
+    If the step is still probing, the connector decides what happens to a partition whose error is
+    in the range. Staged rows are staged again. Raises ``InvalidOption`` for a range that does not
+    concern the step.
     """
     step = Step.from_payload(payload)
     if not 0 <= lower < upper:
@@ -256,8 +264,9 @@ def retry(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resnapshot(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Bind and read nothing of what the step was about, but all that the upstream has now. Nobody has seen a step that is not
-    published. Raises ``InvalidOption`` for a step that has passed its audit."""
+    """Replace the content of the step by everything that the upstream has now. That is safe because
+    nobody has seen a step that is not published. Raises ``InvalidOption`` for a step that has
+    passed its audit."""
     step = Step.from_payload(payload)
     if step.has_passed:
         raise _too_late()
@@ -265,7 +274,8 @@ def resnapshot(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restaged(step: Step) -> Step:
-    """The step with its rows still to be staged. Files that were complete are left to vacuum: a writer may be committing them."""
+    """The step before its rows are staged. Complete files are left for vacuum, because a writer may
+    be committing them."""
     if step.phase is Phase.COMMITTING:
         raise _too_late()
     if step.is_read:

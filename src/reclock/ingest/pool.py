@@ -1,4 +1,5 @@
-"""The ingestions of a process, side by side: each goes on at its own pace, also beyond the tick that started it."""
+"""The ingestions of a process. They run side by side, each at its own pace, also beyond the tick
+that started it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ Outcome = TypeVar("Outcome")
 
 
 class IngestionPool(Generic[Outcome]):
-    """At most one ingestion of each source at a time. Its outcome is kept until somebody takes it."""
+    """Runs at most one ingestion of each source at a time, and stores its outcome until a caller
+    takes it."""
 
     def __init__(self, threads: Executor) -> None:
         self._threads = threads
@@ -21,7 +23,8 @@ class IngestionPool(Generic[Outcome]):
         self._started: dict[GlobalId, Future[Outcome]] = {}
 
     def start(self, source: GlobalId, ingest: Callable[[], Outcome]) -> None:
-        """Nothing happens if an ingestion of the source runs already, or if the outcome of one was not taken yet."""
+        """Start an ingestion, unless one of the source runs already, or its outcome was not taken
+        yet."""
         with self._lock:
             if source not in self._started:
                 self._started[source] = self._threads.submit(ingest)
@@ -29,8 +32,9 @@ class IngestionPool(Generic[Outcome]):
     def take(
         self, sources: Collection[GlobalId], *, patience_s: float | None, waits_for_all: bool = True
     ) -> dict[GlobalId, Outcome]:
-        """The outcomes of those of ``sources`` that have finished; nobody else gets them. Waits until all have finished (or one
-        has, unless it ``waits_for_all``), or until ``patience_s`` have passed. Raises what an ingestion raised."""
+        """Take the outcomes of those of ``sources`` that have finished. Each is returned once.
+        Waits until all have finished (or one has, unless it ``waits_for_all``), but no longer than
+        ``patience_s``. Raises what an ingestion raised."""
         with self._lock:
             started = {source: self._started[source] for source in sources if source in self._started}
         wait(started.values(), patience_s, ALL_COMPLETED if waits_for_all else FIRST_COMPLETED)

@@ -1,5 +1,5 @@
-"""The inputs of plans, from versions of collections. Progress relations are read as the frontiers that
-the bindings of a source add up to, so that a plan sees rows and not increments."""
+"""The inputs of plans, from versions of collections. A progress relation is read as the frontiers
+that the bindings of its source add up to, so that a plan sees rows and not increments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from reclock.reclocking.progress import progress_updates
 from reclock.reclocking.remap import Remap
 
 _frontiers: WeakKeyDictionary[Version, pa.Table] = WeakKeyDictionary()
-"""What was made of versions of bindings, which never change."""
+"""Frontiers computed from versions of remap collections, which never change."""
 
 
 def plan_input(id: StorageCollectionId, version: Version) -> Input:
-    """What a plan reads of the collection ``id``, exact at every time at which ``version`` is."""
+    """The input of a plan from the collection ``id``, exact at every time at which ``version`` is
+    exact."""
     if id.collection is not CollectionType.REMAPPING:
         return CollectionInput(version)
     updates = _frontiers.get(version)

@@ -1,4 +1,5 @@
-"""Reading a step's rows into staged files: as they come, or as the difference that they make to an output."""
+"""Reads a step's rows into staged files: unchanged, or as the difference that they make to an
+output."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from reclock.ingest.upsert import replacement
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of a step at ``at``: its rows go to files under the name ``staging``, which no version names yet."""
+    """One reading of a step at ``at``. Its rows go to files under the name ``staging``, which no
+    version contains yet."""
 
     source: SourceSpec
     at: Timestamp
@@ -27,8 +29,8 @@ class Reading:
     engines: Engines
 
     def stage(self, connector: Connector, tasks: Sequence[Any]) -> StagingOutcome:
-        """Stage the rows of the tasks. An output with a key gets the difference that they make to it, and a truncated output
-        also the retraction of its rows."""
+        """Stage the rows of the tasks. For an output with a key, stage the difference that they
+        make to it. For a truncated output, also stage the retraction of its rows."""
         rule = replacement(self.source.connector)
         messages = {output: rule.message_desc(desc) for output, desc in self.source.outputs.items() if desc.key}
         targets = self.collections.staging_uris(self.staging)
@@ -53,7 +55,8 @@ class Reading:
         return job.run(self.engines.spark)
 
     def replace_outputs(self, outcome: StagingOutcome) -> None:
-        """The staged rows are all that the upstream has: stage the difference between them and the outputs in their place."""
+        """The staged rows are everything that the upstream has: replace them by the difference
+        between the outputs and them."""
         targets = self.collections.staging_uris(self.staging)
         for output, desc in self.source.outputs.items():
             if output in targets and output not in outcome.failed:
@@ -62,5 +65,5 @@ class Reading:
 
 
 def _one_each(tasks: Iterable[Any], at: Timestamp) -> list[list[tuple[Timestamp, Any]]]:
-    """Each piece of work is a task of its own."""
+    """One task for each piece of work."""
     return [[(at, task)] for task in tasks]

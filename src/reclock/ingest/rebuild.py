@@ -1,8 +1,10 @@
-"""Rebuilding what a source has published from its bindings: the same rows at the same times, read from the upstream again.
+"""Rebuilds the published rows of a source from its bindings: the same rows at the same times, read
+from the upstream again.
 
-The rows are staged where nobody looks, and then take the place of all files of a collection's version in one commit: a reader has
-the old files or the new ones. Its since and upper stay. A rebuild that is killed leaves files for vacuum; one that loses a race, or
-finds that a step is being published meanwhile, begins again.
+The rows are staged, and then replace all files of a collection's version in one commit, so that a
+reader has the old files or the new ones. Its since and upper stay. A rebuild that is killed leaves
+files for vacuum. A rebuild that loses a race, or meets a step that is being published, begins
+again.
 """
 
 from __future__ import annotations
@@ -33,16 +35,17 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 5
 _PIECES_PER_TASK = 32
-"""How many pieces of work are one task of Spark's, so that a long history of small steps does not become as many files."""
+"""How many pieces of work make one Spark task, so that a long history of small steps does not
+become as many files."""
 
 _POLL_S = 0.2
 _PATIENCE_S = 30
-"""How long a step may lie between its commit and its publication."""
+"""How long a rebuild waits for the publication of a committed step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What is published below ``upper``: so many stored updates before, and now."""
+    """The number of stored updates below ``upper``, before and after the rebuild."""
 
     upper: Timestamp
     rows_before: int
@@ -51,7 +54,7 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """The rebuild of one source. ``skips`` are the ranges that its steps were told to give up."""
+    """The rebuild of one source. ``skips`` are the ranges that decisions gave up."""
 
     source: SourceSpec
     connector: SupportsRebuild
@@ -62,8 +65,9 @@ class Rebuild:
     skips: Sequence[Skip] = ()
 
     def run(self) -> Rebuilt:
-        """Once more, it makes the same rows again. Raises a ``SourceError``, and has changed nothing, if the upstream is not what
-        it was; ``ClaimConflict`` if others always come first."""
+        """Rebuild all outputs; a repeated call makes the same rows. Raises a ``SourceError``, and
+        has changed nothing, if the upstream lost or changed bound data; ``ClaimConflict`` if it
+        loses every race."""
         collections = SourceCollections.open(self.lake, self.source)
         for _ in range(_ATTEMPTS):
             upper, versions = self._published(collections)
@@ -89,7 +93,7 @@ class Rebuild:
         raise ClaimConflict(self.source.name, detail="its files were always rewritten by others first")
 
     def _published(self, collections: SourceCollections) -> tuple[Timestamp, Mapping[str, Version]]:
-        """The published upper, and a version of each output that has all below it and nothing else."""
+        """The published upper, and for each output a version with exactly the updates below it."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             upper = self.frontiers.get(self.source.id).upper
@@ -128,6 +132,6 @@ class Rebuild:
 
     @staticmethod
     def _discard(collections: SourceCollections, names: Mapping[str, str]) -> None:
-        """Nobody has committed them."""
+        """Delete staged files that were not committed."""
         for output, name in names.items():
             collections.outputs[output].discard_staged(name)

@@ -1,4 +1,4 @@
-"""What an ingestion answers."""
+"""The report of an ingestion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reclock.ingest.payload import FailureReason, Step
 
 
 class IngestState(StrEnum):
-    """What an ingestion came to."""
+    """How an ingestion ended."""
 
     IDLE = "idle"
     """The upstream has nothing new; nothing is claimed."""
@@ -22,14 +22,15 @@ class IngestState(StrEnum):
     BLOCKED = "blocked"
     """A step has failed its audit and waits for a decision."""
     WAITING = "waiting"
-    """The upstream cannot begin yet; ``waiting`` says what it waits for. The group stays claimed."""
+    """The source cannot begin yet; ``waiting`` says what it waits for. The group stays claimed."""
     BUSY = "busy"
-    """Another writer is at work on this source."""
+    """Another writer works on this source."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What one call of ``ingest`` did. ``at`` is the time of the step, which may be that of an earlier one that was finished."""
+    """The result of one call of ``ingest``. ``at`` is the time of the step, which may be an earlier
+    one that was finished."""
 
     source: str
     at: Timestamp
@@ -39,15 +40,16 @@ class IngestReport:
     size: int = 0
     """How many offsets it binds, in the upstream's unit."""
     failed: tuple[tuple[str, FailureReason], ...] = ()
-    """The outputs that have failed: nothing is known of them from ``at`` on."""
+    """The outputs that have failed: they have no rows from ``at`` on."""
     revived: tuple[str, ...] = ()
     """The outputs that had failed, and have rows again from ``at`` on."""
     waiting: Mapping[GlobalId, BlockedReason | None] = field(default_factory=dict)
-    """The source itself, or its guests, that have not begun, with the reason where the probe found one."""
+    """The source or guests that have not begun, with the reason, if the probe found one."""
     claimed_by: str | None = None
-    """Who holds the claim of a source that is ``BUSY``, and for how long at most if that writer is gone."""
+    """The owner of a ``BUSY`` source's claim, and how long it lasts at most if that writer has
+    died."""
     abandoned: tuple[str, ...] = ()
-    """The partitions that are not read any more, until they are restarted."""
+    """The partitions that are no longer read, until they are restarted."""
 
     @classmethod
     def of(cls, source: str, step: Step) -> IngestReport:

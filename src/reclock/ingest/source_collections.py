@@ -1,4 +1,4 @@
-"""The collections of one source in the lake, and what the step reads of them and appends to them."""
+"""The collections of one source in the lake, as the ingestion step reads and appends to them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from reclock.connectors.connector import Bound, Increment
 from reclock.definitions.sources import PLACE_COLUMN, Reclocking, SourceSpec, collections_of
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
 from reclock.ingest.payload import FailureReason
-from reclock.reclocking.digits import digits, worth
+from reclock.reclocking.digits import digits, place_value
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
 
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
-"""What `SourceCollections.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
+"""Results of `SourceCollections.read_bound` by version. Versions never change, so a source without
+news reads nothing."""
 
 _NONE: Mapping[str, FailureReason] = {}
 
@@ -35,33 +36,35 @@ _Key = TypeVar("_Key")
 
 
 def read_bindings(remap: Collection, lower: Timestamp, upper: Timestamp) -> list[Binding]:
-    """What a remap collection binds at times in ``[lower, upper)``."""
+    """The bindings of a remap collection at times in ``[lower, upper)``."""
     return bindings_in(remap.pin(), lower, upper)
 
 
 def bindings_in(remap: Version, lower: Timestamp, upper: Timestamp) -> list[Binding]:
-    """What a version of a remap collection binds at times in ``[lower, upper)``."""
+    """The bindings of a version of a remap collection at times in ``[lower, upper)``."""
     rows = remap.changes(lower, upper).to_pylist()
     summed = _summed(((_partition(remap.desc, row), row[TIME_COLUMN]), row) for row in rows)
     return [Binding(partition, time, increment) for (partition, time), increment in summed.items()]
 
 
 def _partition(remap: RelationDesc, row: Mapping[str, Partition]) -> Partition:
-    """The partition of a row of bindings or evidence, which has the columns of the remap collection before others."""
+    """The partition of a row of bindings or evidence. Its columns come first."""
     return row[remap.names[0]] if remap.names else ()
 
 
 def _summed(rows: Iterable[tuple[_Key, Mapping[str, Any]]]) -> dict[_Key, int]:
-    """What rows of a remap collection come to, by key, in order of first mention: exact, however many digits there are."""
+    """The sums of a remap collection's rows by key, in order of first mention. They are exact for
+    any number of digits."""
     sums: dict[_Key, int] = {}
     for key, row in rows:
-        sums[key] = sums.get(key, 0) + row[DIFF_COLUMN] * worth(row.get(PLACE_COLUMN, 0))
+        sums[key] = sums.get(key, 0) + row[DIFF_COLUMN] * place_value(row.get(PLACE_COLUMN, 0))
     return sums
 
 
 @dataclass(frozen=True, slots=True)
 class SourceCollections:
-    """The collections of one source. Appending at a time twice is safe: what landed is recognised by its upper."""
+    """The collections of one source. Appending twice at one time is safe: the upper shows that the
+    first append landed."""
 
     group: str
     reclocking: Reclocking
@@ -71,7 +74,8 @@ class SourceCollections:
 
     @classmethod
     def open(cls, lake: Lake, source: SourceSpec) -> Self:
-        """With those outputs that have come late by now, whatever ``source`` says of them. Raises ``UnknownCollection``."""
+        """The collections, with those late outputs that have begun by now. Raises
+        ``UnknownCollection``."""
         opened = {id: lake.open(id) for id, _, _ in collections_of(source) if id.guest is None}
         outputs = {id.output: output for id, output in opened.items() if id.collection is CollectionType.RECLOCKED}
         if source.connector.reclocking.is_shared:
@@ -81,7 +85,8 @@ class SourceCollections:
         return cls(source.id, source.connector.reclocking, outputs, remap, evidence)
 
     def read_bound(self) -> tuple[Timestamp, Bound]:
-        """What is kept of every partition that was ever bound, and the physical upper below which that is true."""
+        """The newest evidence of every partition that was ever bound, and the physical upper below
+        which it is complete."""
         bindings = self.evidence or self.remap
         version = bindings.pin()
         bound = _read.get(version)
@@ -90,7 +95,7 @@ class SourceCollections:
         return version.upper, bound
 
     def bound_at(self, at: Timestamp) -> Bound:
-        """What was kept at ``at`` of every partition that was bound by then."""
+        """The evidence at ``at`` of every partition that was bound by then."""
         bindings = self.evidence or self.remap
         return self._bound(bindings, bindings.pin(), at)
 
@@ -103,18 +108,18 @@ class SourceCollections:
         return bound
 
     def read_frontier(self, before: Timestamp) -> SourceFrontier:
-        """The source frontier just before ``before``, from the remap collection."""
+        """The source frontier just before the time ``before``."""
         if before == 0:
             return {}
         rows = self.remap.pin().snapshot(Timestamp(before - 1)).to_pylist()
         return _summed((_partition(self.remap.desc, row), row) for row in rows)
 
     def read_bindings(self, at: Timestamp) -> list[Binding]:
-        """What the remap collection binds at ``at``."""
+        """The bindings at ``at``."""
         return read_bindings(self.remap, at, Timestamp(at + 1))
 
     def is_committed(self, at: Timestamp) -> bool:
-        """Whether rows of the step at ``at`` are in an output."""
+        """Whether an output has rows of the step at ``at``."""
         return any(_is_committed(self.group, output, at) for output in self.outputs.values())
 
     def bind(
@@ -125,11 +130,11 @@ class SourceCollections:
         check_claim: Callable[[], None],
         now: Timestamp,
     ) -> None:
-        """Make ``bindings`` what the remap collection durably holds at ``at``.
+        """Make ``bindings`` the durable content of the remap collection at ``at``.
 
-        A step that was read again may bind fewer or more offsets than it did before. Nobody has seen
-        the earlier ones, because the step is not published, so they are replaced. For ``check_claim``
-        and ``now`` see ``replace_updates_at``.
+        A step that was read again may bind fewer or more offsets than before. Nobody has seen the
+        earlier bindings, because the step is not published, so they are replaced. For
+        ``check_claim`` and ``now`` see ``replace_updates_at``.
         """
         if self.reclocking.is_wide:
             rows = [
@@ -144,7 +149,8 @@ class SourceCollections:
             replace_updates_at(self.remap, at, updates, check_claim=check_claim, now=now)
 
     def check_frontier(self, increments: Iterable[Increment], at: Timestamp) -> None:
-        """Raises ``InternalError`` unless every increment goes on where the remap collection ends before ``at``."""
+        """Raises ``InternalError`` unless every increment continues where the remap collection ends
+        before ``at``."""
         frontier = self.read_frontier(at)
         for increment in increments:
             bound = frontier.get(increment.partition, 0)
@@ -152,7 +158,7 @@ class SourceCollections:
                 raise InternalError(f'partition "{increment.name}" is bound up to {bound}, its evidence to {increment.lower}')
 
     def failed(self) -> frozenset[str]:
-        """The outputs of which nothing is known any more."""
+        """The outputs that have failed."""
         return frozenset(name for name, output in self.outputs.items() if output.pin().failure is not None)
 
     def commit(
@@ -163,9 +169,9 @@ class SourceCollections:
         failed: Mapping[str, FailureReason] = _NONE,
         revived: Sequence[str] = (),
     ) -> None:
-        """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on, where those begin
-        that came late, and nothing is known any more of those that ``failed``. Those ``revived`` have rows again. An output that
-        was dropped is left out."""
+        """Append the staged rows to the outputs, and the evidence of the increments to the evidence
+        collection. Outputs in ``failed`` fail from ``at`` on, those ``revived`` have rows again,
+        and late outputs begin. Dropped outputs are left out."""
         for name, failure in failed.items():
             output = self.outputs[name]
             if not _is_committed(self.group, output, at):
@@ -194,7 +200,8 @@ class SourceCollections:
             _append(self.group, self.evidence, _updates(self.evidence, changes, at), at)
 
     def begun_by(self, increments: Iterable[Increment]) -> list[str]:
-        """The outputs that begin with a step of these increments: see ``reclock.connectors.connector.SupportsGuests``."""
+        """The outputs that begin with a step of these increments
+        (``reclock.connectors.connector.SupportsGuests``)."""
         named = {increment.partition for increment in increments}
         return [name for name, output in self.outputs.items() if output.id.guest is not None and name in named]
 
@@ -202,11 +209,11 @@ class SourceCollections:
         return (*_row(partition), self.reclocking.shown(offset), *evidence)
 
     def staging_uris(self, staging: str) -> dict[str, str]:
-        """Where the rows of each output are staged under that name."""
+        """The staging folder of each output under this name."""
         return {name: output.staging_uri(staging) for name, output in self.outputs.items()}
 
     def staged(self, staging: str) -> dict[str, Sequence[StagedFile]]:
-        """What was staged under that name, durable from now on, of each output that got any."""
+        """Make the files under this name durable. Returns them for each output that has any."""
         staged = {name: output.staged(staging) for name, output in self.outputs.items()}
         return {name: files for name, files in staged.items() if files}
 
@@ -233,7 +240,7 @@ def _updates(collection: Collection, rows: Iterable[tuple[tuple[object, ...], in
 
 
 def _append(group: str, collection: Collection, updates: pa.Table, at: Timestamp) -> None:
-    """Append updates at ``at``, unless that was done before."""
+    """Append updates at ``at``, unless they were appended before."""
     if not updates.num_rows or _is_committed(group, collection, at):
         return
     try:

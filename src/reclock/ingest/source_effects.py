@@ -34,12 +34,13 @@ from reclock.reclocking.mint import Binding
 
 @dataclass(slots=True)
 class SourceEffects:
-    """One writer at work on ``source``. Its outputs and its connector follow the guests that come and go."""
+    """Carries out one writer's effects on ``source``. Its outputs and its connector change when
+    guests are added and dropped."""
 
     source: SourceSpec
     connector: Connector
     whole_connector: Connector
-    """The connector with the outputs that have failed, which a new snapshot may bring back."""
+    """The connector with the failed outputs too, which a new snapshot may revive."""
     claim: ClaimEffects
     lake: Lake
     engines: Engines
@@ -47,14 +48,16 @@ class SourceEffects:
     has_gaps: Callable[[], bool]
     is_wanted: Callable[[], bool]
     now: Timestamp
-    """The time that was allocated for this call: about what the wall clock says."""
+    """The time allocated for this call, close to the wall clock."""
     _collections: SourceCollections | None = field(default=None, init=False)
     _upper: Timestamp = field(default=MINIMUM, init=False)
     _bound: Bound = field(default_factory=dict, init=False)
-    """What was bound below ``_upper`` at the last look. Nobody changes it while this writer holds the claim."""
+    """The bound state below ``_upper`` at the last look. It does not change while this writer holds
+    the claim."""
 
     def perform(self, effect: Effect) -> Event | None:
-        """Raises a ``SourceError`` if the upstream fails, and what ``ClaimEffects.perform`` raises."""
+        """Carry out one effect. Raises a ``SourceError`` if the upstream fails, and the errors of
+        ``ClaimEffects.perform``."""
         match effect:
             case effects.ExamineSource(step):
                 return self._examine(step)
@@ -82,12 +85,13 @@ class SourceEffects:
 
     @property
     def collections(self) -> SourceCollections:
-        """As they were at the last look."""
+        """The collections as of the last look."""
         assert self._collections is not None
         return self._collections
 
     def with_outputs(self, collections: SourceCollections) -> bool:
-        """Follow the outputs of ``collections``. Whether some have come or gone."""
+        """Use the outputs of ``collections`` from now on. Returns whether outputs were added or
+        dropped."""
         self._collections = collections
         if collections.outputs.keys() == self.source.outputs.keys():
             return False
@@ -109,7 +113,7 @@ class SourceEffects:
         return events.Examined(self._upper, must_read_once, has_new_outputs, new_staging, self._error_stands(step))
 
     def _error_stands(self, step: Step) -> bool:
-        """Whether the record that did not decode is still to be read: the guest that it was for may be gone."""
+        """Whether the record that failed to decode is still to be read. Its guest may be dropped."""
         error = decode_failure(step.error) if step.error is not None else None
         if not isinstance(error, DecodeFailed) or not isinstance(self.connector, SupportsGuests):
             return error is not None
@@ -129,7 +133,8 @@ class SourceEffects:
         return events.Probed(upper, tuple(self.connector.probe(self._bound, step.decisions.skip)), blocked)
 
     def _reread(self, step: Step) -> list[Increment]:
-        """The claimed increments, each as the upstream has it now, without those of which nothing is left."""
+        """The claimed increments as the upstream has them now, without those of which nothing
+        remains."""
         increments: list[Increment] = []
         for claimed in step.increments:
             if not claimed.size or step.is_skipped(claimed):
@@ -159,7 +164,8 @@ class SourceEffects:
         return Reading(self.source, step.at, step.staging, self.collections, options, self.engines)
 
     def _trusted_connector(self) -> Connector:
-        """The connector; one that assumes complete outputs is told if offsets were ever given up after they were bound."""
+        """The connector. If it assumes complete outputs, it is told whether bound offsets were ever
+        skipped."""
         if isinstance(self.connector, AssumesCompleteOutputs) and self.has_gaps():
             return self.connector.with_gaps()
         return self.connector

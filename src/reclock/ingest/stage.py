@@ -1,9 +1,11 @@
-"""Staging: a Spark job whose tasks read the ranges of a step, and write one Parquet file an output each into the staging folders.
+"""Staging: a Spark job whose tasks read the ranges of a step, and write one Parquet file for each
+output into staging folders.
 
-A task's rows never pass through the JVM: Arrow decodes and Arrow writes, which is what makes it faster than Spark's own CSV reader
-and Delta writer. A file's name and contents follow from the claim alone, and it appears under its name only whole; so a task that
-is run twice does no harm, and no output committer is needed. What a task finds wrong with the upstream it returns as a
-value: Spark would only run it again.
+The rows never pass through the JVM: Arrow decodes and writes them, which makes this faster than
+Spark's own CSV reader and Delta writer. A file's name and content follow from the claim alone, and
+the file appears only when it is complete. So a repeated task does no harm, and no output committer
+is needed. A task returns errors of the upstream as values, because Spark would run a failed task
+again.
 """
 
 from __future__ import annotations
@@ -33,22 +35,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StagingOutcome:
-    """What a reading says of outputs besides their rows: those that were ``truncated`` before the rows came, and those that
-    ``failed``."""
+    """What a reading reports of outputs besides their rows: those that were ``truncated`` before
+    the rows, and those that ``failed``."""
 
     truncated: Collection[str] = ()
     failed: Mapping[str, FailureReason] = field(default_factory=dict)
     changes: int | None = None
-    """How many changes were found at the bound offsets, if the connector counts them."""
+    """How many changes there were at the bound offsets, if the connector counts them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagingJob:
-    """All that the tasks of one step need, as one value that travels to the executors; task ``i`` does what ``tasks[i]`` lists:
-    pieces of the connector's work, each with the time of its rows.
+    """Everything that the tasks of one step need, as one value that is sent to the executors. Task
+    ``i`` reads ``tasks[i]``: pieces of the connector's work, each with the time of its rows.
 
-    ``targets`` are the staging folders by output, ``outputs`` its relations. What replaces rows of an output by its key, which has
-    the columns that ``messages`` says, goes to a folder in its own.
+    ``targets`` are the staging folders by output, ``outputs`` their relations. Messages that
+    replace rows by key have the columns in ``messages``, and go to a folder of their own.
     """
 
     connector: Connector = field(repr=False)
@@ -59,9 +61,10 @@ class StagingJob:
     messages: Mapping[str, RelationDesc] = field(default_factory=dict)
 
     def run(self, spark: Callable[[], SparkSession]) -> StagingOutcome:
-        """Run every task on Spark. Afterwards the staging folders hold the rows of all of them.
+        """Run every task on Spark. Afterwards the staging folders have all rows. Without tasks,
+        Spark is not used.
 
-        Raises the ``SourceError`` of the first bad offset, in order of partition. With nothing to read, Spark is not asked.
+        Raises the ``SourceError`` of the first bad offset, in order of partition.
         """
         if not self.tasks:
             return StagingOutcome()
@@ -88,7 +91,8 @@ class StagingJob:
                 yield pa.record_batch(arrays, schema=_OUTCOME)
 
     def run_task(self, task: int) -> tuple[str | None, StagingOutcome]:
-        """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and the outcome."""
+        """Write the files of one task. Returns the encoded error of the upstream, or None, and the
+        outcome."""
         writers: dict[tuple[str, bool], StagedWriter] = {}
         truncated: list[str] = []
         failed: dict[str, FailureReason] = {}
@@ -130,12 +134,12 @@ _OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("outcome"
 
 
 def messages_of(target: str) -> str:
-    """Where what replaces rows by key is staged, beside the folder's own files."""
+    """The folder for messages that replace rows by key, beside the staged files."""
     return f"{target}/messages"
 
 
 def stamped(rows: pa.Table, at: Timestamp) -> pa.Table:
-    """The rows at their time; each once, where they do not say otherwise."""
+    """The rows with their time, and with the diff 1 unless they have diffs."""
     rows = rows.append_column(TIME_COLUMN, pa.repeat(pa.scalar(at, pa.int64()), rows.num_rows))
     if DIFF_COLUMN not in rows.column_names:
         rows = rows.append_column(DIFF_COLUMN, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
@@ -143,7 +147,8 @@ def stamped(rows: pa.Table, at: Timestamp) -> pa.Table:
 
 
 class StagedWriter:
-    """One file that gets its name when it is whole; an object store shows no object before that."""
+    """Writes a file that gets its name when it is complete. An object store shows no object before
+    that."""
 
     def __init__(self, folder: Folder, path: str, schema: pa.Schema) -> None:
         self._folder, self._path, self._schema = folder, path, schema
@@ -161,6 +166,6 @@ class StagedWriter:
             os.replace(self._folder.absolute(self._written), self._folder.absolute(self._path))
 
     def discard(self) -> None:
-        """What was written counts for nothing."""
+        """Discard what was written."""
         self._file.close()
         self._folder.delete([self._written])

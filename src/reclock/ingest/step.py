@@ -1,6 +1,7 @@
-"""The ingestion step of one source: finish the step that stands, then probe, claim, bind, read and stage.
+"""The ingestion step of one source: finish the claimed step, if there is one; then probe, claim,
+bind, read and stage.
 
-``reclock.ingest.advance`` decides what is done in which order; this module carries it out.
+``reclock.ingest.advance`` decides the order; this module carries it out.
 """
 
 from __future__ import annotations
@@ -39,15 +40,21 @@ def ingest(
     is_wanted: Callable[[], bool] = lambda: True,
     restarts: Callable[[], Mapping[str, int]] = dict,
 ) -> IngestReport:
-    """Bring the source to a staged step, at ``at`` or at the time of the step that stands; nothing of it is visible yet.
+    """Bring the source to a staged step, at ``at`` or at the time of an earlier step. Nothing of it
+    is visible yet.
 
-    A standing step that has passed its audit is published first, and then a new one begins. With nothing new upstream nothing is
-    claimed, no Spark job runs and nothing is committed. ``owner`` names this writer; two writers may run this at once: one of them
-    gets ``BUSY``. With ``is_history`` the step binds no more than the upstream had before its time.
-    ``has_gaps`` tells whether offsets of the source were ever given up after they were bound, ``is_wanted`` whether it
-    still exists, ``restarts`` which readings were requested (see ``reclock.connectors.connector.SupportsRestart``).
-    Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
-    Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
+    An earlier step that has passed its audit is published first, and then a new one begins. Without
+    new data upstream, nothing is claimed or committed and no Spark job runs. ``owner`` names this
+    writer. Two writers may call this at once: one of them gets ``BUSY``. With ``is_history`` the
+    step binds only what the upstream had before its time.
+
+    ``has_gaps`` says whether bound offsets of the source were ever skipped, ``is_wanted`` whether
+    the source still exists, and ``restarts`` which readings were requested
+    (``reclock.connectors.connector.SupportsRestart``).
+
+    Raises a ``SourceError`` if the source stalls: the group stays claimed, and the next call
+    continues. Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a
+    newer time.
     """
     whole_connector = connector
     if isinstance(connector, FailsByOutput) and (failed := SourceCollections.open(lake, source).failed()):
@@ -77,8 +84,8 @@ def ingest(
 def _with_waiting(
     report: IngestReport, writer: SourceEffects, collections: SourceCollections, probed: events.Probed | None
 ) -> IngestReport:
-    """The report with the abandoned partitions, and with the guests that have not begun. Nothing is known of a guest that has no
-    collection yet."""
+    """The report with the abandoned partitions and the guests that have not begun. A guest without
+    a collection is not known yet."""
     if isinstance(writer.connector, SupportsRestart):
         _, bound = collections.read_bound()
         report = replace(report, abandoned=tuple(writer.connector.abandoned_partitions(bound)))
@@ -97,7 +104,7 @@ def _with_waiting(
 
 
 def _holder(conflict: ClaimConflict, now: Timestamp) -> str:
-    """The holder of the claim, for people: ``claimed by tick-17, 40 s left``."""
+    """The holder of the claim as text, such as ``claimed by tick-17, 40 s left``."""
     if conflict.owner is None or conflict.lease_until is None:
         return "claimed by another writer"
     return f"claimed by {conflict.owner}, {max(conflict.lease_until - now, 0) / 1000:.0f} s left"

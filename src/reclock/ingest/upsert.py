@@ -1,7 +1,8 @@
-"""Outputs whose rows replace each other by key: the envelope UPSERT, and changes that name the row that went by its key.
+"""Outputs whose rows replace each other by key: the envelope UPSERT, and changes that name the
+deleted row by its key.
 
-The state is the output itself: what a step's messages make of it is a difference, and that is all that is staged. Of the output
-only the rows of keys that occur are taken. The rules are written in the SQL of Spark.
+The output itself is the state. Only the difference that a step's messages make to it is staged, for
+which only the output's rows with these keys are read. The rules are in Spark's SQL.
 """
 
 from __future__ import annotations
@@ -16,20 +17,22 @@ from reclock.definitions.sources import PostgresConnector, Upstream
 
 
 class Replacement(Protocol):
-    """What is staged of a message before it meets the output, and how they meet."""
+    """Which columns of a message are staged, and how messages change the output."""
 
     def message_desc(self, desc: RelationDesc) -> RelationDesc: ...
 
     def sql(self, desc: RelationDesc, messages: str, state: str) -> str:
-        """The difference: the columns of ``desc`` with ``mz_diff``, from the messages and the updates of the output before them."""
+        """The query for the difference: the columns of ``desc`` with ``mz_diff``, from the messages
+        and the output's updates before them."""
 
 
 class ByOffset:
-    """A message replaces the row of its key, one without a value deletes it. Of several messages of a key the one with the greatest
-    offset counts; if they lie in several partitions, which Kafka gives no order, the one in the highest partition."""
+    """A message replaces the row of its key; a message without a value deletes it. Of several
+    messages with one key, the greatest offset counts. If they are in several partitions, between
+    which Kafka has no order, the highest partition counts."""
 
     def message_desc(self, desc: RelationDesc) -> RelationDesc:
-        """Its row if it has one, and its place."""
+        """The columns of the row, and the message's place."""
         columns = (Column(column.name, column.type) for column in desc.columns)
         place = (Column(PARTITION_COLUMN, INTEGER), Column(OFFSET_COLUMN, BIGINT), Column(DELETED_COLUMN, BOOLEAN))
         return RelationDesc((*columns, *place))
@@ -52,7 +55,8 @@ class ByOffset:
         """
 
     def history_sql(self, desc: RelationDesc, messages: str) -> str:
-        """All that the output ever was, from all messages: a row goes at the time of the next message of its key."""
+        """The query for the output's whole history, from all messages: a row is deleted at the time
+        of its key's next message."""
         key = listed(desc.key or ())
         columns = f"{listed(desc.names)}, {TIME_COLUMN}"
         return f"""
@@ -75,7 +79,8 @@ class ByOffset:
 
 
 class ByLineage:
-    """A change says what its row is afterwards, but for what it did not send: that is what the row's lineage had last."""
+    """A change has the row after it, without the values that it did not send: those are the last
+    ones of the row's lineage."""
 
     def message_desc(self, desc: RelationDesc) -> RelationDesc:
         return lineage_desc(desc)
@@ -119,7 +124,7 @@ class ByLineage:
 
 
 def replacement(upstream: Upstream) -> Replacement:
-    """How rows of that source replace each other."""
+    """How the source's rows replace each other."""
     return ByLineage() if isinstance(upstream, PostgresConnector) else ByOffset()
 
 

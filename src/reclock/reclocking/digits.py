@@ -1,7 +1,8 @@
-"""Increments that 64 bits cannot hold, as digits: whoever sums diffs sums these exactly, and knows nothing of it.
+"""Increments beyond 64 bits, as digits: code that sums diffs also sums these exactly, without
+knowing of digits.
 
-A number is the sum of ``digit * BASE ** place``. A digit that is a sum of digits may exceed ``BASE``; 64 bits hold the sum of 9
-billion of them.
+A number is the sum of ``digit * BASE ** place``. A digit that is a sum of digits may exceed
+``BASE``; 64 bits hold the sum of 9 billion digits.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ BASE = 10**9
 
 
 def digits(number: int) -> list[tuple[int, int]]:
-    """The places of a number that is not negative, from the lowest, with their digits that are not 0."""
+    """The nonzero digits of a nonnegative number with their places, from the lowest."""
     places, place = [], 0
     while number:
         number, digit = divmod(number, BASE)
@@ -20,6 +21,6 @@ def digits(number: int) -> list[tuple[int, int]]:
     return places
 
 
-def worth(place: int) -> int:
-    """What a digit at that place counts."""
+def place_value(place: int) -> int:
+    """The value of a digit at this place."""
     return int(BASE**place)

@@ -1,4 +1,4 @@
-"""Source frontiers: how far an upstream has been read, per partition, in the upstream's own unit."""
+"""Source frontiers: how far an upstream has been read, by partition, in the upstream's own unit."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 from reclock.errors import InternalError
 
 Partition = int | str | tuple[()]
-"""The upstream's own partition key; ``()`` where there is but one. The partitions of one source are of one type."""
+"""The upstream's own partition key; ``()`` if there is only one. The partitions of one source have
+one type."""
 
 SourceFrontier = Mapping[Any, int]
-"""``Partition`` → the next offset to read (exclusive); a partition not mentioned is at 0."""
+"""The next offset to read of each ``Partition`` (exclusive); 0 for absent partitions."""
 
 
 def is_at_least(frontier: SourceFrontier, other: SourceFrontier) -> bool:
-    """Whether ``frontier`` has reached everything that ``other`` has."""
+    """Whether ``frontier`` is at or beyond ``other`` in every partition."""
     return all(frontier.get(partition, 0) >= offset for partition, offset in other.items())
 
 

@@ -1,4 +1,4 @@
-"""Minting: binding what has been reached, and was not bound before, to a time."""
+"""Minting: binds the offsets that were reached, and not bound before, to a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from reclock.reclocking.frontiers import Partition, SourceFrontier, check_fronti
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The next ``increment`` offsets of ``partition`` belong to ``time``. An update: row ``(partition,)``, diff ``increment``."""
+    """The next ``increment`` offsets of ``partition`` belong to ``time``. As an update: the row
+    ``(partition,)`` with the diff ``increment``."""
 
     partition: Partition
     time: Timestamp
@@ -21,9 +22,9 @@ class Binding:
 
 
 def mint(reached: SourceFrontier, bound: SourceFrontier, at: Timestamp) -> list[Binding]:
-    """Bind at ``at`` every offset reached and not yet bound, in order of partition.
+    """Bind at ``at`` every offset that was reached and is not bound yet, in order of partition.
 
-    A partition only ever advances: one that was reached less far than it is bound gets no binding.
+    Partitions only advance: one that was reached less far than it is bound gets no binding.
     """
     check_frontier(reached)
     return [

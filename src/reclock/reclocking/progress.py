@@ -1,4 +1,4 @@
-"""Progress relations: what a user sees of a source's bindings."""
+"""Progress relations: a source's bindings as users see them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reclock.reclocking.remap import Remap
 
 @dataclass(frozen=True, slots=True)
 class ProgressRow:
-    """``partition`` had been read up to ``offset`` (exclusive), and the binding that set it was made at ``time``."""
+    """``partition`` had been read up to ``offset`` (exclusive) by the binding at ``time``."""
 
     time: Timestamp
     partition: Partition
@@ -21,14 +21,15 @@ class ProgressRow:
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """The row as the relation shows it: ``mz_timestamp``, the partition unless there is but one, the offset."""
+        """The row of the relation: ``mz_timestamp``, the partition unless there is only one, the
+        offset."""
         partition = () if self.partition == () else (self.partition,)
         return self.time, *partition, self.offset
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressUpdate:
-    """``row`` comes or goes (``diff`` is 1 or -1) at ``time``."""
+    """``row`` is inserted or deleted (``diff`` is 1 or -1) at ``time``."""
 
     row: ProgressRow
     time: Timestamp
@@ -36,9 +37,10 @@ class ProgressUpdate:
 
 
 def progress_updates(remap: Remap) -> Iterator[ProgressUpdate]:
-    """The progress relation as a changelog: at each binding of a partition its new row replaces the one before.
+    """The progress relation as a changelog: each binding of a partition replaces the partition's
+    row.
 
-    At a time it adds up to one row for every partition bound by then.
+    At each time it adds up to one row for every partition bound by then.
     """
     for partition, stairs in remap.partitions.items():
         before: ProgressRow | None = None

@@ -1,4 +1,4 @@
-"""The remap history: the running sums of the bindings, and every question that is answered from them."""
+"""The remap history: the running sums of the bindings, and the questions that they answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reclock.reclocking.mint import Binding, bindings_of, updates_of
 
 @dataclass(frozen=True, slots=True)
 class BoundRange:
-    """The offsets ``[lower, upper)`` of ``partition``, all of them at ``time``."""
+    """The offsets ``[lower, upper)`` of ``partition``, all bound to ``time``."""
 
     partition: Partition
     lower: int
@@ -31,7 +31,8 @@ class BoundRange:
 
 @dataclass(frozen=True, slots=True)
 class Staircase:
-    """One partition's history: at ``times[i]`` (ascending) its frontier became ``offsets[i]`` (ascending, strictly)."""
+    """The history of one partition: at ``times[i]`` (ascending) its frontier became ``offsets[i]``
+    (strictly ascending)."""
 
     times: tuple[Timestamp, ...]
     offsets: tuple[int, ...]
@@ -45,7 +46,7 @@ class Remap:
 
     @classmethod
     def of(cls, bindings: Iterable[Binding]) -> Remap:
-        """The history that ``bindings``, in any order, sum up to.
+        """The history that ``bindings``, in any order, add up to.
 
         Raises ``InternalError`` if a partition's frontier would ever fall.
         """
@@ -70,7 +71,8 @@ class Remap:
         return [Binding(step.partition, step.time, step.size) for step in self.ranges(Timestamp(0))]
 
     def frontier_at(self, time: Timestamp) -> SourceFrontier:
-        """The source frontier at ``time``: of every partition bound by then, the next offset that was not."""
+        """The source frontier at ``time``: the next unbound offset of every partition bound by
+        then."""
         frontier: dict[Partition, int] = {}
         for partition, stairs in self.partitions.items():
             steps = bisect_right(stairs.times, time)
@@ -79,13 +81,15 @@ class Remap:
         return frontier
 
     def time_of(self, partition: Partition, offset: int) -> Timestamp | None:
-        """The time of the first binding whose running sum exceeds ``offset``; None while there is no such binding."""
+        """The time of the first binding whose running sum exceeds ``offset``; None if there is no
+        such binding yet."""
         stairs = self.partitions.get(partition)
         step = bisect_right(stairs.offsets, offset) if stairs else 0
         return stairs.times[step] if stairs and step < len(stairs.times) else None
 
     def ranges(self, lower: Timestamp, upper: Timestamp | None = None) -> list[BoundRange]:
-        """What is to be read for the times in ``[lower, upper)``: one step's ranges, or all of them for a rebuild."""
+        """The ranges bound to the times in ``[lower, upper)``: those of one step, or all of them
+        for a rebuild."""
         return [
             BoundRange(partition, start, end, time)
             for partition, stairs in self.partitions.items()

@@ -1,4 +1,4 @@
-"""Stamping: which byte, offset or sequence ranges a step reads, and which of them it was told to give up."""
+"""Stamping: which ranges of offsets a step reads, without those that a decision skipped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reclock.reclocking.remap import BoundRange
 
 
 def stamp(bindings: Iterable[Binding], bound: SourceFrontier) -> list[BoundRange]:
-    """The ranges of one step's ``bindings``, given the source frontier ``bound`` before it."""
+    """The ranges of one step's ``bindings``, if ``bound`` is the source frontier before it."""
     return [
         BoundRange(
             binding.partition,
@@ -29,7 +29,7 @@ def intersects(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def without(whole: BoundRange, skipped: Sequence[tuple[int, int]]) -> list[BoundRange]:
-    """The parts of ``whole`` outside the half-open ranges ``skipped``, in order."""
+    """The parts of ``whole`` outside of the half-open ranges ``skipped``, in order."""
     remaining: list[BoundRange] = []
     lower = whole.lower
     for start, end in sorted(skipped):
