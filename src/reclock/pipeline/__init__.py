@@ -1,1 +1,1 @@
-"""What moves the lake forward, as functions: ticks, backfills, maintenance, backup and restore."""
+"""Ticks, backfills, maintenance, backup and restore, as functions."""

@@ -1,9 +1,11 @@
-"""Backfill: a source that was made ``WITH (START …)`` gets its history interval by interval, oldest first.
+"""Backfill: gives a source that was created ``WITH (START …)`` its history, interval by interval,
+oldest first.
 
-What the upstream had by the end of an interval, and no earlier one has bound, is bound at that end: so a read ``AS OF`` it sees the
-upstream as it was then. Ticks and readers leave the source alone until no whole interval is missing. Every step is idempotent;
-any process may do it, and go on where another was killed. ``reclock backfill`` and the DAG take these steps; or the other one,
-``rebuild``, which reads again what is bound.
+What the upstream had by the end of an interval, and no earlier interval has bound, is bound at that
+end. So a read ``AS OF`` that time sees the upstream as it was then. Ticks and readers ignore the
+source until every whole interval is done. Every step is idempotent: any process may run it, and
+continue where another was killed. ``reclock backfill`` and the DAG run these steps, or ``rebuild``,
+which reads again what is bound.
 """
 
 from __future__ import annotations
@@ -40,19 +42,19 @@ class BackfillInterval:
 
 
 class Outcome(StrEnum):
-    """What a backfill of an interval came to."""
+    """The result of backfilling an interval."""
 
     BOUND = "bound"
-    """There was something new, and it is readable."""
+    """There were new rows, which are readable now."""
     EMPTY = "empty"
-    """There was nothing new, which can be read now."""
+    """There were no new rows; the interval is readable now."""
     DONE = "done before"
-    """Nothing has changed."""
+    """The interval was backfilled before."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillReport:
-    """One interval of one source; ``is_over`` says whether ticks take the source from here."""
+    """One interval of one source. ``is_over`` says whether ticks move the source from now on."""
 
     source: str
     interval: BackfillInterval
@@ -68,8 +70,8 @@ def intervals(lower: Timestamp, upper: Timestamp, every_ms: int) -> Iterator[Bac
 
 
 def sources(environment: Environment, only: Sequence[str] | None = None, *, by: Timestamp | None = None) -> list[str]:
-    """The full names of the sources asked for, or of all whose history is being given and begins at ``by`` at the latest. Raises
-    ``UnknownRelation``."""
+    """The full names of these sources, or of all sources in a backfill that begin at ``by`` at the
+    latest. Raises ``UnknownRelation``."""
     environment.control_plane.await_storage(environment.stores.planner_catalog())
     specs = source_specs(environment.stores, only)
     if only is None:
@@ -79,7 +81,7 @@ def sources(environment: Environment, only: Sequence[str] | None = None, *, by: 
 
 
 def reached(environment: Environment, source: str) -> Timestamp:
-    """The end of the last interval that the source has; its START, if it has none."""
+    """The end of the source's last backfilled interval, or its START."""
     spec = _spec(environment, source)
     upper = environment.stores.frontiers.get(spec.id).upper
     return upper if upper == spec.start else Timestamp(upper - 1)
@@ -91,9 +93,11 @@ def is_next(environment: Environment, source: str, interval: BackfillInterval) -
 
 
 def run(environment: Environment, source: str, interval: BackfillInterval, *, owner: str) -> BackfillReport:
-    """Bind what the source's upstream had before the interval's end, at that end. Once more, it changes nothing.
+    """Bind what the source's upstream had before the interval's end, at that end. Repeating it
+    changes nothing.
 
-    Raises ``BackfillRefused`` with the reason, and has changed nothing; a ``SourceError`` if the source stalls, as in a tick.
+    Raises ``BackfillRefused`` with the reason, having changed nothing, and a ``SourceError`` if the
+    source stalls, as in a tick.
     """
     spec = _spec(environment, source)
     connector = open_connector(spec, environment.runtime.connection_context)
@@ -132,9 +136,11 @@ def run(environment: Environment, source: str, interval: BackfillInterval, *, ow
 
 
 def rebuild(environment: Environment, source: str) -> Rebuilt:
-    """Make the source's relations anew from its bindings, to the same rows at the same times; ticks and readers go on meanwhile.
+    """Rebuild the source's relations from its bindings: the same rows at the same times. Ticks and
+    readers continue meanwhile.
 
-    Raises ``BackfillRefused`` if its upstream keeps nothing, a ``SourceError`` if it is not what it was: then nothing has changed.
+    Raises ``BackfillRefused`` if its upstream keeps no history, and a ``SourceError`` if the
+    upstream has changed. Nothing has changed then.
     """
     spec = _spec(environment, source)
     connector = open_connector(spec, environment.runtime.connection_context)
@@ -153,14 +159,14 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
 
 
 def _spec(environment: Environment, source: str) -> SourceSpec:
-    """The source, whose collections are there."""
+    """The source, once its collections exist."""
     environment.control_plane.await_storage(environment.stores.planner_catalog())
     [spec] = source_specs(environment.stores, [source])
     return spec
 
 
 def _finish(environment: Environment, spec: SourceSpec, owner: str) -> None:
-    """What a run that is gone has left is published. Raises ``ClaimConflict`` if a run that goes on is still at it."""
+    """Publish what an earlier run left. Raises ``ClaimConflict`` if that run is still working."""
     deadline = time.monotonic() + environment.stores.settings.claim_lease_ms / 1000 + 10
     while (claim := environment.stores.frontiers.get(spec.id).claim) is not None:
         if time.monotonic() > deadline:
@@ -174,7 +180,8 @@ def _finish(environment: Environment, spec: SourceSpec, owner: str) -> None:
 
 
 def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str) -> IngestReport:
-    """The source's part of a tick, with its history. Raises what keeps it from being published."""
+    """The source's steps of a tick, with its history. Raises the error that prevents its
+    publication."""
     report = source_steps.ingest(environment, spec.name, at, owner=owner, is_history=True)
     if report.state in (IngestState.IDLE, IngestState.BUSY):
         return report
@@ -187,7 +194,8 @@ def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str)
 
 
 def _check_done(environment: Environment, spec: SourceSpec, connector: HasHistory, frontier: GroupFrontier, at: Timestamp) -> None:
-    """Raises ``BackfillRefused`` if something belongs at ``at``, which is published, and is not there."""
+    """Raises ``BackfillRefused`` if the upstream has rows that belong at the published time ``at``
+    and are not bound."""
     if at < frontier.since:
         raise BackfillRefused(spec.name, f"it begins at {frontier.since}, after {at}")
     collections = SourceCollections.open(environment.stores.lake, spec)

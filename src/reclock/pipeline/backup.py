@@ -1,8 +1,10 @@
-"""Backup: both stores as they were at one time, beside everyone who writes.
+"""Backup: copies both stores as they were at one time, while writers continue.
 
-The moment of a backup is that of one read of consensus. For each table of the lake two versions are known: one from before that
-moment and one from after. Of those between, the newest is copied whose upper consensus had published by then, or had let a claim
-write: so the copy is what a crash at that moment would have left, and whoever opens it finishes what was under way.
+The moment of a backup is that of one read of consensus. For each table of the lake, two versions
+are known: one from before that moment and one from after. Of the versions between them, the backup
+copies the newest one whose upper was published at that moment, or that a claim allowed to be
+written. So the copy is what a crash at that moment would have left, and opening it finishes the
+claimed work.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _EXTRAS = (STAGING, "_failures", ERRORS)
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """``time`` is the newest time that can be read in the backup."""
+    """``time`` is the newest readable time of the backup."""
 
     folder: Path
     time: Timestamp
@@ -51,10 +53,10 @@ class BackupReport:
 
 
 def back_up(stores: Stores, to: Path) -> BackupReport:
-    """Both stores are in the new folder ``to``, consistent and durable, when this returns; writers go on meanwhile.
+    """Copy both stores into the new folder ``to``, consistent and durable, while writers continue.
 
-    Raises ``ConfigurationError`` if the folder is there and not empty, ``BackupFailed`` if maintenance takes files away faster
-    than they are copied.
+    Raises ``ConfigurationError`` if the folder exists and is not empty, ``BackupFailed`` if
+    maintenance deletes files faster than they are copied.
     """
     if to.exists() and any(to.iterdir()):
         raise ConfigurationError(f'"{to}" is not empty', hint="a backup goes into a folder of its own")
@@ -104,7 +106,7 @@ class _Attempt:
         return {id: state for id, state in found.items() if state is not None}
 
     def _copy_collections(self, consensus: Consensus, before: Mapping[StorageCollectionId, TableState]) -> dict[str, int]:
-        """The bytes of each collection."""
+        """Copy all collections. Returns the bytes of each."""
         leadership = self.stores.leadership
         groups = Frontiers(consensus, leadership).get_all()
         staged = TableWal(consensus, leadership, self.stores.clock).pending()
@@ -127,7 +129,7 @@ class _Attempt:
         return copied
 
     def _copy_catalog(self, oracle: ConsensusOracle) -> int:
-        """Of a catalog in the lake, the commits whose time the oracle had given out."""
+        """Copy a catalog in the lake: the commits whose times the oracle had given out."""
         settings, mark = self.stores.settings, self.stores.mark
         if mark.catalog == "stash":
             return 0
@@ -141,7 +143,7 @@ class _Attempt:
         return copy_table(folder, newest.version, Folder(str(self.folder / CATALOG_FOLDER)))
 
     def _finish(self, time: Timestamp, copied: Mapping[str, int]) -> None:
-        """The manifest last: without it a folder is no backup."""
+        """Write the manifest last. A folder without it is not a backup."""
         leadership, mark = self.stores.leadership, self.stores.mark
         manifest = {
             "format": FORMAT,
@@ -161,7 +163,7 @@ class _Attempt:
 
 
 def _limit(group: GroupFrontier | None) -> Timestamp:
-    """Up to which upper a collection of the group belongs to the moment that ``group`` is of."""
+    """The upper up to which a collection of the group belongs to the backup's moment."""
     if group is None:
         return MAXIMUM  # of an object that is being made: the catalog decides
     return group.upper if group.claim is None else Timestamp(group.claim.at + 1)

@@ -1,4 +1,5 @@
-"""The steps of a tick that clusters do: refresh indexes, emit sinks. Both are idempotent; any process may ask for them."""
+"""The steps of a tick that clusters carry out: refreshing indexes and emitting sinks. Both are
+idempotent, and any process may request them."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def cluster_names(stores: Stores) -> list[str]:
 
 
 def sink_names(environment: Environment, clusters: Sequence[str] | None = None, *, over: str | None = None) -> list[str]:
-    """The full names of all sinks, or of those in ``clusters``; or only those that read the frontier group ``over``."""
+    """The full names of all sinks, or of those in ``clusters``, or of those that read the frontier
+    group ``over``."""
     catalog = environment.stores.planner_catalog()
     environment.control_plane.await_storage(catalog)
     cluster_ids = {id for name, id in catalog.clusters.items() if clusters is None or name in clusters}
@@ -92,7 +94,7 @@ def refresh(
 
 
 def _reads(plan: Plan, over: str | None) -> bool:
-    """Whether the plan reads that frontier group; any plan, if none is named."""
+    """Whether the plan reads this frontier group. True for None."""
     return over is None or any(id.group == over for id in collections(plan))
 
 
@@ -110,10 +112,12 @@ def _retry_while_claimed(stores: Stores, work: Callable[[], T], *, is_patient: b
 
 
 def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient: bool = False) -> Emitted:
-    """Have the sink's cluster bring its target up to ``at``, or as far as its inputs are complete. Its status says how that went.
+    """Have the sink's cluster bring its target up to ``at``, or as far as its inputs are complete.
+    The sink's status has the result.
 
-    Raises ``SinkError`` if it stalls, and ``ClaimConflict`` if another process emits it, with ``is_patient`` not before a claim of
-    one that has died would have ended; any other exception becomes an ``InternalError`` of this sink.
+    Raises ``SinkError`` if it stalls, and ``ClaimConflict`` if another process emits it; with
+    ``is_patient``, only after the claim of a dead process would have ended. Any other exception
+    becomes an ``InternalError`` of this sink.
     """
     stores = environment.stores
     catalog = stores.planner_catalog()
@@ -143,7 +147,8 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient
 def emit_all(
     environment: Environment, names: Sequence[str], at: int, *, owner: str, is_patient: bool = False
 ) -> tuple[tuple[Emitted, ...], tuple[TickFailure, ...]]:
-    """See `emit`: what was emitted of these sinks, and which of them stall. A sink that another process emits is left to it."""
+    """`emit` for several sinks: the emitted ones, and the stalled ones. Sinks that another process
+    emits are left out."""
     emitted: list[Emitted] = []
     failures: list[TickFailure] = []
     for sink in names:
@@ -157,7 +162,7 @@ def emit_all(
 
 
 def complete_tables(stores: Stores, at: Timestamp) -> None:
-    """The Delta tables of all tables contain everything up to ``at`` afterwards."""
+    """Apply the table WAL up to ``at`` to the Delta tables of all tables."""
     if stores.tables.log.known():
         stores.frontiers.advance_idle([TABLES], Timestamp(min(at, stores.oracle.read_ts(EPOCH_MS)) + 1))
         stores.tables.apply(through=at)
@@ -173,8 +178,9 @@ def work(environment: Environment, cluster: str, at: int, *, owner: str) -> Clus
 def refresh_dependents(
     environment: Environment, source: str, at: int, *, clusters: Sequence[str], owner: str
 ) -> tuple[ClusterReport, ...]:
-    """Refresh the indexes of ``clusters`` that read this source, and emit the sinks there that do: up to ``at``, or as far as their
-    other inputs are complete. One report for each cluster; none if the source was dropped."""
+    """Refresh the indexes of ``clusters`` that read this source, and emit their sinks that read it,
+    up to ``at``, or as far as their other inputs are complete. One report for each cluster; none if
+    the source was dropped."""
     reports = []
     for group in (spec.id for spec in existing_sources(environment.stores, [source])):
         for cluster in clusters:

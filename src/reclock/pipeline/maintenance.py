@@ -1,7 +1,8 @@
-"""Maintenance: what keeps an environment small and fast, and changes no answer. ``reclock maintain`` and the DAG take these steps.
+"""Maintenance: keeps an environment small and fast, and changes no answer. ``reclock maintain`` and
+the DAG run these steps.
 
-Every step is idempotent, and may be taken beside ticks, readers and other maintainers. A race that is lost is left to the winner,
-or to the next run.
+Every step is idempotent, and may run beside ticks, readers and other maintainers. A step that loses
+a race leaves the work to the winner, or to the next run.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from reclock.runtime.stores import Stores
 from reclock.sql.catalog.entries import RelationEntry, SecretEntry
 
 _SECRET_GRACE_MS = 24 * 3_600_000
-"""How long a transaction that makes a secret may take to commit."""
+"""How long a transaction that creates a secret may take to commit."""
 
 _SPOOL_GRACE_MS = 24 * 3_600_000
-"""How long a client may take to fetch rows that wait in files."""
+"""How long a client may take to fetch rows that were spooled to files."""
 
 _USAGES_AT_ONCE = 50_000
-"""How many measurements of storage usage one transaction takes away."""
+"""How many measurements of storage usage one transaction deletes."""
 
 _ATTEMPTS = 10
-"""How often a step is decided again because another actor came between."""
+"""How often a step is repeated after a lost race."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionReport:
-    """One collection before and after. ``freed_bytes`` is what vacuum took away."""
+    """One collection before and after. ``freed_bytes`` is what vacuum deleted."""
 
     collection: StorageCollectionId
     files_before: int
@@ -49,7 +50,8 @@ class CollectionReport:
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """One frontier group. ``failed`` says which of its collections could not be maintained, and why."""
+    """One frontier group. ``failed`` has the collections that could not be maintained, with the
+    reason."""
 
     name: str
     since_before: Timestamp
@@ -60,10 +62,10 @@ class GroupReport:
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """How much garbage was deleted: tables of dropped objects, read holds, entries of the status history, values of secrets whose
-    CREATE or ALTER was never committed, files of results that no client fetched, old measurements of storage usage.
-    ``failed_cleanups`` is how many dropped sources their upstreams still keep something for.
-    """
+    """How much garbage was deleted: tables of dropped objects, read holds, entries of the status
+    history, values of secrets whose CREATE or ALTER was never committed, files of results that no
+    client fetched, and old measurements of storage usage. ``failed_cleanups`` is the number of
+    dropped sources that still have something upstream."""
 
     orphans: tuple[StorageCollectionId, ...]
     holds: int
@@ -76,8 +78,8 @@ class SweepReport:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceReport:
-    """All steps of one run; ``failed`` by the name of the collection or step. ``catalog_updates`` is how many updates compaction
-    deleted from the catalog's history."""
+    """The report of one run. ``failed`` is by collection or step. ``catalog_updates`` is how many
+    updates of the catalog's history were deleted."""
 
     groups: tuple[GroupReport, ...]
     stored_bytes: int
@@ -86,7 +88,7 @@ class MaintenanceReport:
 
 
 def group_names(stores: Stores) -> dict[str, str]:
-    """The frontier groups that there is something to do for, and what they are called, in order of id."""
+    """The names of the frontier groups that need maintenance, in order of id."""
     catalog = stores.planner_catalog()
     assert catalog.snapshot is not None
     items = catalog.snapshot.items
@@ -103,7 +105,7 @@ def group_names(stores: Stores) -> dict[str, str]:
 
 
 def sweep(environment: Environment) -> SweepReport:
-    """Take away what dropped objects and readers that are gone left behind."""
+    """Delete what dropped objects and ended readers left behind."""
     stores = environment.stores
     catalog = stores.planner_catalog()
     assert catalog.snapshot is not None
@@ -136,9 +138,8 @@ def sweep(environment: Environment) -> SweepReport:
 
 
 def _sweep_secrets(stores: Stores) -> int:
-    """A value is kept before the catalog names it: one that is old and has no name will get none. The old come first, then the
-    names.
-    """
+    """Delete old values that the catalog does not refer to. A value is stored before the catalog
+    refers to it; so the old values are listed first, and then the references."""
     old = stores.secrets.kept_before(Timestamp(stores.clock() - _SECRET_GRACE_MS))
     needed = cleanup.secrets_of(stores.pending_cleanup.get_all())
     named = {entry.reference for entry in stores.planner_catalog().entries() if isinstance(entry, SecretEntry)}
@@ -148,7 +149,7 @@ def _sweep_secrets(stores: Stores) -> int:
 
 
 def _expire_storage_usage(stores: Stores) -> int:
-    """Take away the measurements that are older than their retention; how many."""
+    """Delete the measurements that are older than their retention. Returns their number."""
     oldest = stores.clock() - stores.settings.storage_usage_retention_ms
     catalog, expired, conflicts = stores.catalog, 0, 0
     while True:
@@ -169,10 +170,8 @@ def _expire_storage_usage(stores: Stores) -> int:
 
 
 def maintain(stores: Stores, group: str) -> GroupReport:
-    """Let the group's since follow its upper, then compact, checkpoint and vacuum each of its collections.
-
-    A group that is dropped meanwhile has nothing to report. Raises what consensus raises.
-    """
+    """Advance the group's since, then compact, checkpoint and vacuum each of its collections. The
+    report of a group that is dropped meanwhile is empty."""
     name = group_names(stores).get(group, group)
     before = stores.frontiers.get_all([group]).get(group)
     if before is None:
@@ -195,14 +194,16 @@ def maintain(stores: Stores, group: str) -> GroupReport:
 
 
 def followed_since(frontier: GroupFrontier, *, lag_ms: int, read_ts: Timestamp) -> Timestamp:
-    """How far since may follow the upper: ``lag_ms`` behind it, and never beyond the time of a read that begins now."""
+    """The since that lags ``lag_ms`` behind the upper, but never beyond the time of a read that
+    begins now."""
     return Timestamp(max(frontier.since, min(frontier.upper - lag_ms, frontier.upper - 1, read_ts)))
 
 
 def advance_since(stores: Stores, frontier: GroupFrontier) -> Timestamp:
-    """Move since as far as retention wants and holds allow; answers it as it is then. Raises ``UnknownCollection``.
+    """Advance since as far as retention demands and holds allow. Returns the new since. Raises
+    ``UnknownCollection``.
 
-    A source that was given a history keeps it, unless its definition says how far back.
+    A backfilled source keeps its history, unless its definition sets a retention.
     """
     group = frontier.group
     lag_ms = _lag_ms(stores, group)
@@ -221,7 +222,7 @@ def advance_since(stores: Stores, frontier: GroupFrontier) -> Timestamp:
 
 
 def _lag_ms(stores: Stores, group: str) -> int | None:
-    """How far since lags behind upper; None if it stays."""
+    """How far since lags behind the upper; None if it never moves."""
     if group == INTROSPECTION:
         return stores.settings.introspection_retention_ms
     entry = stores.planner_catalog().entry(GlobalId(group))
@@ -241,7 +242,7 @@ def _collections(stores: Stores, group: str) -> Sequence[StorageCollectionId]:
 
 
 def _tables(stores: Stores, group: str) -> Tables | None:
-    """Those that the group is of, if it is of tables."""
+    """The tables of the group, if it is that of tables."""
     if group == INTROSPECTION:
         return stores.managed.tables
     return stores.tables if group == TABLES else None
@@ -263,13 +264,13 @@ def _maintain_collection(stores: Stores, id: StorageCollectionId, since: Timesta
 
 
 def _is_gone(stores: Stores, id: StorageCollectionId) -> bool:
-    """Whether the object was dropped, so that nothing of it needs to be maintained."""
+    """Whether the object was dropped, so that it needs no maintenance."""
     snapshot = stores.catalog.sync()
     return is_dropped(snapshot, id.source_id) or not stores.lake.exists(id)
 
 
 def _claimed_staging(stores: Stores, group: str) -> frozenset[str]:
-    """The staging folders that the claim on the group names, whatever it is that claims it; of tables, those that the log needs."""
+    """The staging folders that the group's claim names; for tables, those that the WAL needs."""
     tables = _tables(stores, group)
     if tables is not None:
         return tables.log.staged_names()
@@ -279,7 +280,7 @@ def _claimed_staging(stores: Stores, group: str) -> frozenset[str]:
 
 
 def _sizes(stores: Stores) -> dict[str, int]:
-    """The bytes of each collection that is neither dropped meanwhile nor damaged."""
+    """The bytes of each collection, without dropped and damaged ones."""
     sizes = {}
     for id in stores.lake.list():
         try:
@@ -293,7 +294,7 @@ def _sizes(stores: Stores) -> dict[str, int]:
 
 
 def record_usage(stores: Stores) -> int:
-    """Record in the catalog, at one moment, the bytes that each collection takes; their sum."""
+    """Record the size of each collection in the catalog, at one moment. Returns the sum of bytes."""
     sizes = _sizes(stores)
     measured_at = stores.clock()
     failpoint("maintenance.before_record")
@@ -313,12 +314,12 @@ def record_usage(stores: Stores) -> int:
 
 
 def compact_catalog(stores: Stores) -> int:
-    """Delete the catalog's history that is older than its retention; how many updates."""
+    """Delete the catalog's history that is older than its retention. Returns the number of updates."""
     return stores.catalog.compact(Timestamp(max(stores.clock() - stores.settings.catalog_retention_ms, 0)))
 
 
 def run(environment: Environment) -> MaintenanceReport:
-    """All of it in this process. What fails is in the report, and stops nothing else."""
+    """Run all steps in this process. A failure is reported, and stops nothing else."""
     failed: dict[str, ReclockError] = {}
     reports: list[GroupReport] = []
     try:

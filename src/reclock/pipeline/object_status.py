@@ -9,7 +9,8 @@ from reclock.runtime.stores import Stores
 
 
 def error_of(environment: Environment, failure: Exception, object_name: str) -> ReclockError:
-    """The error that users see for a failure of the object; an ``InternalError`` for what is no error of ours."""
+    """The error that users see for a failure of the object. Exceptions of other libraries become an
+    ``InternalError``."""
     if isinstance(failure, ReclockError):
         return readiness.about_object(failure, environment)
     return InternalError(f"{object_name} failed", detail=str(failure))
@@ -20,7 +21,7 @@ def record_running(stores: Stores, id: str, *, detail: str | None = None, hint: 
 
 
 def record_stall(stores: Stores, *ids: str, error: ReclockError) -> None:
-    """The objects make no progress because of ``error``."""
+    """Record that ``error`` stalls the objects."""
     for id in ids:
         record_error(stores, id, status="stalled", error=error)
 

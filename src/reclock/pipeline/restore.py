@@ -1,7 +1,8 @@
-"""Restore: both stores as they were at the time of a backup, under a new epoch.
+"""Restore: brings both stores to the state of a backup, under a new epoch.
 
-Consensus is emptied first, so that every process of the environment is fenced and none joins. It says which environment it is of
-last, when all else is there: a restore that died is begun again.
+Consensus is emptied first, so that every process of the environment is fenced, and none can join.
+The environment's identity is written last, when everything else is there. So a restore that was
+killed can be started again.
 """
 
 from __future__ import annotations
@@ -35,23 +36,26 @@ from reclock.runtime.environment import Environment
 from reclock.runtime.system_relations import SYSTEM_OBJECTS
 
 _LEFT_OUT = ("reclock_environment", "reclock_leadership", "reclock_store_mark", "reclock_controller")
-"""What is not restored: what lets others join and write comes last, with a new epoch; the stores' marks begin anew."""
+"""The tables that are not restored: those that let processes join and write come last, with a new
+epoch, and the marks of the stores begin anew."""
 
 _OBJECT = re.compile(r"[us]\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """``time`` is the newest time that can be read; ``epoch`` the one that fences every earlier process."""
+    """``time`` is the newest readable time. ``epoch`` fences every earlier process."""
 
     time: Timestamp
     epoch: int
 
 
 def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> RestoreReport:
-    """The environment at ``home`` is as the backup when this returns, and can be opened.
+    """Bring the environment at ``home`` to the state of the backup. It can be opened when this
+    returns.
 
-    Raises ``ConfigurationError`` if the folder is no complete backup, or, unless it ``may_replace``, if something is there.
+    Raises ``ConfigurationError`` if the folder is not a complete backup, or if ``home`` is not
+    empty, unless it ``may_replace`` that.
     """
     manifest = _read_manifest(backup)
     settings = Settings.load(home)
@@ -127,7 +131,8 @@ def _copy_consensus(file: Path, consensus: Consensus) -> None:
 
 
 def _lead(settings: Settings, consensus: Consensus, mark: EnvironmentMark, above: int) -> int:
-    """Raise the epoch above every one that a process may have; the catalog is whole and of this program's layout afterwards."""
+    """Raise the epoch above every one that a process may have, and upgrade the catalog to this
+    release's layout."""
     catalog = DurableCatalog(
         open_log(mark.catalog, mark.id, settings, consensus),
         oracle=ConsensusOracle(consensus, consensus.clock, max_clock_jump_ms=MAXIMUM),  # a backup may be old
@@ -143,7 +148,8 @@ def _lead(settings: Settings, consensus: Consensus, mark: EnvironmentMark, above
 
 
 def _drop_strays(home: Path | str | None) -> None:
-    """What the lake has of objects that the catalog does not: they were being made or dropped at the time of the backup."""
+    """Drop the collections of objects that are not in the catalog: they were being created or
+    dropped at the time of the backup."""
     with Environment.open(home) as environment:
         items = environment.stores.catalog.snapshot().items
         for id in environment.stores.lake.list():

@@ -116,7 +116,7 @@ def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> 
 
 
 def _abandoned_detail(names: Sequence[str]) -> tuple[str | None, str | None]:
-    """The detail and the hint in the status of a source that runs without some of its objects."""
+    """The detail and hint in the status of a source that runs without its abandoned objects."""
     if not names:
         return None, None
     shown = ", ".join(f'"{name}"' for name in names[:_SHOWN_NAMES])
@@ -125,7 +125,7 @@ def _abandoned_detail(names: Sequence[str]) -> tuple[str | None, str | None]:
 
 
 def stalled_outputs(stores: Stores, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, SourceError]]:
-    """The subsources of which nothing is known from the step on, and the guests that cannot begin, each with its error."""
+    """The subsources that failed, and the guests that cannot begin, each with its error."""
     catalog = stores.planner_catalog()
     errors: list[tuple[Entry | None, SourceError]] = [
         (catalog.kept_in(spec.output(output)), OutputFailed(failed.message, detail=failed.detail))
@@ -138,7 +138,8 @@ def stalled_outputs(stores: Stores, spec: SourceSpec, report: IngestReport) -> l
 def _ingest_at_possible_time(
     environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool
 ) -> IngestReport:
-    """At ``at``, or at a newer time if a reader of what was applied since, or another tick, has moved the idle source past it."""
+    """Ingest at ``at``, or at a newer time if a reader or another tick has moved the idle source
+    past it."""
     stores, runtime = environment.stores, environment.runtime
     settings = stores.settings
     engines = Engines(lambda: runtime.engines.spark(pool=spec.id), lambda: runtime.engines.small, settings.spark_threshold_bytes)
@@ -204,9 +205,10 @@ def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditRepo
 
 
 def publish(environment: Environment, sources: Sequence[str], at: int, *, owner: str) -> PublishReport:
-    """Commit what passed its audit, publish it with every idle source in one transaction, and let the oracle know.
+    """Commit the steps that passed their audits, publish them with every idle source in one
+    transaction, and apply the time to the oracle.
 
-    A source whose step did not pass stays claimed and is in ``failed`` or ``waiting``.
+    A source whose step did not pass stays claimed, and is in ``failed`` or ``waiting``.
     """
     stores = environment.stores
     frontiers = stores.frontiers
@@ -237,7 +239,8 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
 
 
 def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> None:
-    """Tell the upstream what is published. A failure is no failure of the source: the next step tells the upstream again."""
+    """Acknowledge the published offsets upstream. A failure does not stall the source, because the
+    next step acknowledges again."""
     uppers = {increment.partition: increment.upper for increment in step.increments}
     try:
         open_connector(source, environment.runtime.connection_context).acknowledge(uppers)

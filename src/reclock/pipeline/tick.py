@@ -1,6 +1,8 @@
-"""A tick: every source moves forward by one write timestamp, then indexes and sinks follow.
+"""A tick: moves every source forward by one write timestamp, and then refreshes indexes and emits
+sinks.
 
-``reclock tick`` runs it in one process; the DAG runs each step of `source_steps` and `cluster_steps` in a task of its own.
+``reclock tick`` runs it in one process. The DAG runs each step of `source_steps` and
+`cluster_steps` in its own task.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from reclock.runtime.environment import Environment
 
 
 def migrate(home: Path | str | None) -> int:
-    """Initialise or upgrade the catalog if that is needed, else join it. Answers the epoch."""
+    """Initialise or upgrade the catalog if necessary, else join it. Returns the epoch."""
     with Environment.initialise(home) as environment:
         return environment.stores.leadership.epoch
 
 
 def allocate(environment: Environment, *, at: int | None = None) -> Timestamp:
-    """The tick's write timestamp. One given by hand must lie in ``(ReadTs, now]``: raises ``TimestampNotAllowed``."""
+    """The tick's write timestamp. One that is set by hand must lie in ``(ReadTs, now]``, else this
+    raises ``TimestampNotAllowed``."""
     stores = environment.stores
     environment.control_plane.await_storage(stores.planner_catalog())
     if at is None:
@@ -48,11 +51,12 @@ def run(
     patience_s: float | None = None,
     is_last: bool = True,
 ) -> TickReport:
-    """A whole tick in this process.
+    """Run a whole tick in this process.
 
-    Sources move at their own pace: what is ready after ``patience_s`` is published, and the indexes and sinks over it go on,
-    while other sources still read; each of those is published when it is ready. Unless the tick ``is_last``, it does not wait
-    for them: they are published by the first later tick that finds them ready. Without ``patience_s`` all are published together.
+    Each source moves at its own pace. After ``patience_s``, the ready sources are published, and
+    their indexes and sinks follow, while other sources still read; each of these is published when
+    it is ready. Unless the tick ``is_last``, it does not wait for them: the first later tick that
+    finds them ready publishes them. Without ``patience_s``, all sources are published together.
     """
     time = allocate(environment, at=at)
     readiness.retry_unready(environment)
@@ -75,7 +79,7 @@ def run(
 
 
 def settle(environment: Environment, *, only: Sequence[str] | None = None, owner: str) -> list[TickReport]:
-    """Wait for the ingestions that earlier ticks have started, and publish each when it is ready."""
+    """Wait for the ingestions of earlier ticks, and publish each when it is ready."""
     specs = {spec.id: spec for spec in ticking_sources(environment, only)}
     reports = []
     while late := environment.runtime.ingestions.running() & specs.keys():

@@ -13,7 +13,7 @@ from reclock.protocol.compute import Emitted, Refreshed
 
 @dataclass(frozen=True, slots=True)
 class TickFailure:
-    """What went wrong with one source, index or sink. Nothing else is held up by it."""
+    """The failure of one source, index or sink. It does not delay anything else."""
 
     name: str
     sqlstate: str
@@ -40,7 +40,8 @@ class AuditReport:
 
 @dataclass(frozen=True, slots=True)
 class PublishReport:
-    """What is readable below ``upper`` since this publication, with the rows of each; what failed; and what waits for its audit."""
+    """The sources that this publication made readable below ``upper``, with their numbers of rows;
+    the failed ones; and those that wait for their audit."""
 
     at: Timestamp
     upper: Timestamp
@@ -60,7 +61,7 @@ class RefreshReport:
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """All that the replicas of one cluster do in a tick."""
+    """The work of one cluster's replicas in a tick."""
 
     indexes: tuple[Refreshed, ...]
     emitted: tuple[Emitted, ...]
@@ -81,7 +82,7 @@ class TickReport:
     failed: tuple[TickFailure, ...]
 
     def followed_by(self, later: TickReport) -> TickReport:
-        """What both did. Of the failures those of the later one count, where both have some of one name."""
+        """The combined report. If both have a failure of one name, the later one counts."""
         published = PublishReport(
             self.at,
             later.published.upper,

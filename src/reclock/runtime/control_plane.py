@@ -31,11 +31,11 @@ from reclock.runtime.stores import Stores
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 SYSTEM_CLUSTER_ID = 0
-"""That of no cluster in the catalog: their ids begin at 1."""
+"""The id of the system cluster, which is not in the catalog. Cluster ids begin at 1."""
 
 
 class MakeReplica(Protocol):
-    """Makes a replica in this process, whose Spark jobs run in the scheduling pool of that name."""
+    """Makes a replica in this process, whose Spark jobs run in the scheduling pool of this name."""
 
     def __call__(self, pool: str = "default") -> Replica: ...
 
@@ -43,19 +43,19 @@ class MakeReplica(Protocol):
 class ControlPlane:
     """The storage controller and the compute controller of each cluster, as one process knows them.
 
-    Each controller is made when it is first needed. Whoever reads or writes what a statement defined waits here until the
-    controllers have carried that out.
+    Each controller is created at its first use. Code that reads or writes newly defined objects
+    waits here until the controllers have created them.
     """
 
     def __init__(self, stores: Stores, active_peeks: ActivePeeks, make_replica: MakeReplica) -> None:
         self._stores, self._make_replica = stores, make_replica
         self.active_peeks = active_peeks
-        """The peeks that this process waits for: they end when their cluster is dropped."""
+        """The peeks that this process waits for. They end when their cluster is dropped."""
         self._in_process_controllers: dict[int, ComputeController] = {}
         self._managed_controllers: dict[int, ManagedClusterController] = {}
 
     def seat(self, controller: str) -> Seat:
-        """The place at the head of that controller, for this actor."""
+        """The leadership of this controller, for this actor."""
         stores = self._stores
         lease_ms = stores.settings.controller_lease_ms
         return Seat(stores.consensus, stores.leadership, controller, owner=stores.actor, lease_ms=lease_ms)
@@ -85,12 +85,14 @@ class ControlPlane:
         return StorageController(self._stores.planner_catalog, self._stores.oracle, seat, make_plane)
 
     def await_storage(self, catalog: PlannerCatalog, pause: Pause | None = None) -> None:
-        """Returns once all that ``catalog`` defines can be read and written, unless it was dropped since."""
+        """Wait until everything that ``catalog`` defines can be read and written, unless it was
+        dropped since."""
         assert catalog.snapshot is not None
         self.storage_controller.await_frontier(catalog.snapshot.content_upper, pause)
 
     def frontiers_of(self, catalog: PlannerCatalog) -> dict[GlobalId, GroupFrontier]:
-        """The frontier of each object, for monitoring: objects that a leader elsewhere has not made yet are missing."""
+        """The frontier of each object, for monitoring. Objects that a leader elsewhere has not
+        created yet are absent."""
         assert catalog.snapshot is not None
         self.storage_controller.try_advance(catalog.snapshot.content_upper)
         return catalog.by_object(self._stores.frontiers.get_all())
@@ -107,7 +109,8 @@ class ControlPlane:
     # --- compute ---
 
     def compute_controller(self, cluster_id: int) -> ClusterController:
-        """Commands and asks the replica that a virtual cluster has in this process, or those that the cluster has elsewhere."""
+        """The controller of the cluster: of the replica in this process, for a virtual cluster, or
+        of its replica processes."""
         cluster = self._stores.catalog.snapshot().clusters.get(cluster_id)
         if cluster is not None and cluster.size is not None:
             return self.managed_controller(cluster_id)
@@ -120,7 +123,7 @@ class ControlPlane:
         return controller
 
     def managed_controller(self, cluster_id: int) -> ManagedClusterController:
-        """Commands and asks the replicas of a cluster whose replicas are processes."""
+        """The controller of a cluster whose replicas are processes."""
         controller = self._managed_controllers.get(cluster_id)
         return controller or self._managed_controllers.setdefault(cluster_id, self._make_managed_controller(cluster_id))
 
@@ -147,7 +150,8 @@ class ControlPlane:
 
     @cached_property
     def system_controller(self) -> ComputeController:
-        """Answers what is about the system itself, in this process: it can be asked while no cluster is there to be asked."""
+        """The controller that answers queries about the system in this process, even if there is no
+        cluster."""
         return ComputeController(self._stores.planner_catalog, SYSTEM_CLUSTER_ID, self._make_replica())
 
     @cached_property

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 class Environment:
-    """Composes the three parts, opens and closes them. A context manager: leaving it closes connections and stops the Spark
-    session it started. A function takes the part that it uses; it takes the environment if it needs several."""
+    """Composes the three parts, opens and closes them. As a context manager, it closes connections
+    at the end, and stops the Spark session that it started. A function takes the part that it uses,
+    or the environment if it needs several."""
 
     def __init__(self, settings: Settings, clock: Clock | None, spark: SparkSession | None, *, may_create: bool) -> None:
-        """Connects; the catalog is not open yet. Use ``open`` or ``initialise``."""
+        """Connects, but does not open the catalog. Use ``open`` or ``initialise``."""
         active_peeks = ActivePeeks()
         self.stores = Stores(settings, clock, may_create=may_create, on_catalog=active_peeks.learn)
         self.runtime = ProcessRuntime(self.stores, spark)
@@ -36,10 +37,12 @@ class Environment:
         spark: SparkSession | None = None,
         accept_loss: bool = False,
     ) -> Self:
-        """The environment at ``home``, made if it is not there, upgraded if it is old; otherwise only joined.
+        """The environment at ``home``: created if it does not exist, upgraded if it is old, else
+        joined.
 
-        A ``spark`` session that is given is used and left running. ``accept_loss`` goes on with stores of which one is older than
-        the other, and fences all other processes. Raises ``StoreRolledBack`` otherwise.
+        A given ``spark`` session is used and left running. Raises ``StoreRolledBack`` if one store
+        is older than the other; ``accept_loss`` continues nevertheless, and fences all other
+        processes.
         """
         settings = Settings.load(home)
         settings.make_folders()
@@ -47,13 +50,14 @@ class Environment:
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, clock: Clock | None = None, spark: SparkSession | None = None) -> Self:
-        """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``,
-        ``StoreRolledBack``."""
+        """Join the environment at ``home``. Raises ``CatalogUninitialized``,
+        ``CatalogVersionUnsupported``, ``Fenced``, ``StoreRolledBack``."""
         return cls(Settings.load(home), clock, spark, may_create=False)._opened(may_lead=False)
 
     @classmethod
     def unopened(cls, home: Path | str | None = None, *, clock: Clock | None = None) -> Self:
-        """The environment at ``home``, its catalog not open: to look at it, check and mend it, beside other processes."""
+        """The environment at ``home`` without opening its catalog, to inspect and repair it beside
+        other processes."""
         return cls(Settings.load(home), clock, None, may_create=False)
 
     def _opened(self, *, may_lead: bool, accept_loss: bool = False) -> Self:
@@ -65,7 +69,7 @@ class Environment:
         return self
 
     def close(self) -> None:
-        """The runtime first: what it still computes needs the stores."""
+        """Close the runtime first: its running computations need the stores."""
         self.runtime.close()
         self.stores.close()
 

@@ -1,4 +1,5 @@
-"""The controllers that a serving process leads: the storage controller, and that of every managed cluster."""
+"""The controllers that a serving process leads: the storage controller, and the controller of each
+managed cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _AGAIN_S = 1.0
 
 @contextmanager
 def leading(environment: Environment) -> Iterator[None]:
-    """Inside the block this process leads every controller that no other does."""
+    """Within the block, this process leads every controller that no other process leads."""
     stopping, changed = threading.Event(), threading.Event()
     arguments = (environment, stopping, changed)
     thread = threading.Thread(target=_follow_clusters, args=arguments, name="clusters", daemon=True)
@@ -35,7 +36,8 @@ def leading(environment: Environment) -> Iterator[None]:
 
 
 def _follow_clusters(environment: Environment, stopping: threading.Event, changed: threading.Event) -> None:
-    """Runs a loop for each managed cluster, and for each dropped one whose replicas are not ended yet."""
+    """Run a loop for each managed cluster, and for each dropped one whose replicas have not ended
+    yet."""
     loops: dict[int, ExitStack] = {}
     with ExitStack() as scope:
         while not stopping.is_set():

@@ -1,4 +1,5 @@
-"""The catalog as statements see it, resolved once for each of its versions and shared by all threads of a process."""
+"""The catalog as statements see it, resolved once for each version, and shared by all threads of a
+process."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from reclock.sql.catalog_builder import build_catalog
 
 
 class PlannerCatalogs:
-    """See the module. Safe for threads."""
+    """The resolved catalogs of a process. Thread-safe."""
 
     def __init__(
         self,
@@ -33,9 +34,11 @@ class PlannerCatalogs:
         return self._resolve_shared(self._catalog.sync())
 
     def current_with_read_ts(self) -> tuple[PlannerCatalog, Timestamp | None]:
-        """The current catalog and the read timestamp of the data, by one look at the oracle, if both are of that moment.
+        """The current catalog and the data's read timestamp, by one call of the oracle, if both are
+        of the same moment.
 
-        They are unless the catalog has just changed: one that is newer than the look may have a table that was not filled yet.
+        They are, unless the catalog has just changed: a catalog newer than the timestamp may have a
+        table that was not filled yet.
         """
         now = self._oracle.read_all()
         snapshot = self._catalog.snapshot()
@@ -44,7 +47,8 @@ class PlannerCatalogs:
         return self._resolve_shared(snapshot), now[EPOCH_MS] if snapshot.upper == now[CATALOG] else None
 
     def resolve(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
-        """The catalog of ``snapshot``, which may contain uncommitted changes. What ``previous`` resolved is reused."""
+        """The catalog of ``snapshot``, which may have uncommitted changes. Reuses what ``previous``
+        resolved."""
         return build_catalog(snapshot, system_entries(self._catalog.snapshot()), previous, self._settings())
 
     def _resolve_shared(self, snapshot: CatalogSnapshot) -> PlannerCatalog:

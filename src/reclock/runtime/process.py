@@ -1,4 +1,5 @@
-"""What one process works with: engines, in-process replicas, threads, connections, and its reports of itself."""
+"""The resources of one process: engines, in-process replicas, threads, connections, and its
+reports."""
 
 from __future__ import annotations
 
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
 
 
 class ProcessRuntime:
-    """The means of this process to compute and to report. Nothing here is durable, and everything is made when first used."""
+    """The resources with which this process computes and reports. Nothing here is durable, and
+    everything is created at its first use."""
 
     def __init__(self, stores: Stores, spark: SparkSession | None) -> None:
-        """A ``spark`` session that is given is used and left running."""
+        """A given ``spark`` session is used and left running."""
         self._stores = stores
         self.settings = stores.settings
         """The environment's, or those of this process's replica size: see `use_size`."""
@@ -44,14 +46,15 @@ class ProcessRuntime:
     # --- engines and replicas ---
 
     def use_size(self, name: str) -> ReplicaSize:
-        """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""
+        """Give the engines of this process the resources of a replica of this size. Call it before
+        their first use. Raises ``InvalidOption``."""
         size = size_named(name, self._stores.replica_sizes)
         self.settings = size.applied_to(self.settings)
         return size
 
     def make_replica(self, pool: str = "default", size: ReplicaSize | None = None) -> InProcessReplica:
-        """A replica in this process, on its engines; its Spark jobs run in the scheduling pool of that name. A replica with a
-        size has the process for itself."""
+        """A replica in this process, on its engines. Its Spark jobs run in the scheduling pool of
+        this name. A replica with a size has the process for itself."""
         stores, sample_ms = self._stores, self.settings.introspection_sample_ms
         usage = Usage(stores.actor, stores.clock, sample_ms, size)
         return InProcessReplica(
@@ -71,19 +74,20 @@ class ProcessRuntime:
 
     @cached_property
     def arrangements(self) -> Arrangements:
-        """What is looked up again and again, in this process's memory."""
+        """Collections in memory, for point lookups."""
         return Arrangements(self.settings.arrangements_bytes)
 
     # --- ingestion ---
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
-        """Work on many sources at once. They stay: Spark keeps a thread of its own for each."""
+        """Threads for work on many sources. They are kept, because Spark has a thread of its own
+        for each."""
         return ThreadPoolExecutor(self.settings.source_threads, thread_name_prefix="source")
 
     @cached_property
     def ingestions(self) -> IngestionPool[Any]:
-        """The ingestions that ticks of this process have started and not published yet."""
+        """The ingestions that ticks of this process have started, and that are not published yet."""
         return IngestionPool(self.threads)
 
     # --- connections ---

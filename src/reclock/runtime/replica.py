@@ -1,4 +1,5 @@
-"""The process of one replica: it announces itself, carries out commands, and sends heartbeats until it is not wanted."""
+"""The process of one replica: it announces itself, carries out commands, and sends heartbeats until
+it is no longer needed."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _logger = structlog.get_logger(__name__)
 
 
 def find(environment: Environment, cluster: str, replica: str) -> ClusterReplica:
-    """The replica of that name, as the catalog has it. Raises ``UnknownObject``, ``InvalidOption`` if it has no size."""
+    """The replica of this name in the catalog. Raises ``UnknownObject``, and ``InvalidOption`` if
+    it has no size."""
     snapshot = environment.stores.catalog.sync()
     owner = next((candidate for candidate in snapshot.clusters.values() if candidate.name == cluster), None)
     if owner is None:
@@ -45,10 +47,11 @@ def run(
     stopping: threading.Event,
     ready: Callable[[str], None] = lambda address: None,
 ) -> str:
-    """Be ``replica`` until ``stopping`` is set, another incarnation takes over, it is dropped, or no process leads or asks it.
+    """Be ``replica`` until ``stopping`` is set, another incarnation takes over, the replica is
+    dropped, or no process leads or queries it.
 
-    Answers why it ends. Without an ``incarnation`` that was begun for it, it supersedes the current one. Raises
-    ``ReplicaSuperseded`` if another incarnation is newer.
+    Returns the reason why it ends. Without an ``incarnation`` that was begun for it, it supersedes
+    the current one. Raises ``ReplicaSuperseded`` if another incarnation is newer.
     """
     settings, registry = environment.stores.settings, environment.stores.replicas
     assert replica.size is not None

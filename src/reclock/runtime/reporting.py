@@ -1,4 +1,5 @@
-"""What a process that stays records of itself: its replicas, its sessions and their statements."""
+"""The records that a long-running process makes of itself: its replicas, its sessions and their
+statements."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from reclock.runtime.environment import Environment
 
 @contextmanager
 def reporting(environment: Environment) -> Iterator[None]:
-    """Inside the block what the replicas of virtual clusters and the sessions of this process do is recorded."""
+    """Within the block, record the work of this process's virtual replicas and sessions."""
     settings, manager = environment.stores.settings, environment.runtime.collection_manager
     actor, clock = environment.stores.actor, environment.stores.clock
     replicas = ReportedReplicas(environment.control_plane.reported_replicas, manager, actor, clock)

@@ -1,4 +1,5 @@
-"""What is checked of the two stores before an environment is opened: that neither was lost or put back in time."""
+"""Checks before an environment is opened that neither of its two stores was lost, or restored to an
+earlier state."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What the lake still knows where something is lost: the newest time, the objects, the newest mark."""
+    """What the lake still knows after a loss: the newest time, the objects, the newest mark."""
 
     newest_time: Timestamp
     ids: Set[str]
@@ -34,7 +35,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class StoreChecks:
-    """Of one environment, before its catalog is open."""
+    """The checks of one environment, before its catalog is open."""
 
     marks: StoreMarks
     log: CatalogLog
@@ -42,10 +43,11 @@ class StoreChecks:
     settings: Settings
 
     def check(self, *, may_recover: bool) -> Loss | None:
-        """None if both stores are as they were left. Where consensus is new, the settings name an environment whose catalog is
-        in the lake, and the caller ``may_recover``: what the lake knows, to go on from.
+        """None if both stores are as they were left. If consensus is new, the settings name an
+        environment with its catalog in the lake, and the caller ``may_recover``: what the lake
+        knows, to continue from.
 
-        Raises ``StoreRolledBack`` if one of the stores is older than the other knows.
+        Raises ``StoreRolledBack`` if one of the stores is older than the other remembers.
         """
         newest = self.marks.newest_in_lake()
         is_lost = newest.number > 0 and self.marks.is_new()
@@ -71,7 +73,8 @@ class StoreChecks:
         return Loss(max(times), {id.guest or id.source_id for id in collections}, max(newest.number, 1))
 
     def _check_catalog(self) -> None:
-        """The oracle learns of each commit of the catalog once it is in the lake, and gives out its time before."""
+        """Compare the catalog in the lake with the oracle, which gives out the time of each commit
+        before the commit, and applies it afterwards."""
         try:
             before = self.oracle.state(CATALOG)
         except UnknownTimeline:
@@ -85,7 +88,7 @@ class StoreChecks:
 
 
 def reserve_ids(catalog: DurableCatalogState, ids: Set[str]) -> None:
-    """No new item gets an id that is among ``ids``, or is less than one of them."""
+    """Give no new item an id that is among ``ids`` or less than one of them."""
     numbers = [int(id[1:]) for id in ids if id.startswith("u") and id[1:].isdecimal()]
     for attempt in range(1, _ATTEMPTS + 1):
         catalog.sync()

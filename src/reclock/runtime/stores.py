@@ -1,4 +1,4 @@
-"""The stores of an environment: everything durable, and what this process remembers of it."""
+"""The stores of an environment: everything durable, and this process's caches of it."""
 
 from __future__ import annotations
 
@@ -48,25 +48,29 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 
 class Stores:
-    """Consensus, the lake, the catalog, the oracle and the marks, as one actor of the catalog's epoch reads and writes them.
+    """Consensus, the lake, the catalog, the oracle and the marks, as one actor of the catalog's
+    epoch reads and writes them.
 
-    Every write is fenced by ``leadership``. What is only in memory (``shared_holds``, ``published_uppers``, ``ddl_lock``,
-    ``table_queues``) saves work among the threads of this process; correctness needs none of it.
+    ``leadership`` fences every write. What is only in memory (``shared_holds``,
+    ``published_uppers``, ``ddl_lock``, ``table_queues``) saves work among the threads of this
+    process, and is not needed for correctness.
     """
 
     def __init__(
         self, settings: Settings, clock: Clock | None, *, may_create: bool, on_catalog: Callable[[CatalogSnapshot], None]
     ) -> None:
-        """Connects; the catalog is not open yet. ``on_catalog`` is called with each version of it that this process learns of.
+        """Connects, but does not open the catalog. ``on_catalog`` is called with each version of
+        the catalog that this process learns of.
 
-        Raises ``CatalogUninitialized`` if there is nothing yet, unless the caller ``may_create`` it.
+        Raises ``CatalogUninitialized`` if nothing exists yet, unless the caller ``may_create`` it.
         """
         if not may_create and settings.consensus_file is not None and not settings.consensus_file.exists():
             raise CatalogUninitialized(settings.home)  # an attempt to open it must not create the file
         self.settings = settings
         self.consensus = Consensus.connect(settings.consensus.get_secret_value())
         self.clock = clock or self.consensus.clock
-        """The consensus database's, so that no process's own clock decides about time; tests may give another."""
+        """The consensus database's clock, so that no process's own clock matters; tests may replace
+        it."""
         oracle = ConsensusOracle(self.consensus, self.clock, max_clock_jump_ms=settings.max_clock_jump_ms)
         self.oracle: TimestampOracle = BatchingOracle(oracle)
         try:
@@ -82,26 +86,29 @@ class Stores:
         self._log, self._oracle = log, oracle
         lake, interval_ms = Folder(settings.lake_root, settings.lake_options), settings.store_mark_interval_ms
         self.marks = StoreMarks(self.consensus, lake, self.clock, lambda: self.leadership, interval_ms=interval_ms)
-        """What the lake and consensus know of each other."""
+        """What the lake and consensus remember of each other."""
         self._is_open = False
         self.actor = f"actor-{secrets.token_hex(6)}"
-        """A name no other process has: owner of read holds and of claims without a run of their own."""
+        """A unique name of this process: the owner of its read holds, and of claims without a run
+        of their own."""
         self.planner_catalogs = PlannerCatalogs(self.catalog, self.oracle, self._planner_settings, on_catalog)
         self.shared_holds = SharedHolds(lambda: self.holds, self.actor, settings.read_hold_lease_ms)
-        """The holds of queries: reads of this process share them."""
+        """The read holds that queries of this process share."""
         self.ddl_lock = threading.Lock()
-        """Taken by every statement that defines something: statements of one process would only make each other lose the race
-        for the catalog."""
+        """Held by each statement that changes the catalog, because concurrent ones of one process
+        would only lose races to each other."""
         self.published_uppers: dict[str, Timestamp] = {}
-        """The uppers of groups when this process last looked. The present ones are no lower."""
+        """The uppers of groups as this process last saw them. The current ones are at least that.
+        """
         self.table_queues = TableQueues()
-        """Where statements of this process that would conflict take turns."""
+        """Queues in which conflicting statements of this process take turns."""
 
     def open(self, *, may_lead: bool, accept_loss: bool = False) -> None:
-        """Opens the catalog: joins it, or leads it where ``may_lead`` and it is to be made or upgraded, or with ``accept_loss``.
+        """Open the catalog: join it, or lead it if this process ``may_lead`` and the catalog must
+        be created or upgraded, or with ``accept_loss``.
 
-        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``, ``ConfigurationError``, and, without
-        ``accept_loss``, ``StoreRolledBack``.
+        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``,
+        ``ConfigurationError``, and, without ``accept_loss``, ``StoreRolledBack``.
         """
         checks = StoreChecks(self.marks, self._log, self._oracle, self.settings)
         self.replica_sizes  # noqa: B018  every statement needs them: a file that cannot be read is reported now
@@ -200,7 +207,7 @@ class Stores:
         return Lake(self.settings.lake_root, self.settings.lake_options, self._incarnation_of)
 
     def _incarnation_of(self, id: StorageCollectionId) -> str | None:
-        """The incarnation of a user's collection, by the catalog as this process has last seen it."""
+        """The incarnation of a user's collection, by the newest catalog that this process has seen."""
         item = self.catalog.snapshot().items.get(id.guest or id.source_id)
         return item.incarnation if item is not None else None
 
@@ -211,7 +218,7 @@ class Stores:
 
     @cached_property
     def managed(self) -> LakeManagedCollections:
-        """The collections of introspection, which storage manages."""
+        """The introspection collections, which storage manages."""
         return LakeManagedCollections(
             self.lake,
             self.consensus,
@@ -223,7 +230,7 @@ class Stores:
         )
 
     def close(self) -> None:
-        """Gives back this process's holds, then closes both stores."""
+        """Release this process's holds, then close both stores."""
         self.shared_holds.close()
         if "managed" in self.__dict__:
             self.managed.close()

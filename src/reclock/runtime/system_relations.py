@@ -1,4 +1,4 @@
-"""The system relations under the ids that the catalog gave them."""
+"""The system relations, with the ids that the catalog assigned to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ SYSTEM_OBJECTS = tuple(
 
 
 def system_entries(snapshot: CatalogSnapshot) -> list[RelationEntry]:
-    """The entries of all system relations. Raises ``CatalogError`` if an older release made the catalog."""
+    """The entries of all system relations. Raises ``CatalogError`` if an older release created the
+    catalog."""
     ids = _ids(snapshot)
     for builtin in BUILTINS:
         if (builtin.schema, builtin.name) not in ids:

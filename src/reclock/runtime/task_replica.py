@@ -1,4 +1,5 @@
-"""A replica that lives for one task: if no process attends to a cluster's replicas, its work is submitted as one of them."""
+"""Replicas that live for one task: if no process manages a cluster's replicas, its work is
+submitted to Spark as one of them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _KNOWN_TO_SUBMIT = ("spark.driver.", "spark.kubernetes.", "spark.yarn.")
 
 
 def attended(environment: Environment) -> list[str]:
-    """The clusters, by id, that work for any process: virtual ones, and those whose replicas live or are seen to."""
+    """The clusters, by id, that serve any process: virtual ones, and those whose replicas are alive
+    or managed."""
     catalog = environment.stores.planner_catalog()
     return [
         name
@@ -29,9 +31,9 @@ def attended(environment: Environment) -> list[str]:
 
 
 def submissions(environment: Environment, *, but: Sequence[str], at: int, owner: str) -> list[dict[str, object]]:
-    """What spark-submit is told for each cluster but those: the arguments of ``jobs/work_cluster.py``, and the options of its
-    replica's size that must be known before the driver starts. All others, the master among them, it takes itself.
-    """
+    """For each other cluster, what spark-submit needs: the arguments of ``jobs/work_cluster.py``,
+    and the options of its replica's size that the driver must have before it starts. The job sets
+    all others itself, such as the master."""
     catalog, found = environment.stores.planner_catalog(), list[dict[str, object]]()
     for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1]):
         if name not in but:
@@ -52,7 +54,8 @@ def submissions(environment: Environment, *, but: Sequence[str], at: int, owner:
 
 
 def _options(environment: Environment, size: str | None) -> Mapping[str, str]:
-    """None of a size that is unknown here: the job itself says so, and fails alone."""
+    """The options of a size; none if it is unknown here, because the job then fails with that
+    message."""
     try:
         sized = None if size is None else size_named(size, environment.stores.replica_sizes)
     except InvalidOption:
@@ -62,7 +65,8 @@ def _options(environment: Environment, size: str | None) -> Mapping[str, str]:
 
 @contextmanager
 def living(environment: Environment) -> Iterator[None]:
-    """Inside the block this process is the first replica that a controller of ``environment`` has to start; it starts no other."""
+    """Within the block, this process is the first replica that a controller of ``environment`` has
+    to start, and the only one."""
     orchestrator = environment.control_plane.orchestrator = WithinThisProcess(environment)
     try:
         yield
@@ -71,7 +75,8 @@ def living(environment: Environment) -> Iterator[None]:
 
 
 class WithinThisProcess:
-    """See `Orchestrator`. Its one replica is a thread, which is asked, commanded and missed like any other replica."""
+    """An `Orchestrator` whose only replica is a thread of this process. Controllers treat it like
+    any other replica."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -104,7 +109,7 @@ class WithinThisProcess:
         return found
 
     def close(self) -> None:
-        """The replica ends, if there is one."""
+        """End the replica, if it was started."""
         if self._living is not None:
             self.stop(self._living[0])
             self._living[1].join()

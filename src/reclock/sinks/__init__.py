@@ -1,1 +1,1 @@
-"""Changes on their way out of the environment, each exactly once."""
+"""Sinks: they write the changes of relations to other systems, each change exactly once."""

@@ -1,6 +1,8 @@
-"""Arrow arrays in the binary encoding of Avro (its specification, "Binary Encoding"), a column at a time.
+"""Encodes Arrow arrays in Avro's binary encoding (its specification, "Binary Encoding"), column by
+column.
 
-Libraries write one Python object after the other, which takes longer than all else that a sink does.
+Libraries encode one Python object after another, which would take longer than everything else that
+a sink does.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ _NULL, _VALUE = (pa.scalar(branch, pa.binary()) for branch in (b"\x00", b"\x02")
 _EMPTY = pa.scalar(b"", pa.binary())
 _BOOLEANS = pa.array([b"\x00", b"\x01"], pa.binary())
 _GROUPS = np.arange(10, dtype=np.uint64)
-"""Of seven bits each, in a number of 64."""
+"""The groups of seven bits in a number of 64 bits."""
 
 
 def encoded(values: pa.Array, schema: Any) -> pa.Array:
-    """Each value in the encoding of ``schema``, whose unions are those with ``null``; NULL for one that it cannot say."""
+    """Each value in the encoding of ``schema``, whose only unions are those with ``null``. NULL for
+    a value that the schema cannot hold."""
     return _encoded(values, schema, {})
 
 
@@ -53,12 +56,13 @@ def _encoded(values: pa.Array, schema: Any, named: dict[str, Mapping[str, Any]])
 
 
 def joined(*parts: Any) -> pa.Array:
-    """The bytes of the parts behind one another."""
+    """The concatenated bytes of the parts, row by row."""
     return pc.binary_join_element_wise(*parts, _EMPTY)
 
 
 def _number(values: pa.Array) -> pa.Array:
-    """In zigzag, seven bits a byte, the lowest first; each byte but the last has its highest bit set."""
+    """Zigzag numbers, seven bits a byte, the lowest first. Each byte but the last has its highest
+    bit set."""
     numbers = _numpy(values.cast(pa.int64()))
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     groups = zigzag[:, None] >> (7 * _GROUPS)
@@ -69,7 +73,8 @@ def _number(values: pa.Array) -> pa.Array:
 
 
 def _digits(values: pa.Array) -> pa.Array:
-    """The unscaled numbers of decimals in two's complement, the highest byte first, no longer than they must be."""
+    """The unscaled numbers of decimals in two's complement, the highest byte first, in as few bytes
+    as possible."""
     stored = np.frombuffer(values.buffers()[1], np.uint8).reshape(-1, 16)
     content = stored[values.offset : values.offset + len(values), ::-1]
     sign = np.where(content[:, :1] & 0x80, 0xFF, 0).astype(np.uint8)
@@ -84,7 +89,7 @@ def _fixed(values: pa.Array, kind: str) -> pa.Array:
 
 
 def _sized(values: pa.Array) -> pa.Array:
-    """Behind the number of its bytes."""
+    """The bytes after their number."""
     return joined(_number(pc.binary_length(values)), values)
 
 

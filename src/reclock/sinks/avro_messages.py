@@ -1,8 +1,9 @@
-"""Messages in Avro, as Confluent's serializers write them: behind the id of the schema, the value.
+"""Avro messages, as Confluent's serializers write them: the id of the schema, then the value.
 
-Schemas are records of the relation's columns; in the envelope of Debezium those are in a record of two of them. Types are those
-that Materialize gives: what may be NULL is a union with it, a numeric a decimal of its precision and scale, a date and a timestamp,
-in microseconds, of the logical types.
+A schema is a record of the relation's columns; with Debezium's envelope, a record of two such
+records. Types are those of Materialize: a nullable column is a union with null, a numeric is a
+decimal of its precision and scale, and dates and timestamps (in microseconds) have their logical
+types.
 """
 
 from __future__ import annotations
@@ -44,15 +45,16 @@ _LOGICAL: Mapping[TypeName, tuple[str, str]] = {
 
 
 class AvroForm:
-    """See ``reclock.sinks.messages.Form``. Messages of the ``schema``, which is the newest of ``subject``; ``client`` is configured
-    for the registry."""
+    """Avro values (see ``reclock.sinks.messages.Form``) of ``schema``, the newest one of
+    ``subject``. ``client`` has the settings of the registry's client."""
 
     def __init__(self, subject: str, schema: Mapping[str, Any], client: Mapping[str, Any]) -> None:
         self._subject, self._schema, self._client = subject, schema, client
         self._id = 0
 
     def begin(self) -> None:
-        """The schema is registered. Raises ``TargetUnavailable``, ``TargetChanged`` if the registry does not take it."""
+        """Register the schema. Raises ``TargetUnavailable``, and ``TargetChanged`` if the registry
+        refuses it."""
         try:
             self._id = register(self._client, self._subject, json.dumps(self._schema))
         except RefusedSchema as refused:
@@ -68,7 +70,7 @@ class AvroForm:
         return f"struct_pack(before := {before}, after := {after}, op := {kind}, ts_ms := {at:d}::BIGINT)"
 
     def messages(self, rows: pa.Array) -> list[bytes | None]:
-        """Raises ``InternalError`` for a NULL where the schema has none."""
+        """The messages. Raises ``InternalError`` for a NULL that the schema does not allow."""
         head = pa.scalar(struct.pack(">bI", 0, self._id), pa.binary())
         messages = joined(head, encoded(rows, self._schema))
         if messages.null_count != rows.null_count:
@@ -77,7 +79,7 @@ class AvroForm:
 
 
 def value_schema(columns: Sequence[Column], envelope: Envelope, format: Avro) -> dict[str, Any]:
-    """The schema of what a message says of a row."""
+    """The schema of a message's value in this envelope."""
     if envelope is Envelope.UPSERT:
         return record(columns, format)
     images = [_nullable("before", record(columns, replace(format, name=ROW)), format), _nullable("after", ROW, format)]
@@ -86,7 +88,7 @@ def value_schema(columns: Sequence[Column], envelope: Envelope, format: Avro) ->
 
 
 def record(columns: Sequence[Column], format: Avro) -> dict[str, Any]:
-    """The schema of rows of ``columns``."""
+    """The record schema of rows with these columns."""
     fields = []
     for field, column in zip(names(columns), columns, strict=True):
         of = _type(column.type)
@@ -100,7 +102,8 @@ def _nullable(field: str, of: Any, format: Avro) -> dict[str, Any]:
 
 
 def names(columns: Sequence[Column]) -> list[str]:
-    """A name of Avro's for each column: what it does not allow is an underscore, and two that become one are numbered."""
+    """An Avro name for each column: characters that Avro does not allow become underscores, and
+    equal names are numbered."""
     unique: list[str] = []
     for column in columns:
         stem = re.sub(r"[^A-Za-z0-9_]", "_", column.name)
@@ -123,7 +126,8 @@ def _type(of: ScalarType) -> Any:
 
 
 def _value(column: Column) -> str:
-    """The column as Avro's number of it, if it has one: Python has no dates of all years."""
+    """The column as Avro's number for it, if it has one, because Python has no dates beyond the
+    year 9999."""
     name = changes_column(column)
     match column.type.name:
         case TypeName.DATE:

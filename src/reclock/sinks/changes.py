@@ -1,4 +1,5 @@
-"""The changes of a sink's relation: read where they are kept, or else computed as an index would compute them."""
+"""The changes of a sink's relation: read from a collection, or computed as an index would compute
+them."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ from reclock.plan.relational import Get, collections
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """The times ``[lower, upper)``; ``with_snapshot``, what came before counts as at ``lower``."""
+    """The times ``[lower, upper)``. With ``with_snapshot``, everything before counts as a change at
+    ``lower``."""
 
     lower: Timestamp
     upper: Timestamp
@@ -38,17 +40,18 @@ class TimeRange:
 
     @property
     def needs(self) -> Timestamp:
-        """The earliest time that must still be told apart from those before."""
+        """The earliest time that must be distinguishable from those before."""
         return self.lower if self.with_snapshot else Timestamp(self.lower - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class SinkChanges:
-    """What changed in ``range``, the part of the range asked for up to the last time at which the relation has rows. ``error`` is
-    what it has instead at the times after that, if there are any.
+    """The changes in ``range``: the requested range up to the last time at which the relation has
+    rows. ``error`` is the relation's error at later times, if it has one.
 
-    ``times`` are those at which something may have changed. ``stream`` gives what changed in a range within ``range``:
-    the relation's columns, as stored, ``mz_timestamp`` and ``mz_diff``, consolidated, in order of time.
+    ``times`` are those at which something may have changed. ``stream`` returns the changes in a
+    part of ``range``: the relation's stored columns, ``mz_timestamp`` and ``mz_diff``,
+    consolidated, in order of time.
     """
 
     range: TimeRange
@@ -59,7 +62,7 @@ class SinkChanges:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReader:
-    """Reads with the stores and engines of one environment."""
+    """Reads changes with the stores and engines of one environment."""
 
     lake: Lake
     frontiers: Frontiers
@@ -68,10 +71,12 @@ class ChangeReader:
     large: Callable[[], Engine]
 
     def changes(self, sink: SinkSpec, requested: TimeRange) -> SinkChanges:
-        """What the sink's relation changed by in ``requested``, whose inputs are complete and held there.
+        """The changes of the sink's relation in ``requested``, where its inputs must be complete
+        and held.
 
-        A source or a table is read itself. A view is read from an index of the sink's cluster, if one tells those times apart; or
-        else its plan is computed before and at each time at which an input changed, at the last alone if there are many.
+        A source or table is read itself. A view is read from an index of the sink's cluster that
+        distinguishes these times. Otherwise its plan is evaluated before and at each time at which
+        an input changed, or only at the last one if there are many.
         """
         version = self._readable_version(sink, requested)
         if version is None:
@@ -136,8 +141,9 @@ class ChangeReader:
         times: tuple[Timestamp, ...],
         requested: TimeRange,
     ) -> tuple[pa.Table, ErrorIntervals]:
-        """The changes at ``times``, and the times without an answer. Before the first of the times the plan is computed too, if
-        there is a before; where it has no answer then, the first answer is what changes are counted from."""
+        """The changes at ``times``, and the times at which the query raised an error. The plan is
+        also evaluated before the first time, if there is one. If it raises an error there, the
+        first answer is the base of the changes."""
         maintainer = maintenance.maintainer(sink.plan, sink.desc.stored)
         if not times:
             return arrow_schema(maintainer.desc, with_updates=True).empty_table(), ()
@@ -160,12 +166,13 @@ class ChangeReader:
 
 
 def changes_schema(desc: RelationDesc) -> pa.Schema:
-    """Of the changes of one time."""
+    """The schema of the changes of one time."""
     return arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
 
 
 def _answered(requested: TimeRange, errors: ErrorIntervals) -> tuple[TimeRange, ReclockError | None]:
-    """The part of ``requested`` up to its last time without an error, and the error after that. A snapshot begins at the first."""
+    """The part of ``requested`` up to its last time without an error, and the error after that. A
+    snapshot begins at the first such time."""
     lower = requested.lower
     for interval in errors if requested.with_snapshot else ():
         if interval.overlaps(lower, Timestamp(lower + 1)):
@@ -177,7 +184,8 @@ def _answered(requested: TimeRange, errors: ErrorIntervals) -> tuple[TimeRange, 
 
 
 def by_time(updates: pa.RecordBatchReader, desc: RelationDesc) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
-    """The changes of each time: the columns of ``desc`` and ``mz_diff``. Each is to be read before the next."""
+    """The changes of each time: the columns of ``desc`` and ``mz_diff``. Read each one before the
+    next."""
     position, schema = updates.schema.get_field_index(TIME_COLUMN), changes_schema(desc)
 
     def pieces() -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -1,7 +1,9 @@
-"""Into Delta: a plain table of the rows as they are, for any engine; each time of the relation is one commit.
+"""The Delta target: a plain table of the current rows, for any engine. Each time of the relation is
+one commit.
 
-A commit carries the application transaction (sink, time), is tried at one version of the log, and swaps files: those that hold a
-row that goes for new ones without it. Rows are matched whole, as SQL groups them, so no key is needed.
+A commit has the application transaction (sink, time), is attempted at one version of the log, and
+replaces files: those with a deleted row by new ones without it. Rows are compared as a whole, as in
+GROUP BY, so no key is needed.
 """
 
 from __future__ import annotations
@@ -32,20 +34,21 @@ from reclock.sinks.target import Written
 SINK_PROPERTY = "reclock.sink"
 
 FILE_ROWS = 1 << 20
-"""About how many rows a file gets."""
+"""About how many rows a file has."""
 
 _ATTEMPTS = 10
-"""How often a time is tried while others compact the table."""
+"""How often the commit of a time is attempted while other writers compact the table."""
 
 SMALL_BYTES = 8 << 20
 SMALL_FILES = 16
-"""From so many files of fewer bytes on they are made one by the next commit."""
+"""If the table has this many small files, the next commit merges them."""
 
 _DELETIONS = f"changes WHERE {DIFF_COLUMN} < 0"
 
 
 class DeltaWriter:
-    """See ``reclock.sinks.target.Writer``. ``sink`` names the sink among all that there are anywhere."""
+    """Writes to a Delta table (see ``reclock.sinks.target.Writer``). ``sink`` is unique among the
+    sinks of all environments."""
 
     def __init__(self, folder: Folder, sink: str, desc: RelationDesc, clock: Clock) -> None:
         self._folder, self._sink, self._clock = folder, sink, clock
@@ -54,7 +57,8 @@ class DeltaWriter:
         self._progress: Timestamp | None = None
 
     def begin(self) -> Timestamp | None:
-        """Who began earlier fails at the version of its next commit, once this one has committed anything."""
+        """See ``reclock.sinks.target.Writer``. After this writer's first commit, the next commit of
+        an earlier writer fails by its version."""
         try:
             self._log = DeltaLog.open(self._folder)
         except TableNotFoundError:
@@ -71,7 +75,8 @@ class DeltaWriter:
         return self._progress
 
     def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> Written:
-        """Who only rewrites files of the table meanwhile, as OPTIMIZE does, goes first."""
+        """See ``reclock.sinks.target.Writer``. Writers that only rewrite files meanwhile, such as
+        OPTIMIZE, have precedence."""
         try:
             log = self._log = self._log or self._create()
             self._database.register("incoming", changes)
@@ -93,7 +98,8 @@ class DeltaWriter:
         return Written(int(count), size)
 
     def _commit(self, log: DeltaLog, at: Timestamp) -> int | None:
-        """How many bytes were added; None if somebody else has committed, which has been seen then."""
+        """The number of added bytes, or None if another writer has committed; its commit is loaded
+        then."""
         replaced = self._touched(log.paths())
         added = self._write(replaced)
         now = int(self._clock())
@@ -110,7 +116,7 @@ class DeltaWriter:
 
     @cached_property
     def _database(self) -> duckdb.DuckDBPyConnection:
-        """What does not fit into memory goes to temporary files."""
+        """A database that spills to temporary files."""
         database = duckdb.connect(":memory:")
         folder = os.path.join(tempfile.gettempdir(), f"reclock-sink-{os.getpid()}")
         database.execute("SET temp_directory = $folder", {"folder": folder})
@@ -131,7 +137,7 @@ class DeltaWriter:
         return log
 
     def _touched(self, files: dict[str, int]) -> dict[str, int]:
-        """The files that a row must leave, with their bytes; and the small ones, if they have become many."""
+        """The files with deleted rows, and the small files if there are many, with their sizes."""
         small = [path for path, size in files.items() if size < SMALL_BYTES]
         touched = set(small) if len(small) >= SMALL_FILES else set[str]()
         if files and self._rows(f"SELECT 1 FROM {_DELETIONS} LIMIT 1"):
@@ -143,7 +149,7 @@ class DeltaWriter:
         return {path: files[path] for path in sorted(touched)}
 
     def _write(self, replaced: dict[str, int]) -> list[AddAction]:
-        """New files with the rows of ``replaced`` and of the changes, consolidated."""
+        """Write new files with the rows of ``replaced`` and the changes, consolidated."""
         columns = ", ".join(self._names)
         after = self._merged(list(replaced)) if replaced else "changes"
         if self._rows(f"SELECT 1 FROM {after} WHERE {DIFF_COLUMN} < 0 LIMIT 1"):
@@ -154,7 +160,8 @@ class DeltaWriter:
         return list(self._files(batch.cast(self._schema) for batch in rows if batch.num_rows))
 
     def _merged(self, replaced: list[str]) -> str:
-        """The name of a relation of the rows of ``replaced`` and of the changes, each once, with how many there are."""
+        """The name of a relation with the rows of ``replaced`` and the changes: each distinct row
+        once, with its count."""
         columns = ", ".join(self._names)
         self._register("kept", replaced)
         self._database.execute(

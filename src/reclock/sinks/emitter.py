@@ -1,8 +1,9 @@
-"""Emitting: what changed of a relation goes to the sink's target, time by time, each exactly once.
+"""Emitting: writes the changes of a relation to the sink's target, time by time, each exactly once.
 
-The target decides what is written: progress is read from it and committed with the changes. The sink's frontier group in consensus
-says who writes, by its claim; its *upper* is up to where the relation was looked at, and its *since* is the progress that the
-target was last known to have. A target that has less than that is not the one that was written.
+The target decides what is written: progress is read from it, and committed with the changes. The
+claim of the sink's frontier group decides which process writes. The group's *upper* is the time up
+to which the relation was read, and its *since* is the last known progress of the target. A target
+with less progress is not the one that was written.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Stream = Callable[[TimeRange], pa.RecordBatchReader]
 
 @dataclass(frozen=True, slots=True)
 class Emitter:
-    """Emits with the stores of one environment, as ``owner``."""
+    """Emits sinks with the stores of one environment, as ``owner``."""
 
     frontiers: Frontiers
     holds: ReadHolds
@@ -46,11 +47,12 @@ class Emitter:
     lease_ms: int
 
     def emit(self, sink: SinkSpec, at: Timestamp) -> Emitted:
-        """Bring the target up to ``at``, or as far as the sink's inputs are complete. Repeating it changes nothing.
+        """Bring the target up to ``at``, or as far as the sink's inputs are complete. Repeating it
+        changes nothing. If nothing changed, the target is not contacted.
 
-        The target is not touched if nothing changed. Raises ``ClaimConflict`` while another process emits, ``SinkError``, and what
-        the relation's query raises at the newest times: what was committed before that is in the target. Times without an answer
-        that lie before an answer are passed over.
+        Raises ``ClaimConflict`` while another process emits, ``SinkError``, and the error of the
+        relation's query at the newest times; changes before them are in the target then. Times with
+        an error that lie before a time without one are skipped.
         """
         groups = {id.group for id in collections(sink.plan)}
         hold_inputs(sink.id, groups, self.frontiers, self.holds)
@@ -76,7 +78,7 @@ class Emitter:
         return emitted
 
     def _emit(self, sink: SinkSpec, frontier: GroupFrontier, changes: SinkChanges, claim: Claim | None) -> Emitted:
-        """The target has ``changes`` afterwards; under ``claim``, if that stands."""
+        """Write ``changes`` to the target; under ``claim``, if there is one."""
         pending = changes.range
         if claim is None and not changes.times:
             self.frontiers.advance_idle([sink.id], pending.upper)
@@ -89,7 +91,8 @@ class Emitter:
             return self._write(sink, frontier, pending, changes.stream, held)
 
     def _write(self, sink: SinkSpec, frontier: GroupFrontier, pending: TimeRange, stream: Stream, held: HeldClaim) -> Emitted:
-        """Everything in ``pending`` that the target does not have, and publish. What fails gives the claim back."""
+        """Write everything in ``pending`` that the target does not have, and publish. After an
+        error, release the claim."""
         try:
             with closing(self.open(sink)) as writer:
                 progress = writer.begin()
@@ -112,7 +115,8 @@ class Emitter:
         return Emitted(sink.name, pending.upper, commits, changes, size)
 
     def _give_up(self, sink: SinkSpec, held: HeldClaim) -> None:
-        """The next attempt need not wait for the lease: the target itself keeps out who was overtaken."""
+        """Release the claim, so that the next attempt need not wait for the lease. The target
+        itself refuses an outdated writer."""
         try:
             held.abandon()
         except ReclockError as failure:
@@ -120,7 +124,7 @@ class Emitter:
 
 
 def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, through: Timestamp) -> TimeRange:
-    """What is to be emitted, if the target has what the frontier says."""
+    """The range to emit, if the target has what the frontier says."""
     upper = Timestamp(through + 1)
     if frontier.upper > sink.created_at:
         return TimeRange(frontier.upper, upper, with_snapshot=False)
@@ -133,7 +137,7 @@ def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, th
 def _times(
     updates: pa.RecordBatchReader, desc: RelationDesc, pending: TimeRange
 ) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
-    """The changes of each time; a snapshot comes first though it be empty."""
+    """The changes of each time. A snapshot comes first, even if it is empty."""
     batches = by_time(updates, desc)
     first = next(batches, None)
     if pending.with_snapshot and (first is None or first[0] != pending.lower):
@@ -144,7 +148,7 @@ def _times(
 
 
 def _check(sink: SinkSpec, frontier: GroupFrontier, progress: Timestamp | None) -> None:
-    """The target has at least what it is known to have had."""
+    """Raises ``TargetChanged`` if the target has less progress than it had before."""
     if (progress if progress is not None else sink.created_at) < frontier.since:
         progress_text = "nothing" if progress is None else f"everything below {progress}"
         raise TargetChanged(

@@ -1,4 +1,4 @@
-"""From what a sink says of its target to a writer that can: one line a target."""
+"""Opens the writer of a sink's target: one line for each type of target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from reclock.sinks.target import Writer
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """What an environment has to reach targets with. ``environment_id`` tells its sinks from those of all others."""
+    """What an environment provides for connecting to targets. ``environment_id`` distinguishes its
+    sinks from those of other environments."""
 
     settings: Settings
     environment_id: str
@@ -28,7 +29,7 @@ class SinkContext:
 
 
 def open_writer(sink: SinkSpec, context: SinkContext) -> Writer:
-    """The sink's writer. Nothing is reached yet."""
+    """The sink's writer. It does not connect yet."""
     return _open(sink.target, sink, context)
 
 

@@ -1,7 +1,7 @@
-"""Messages in JSON that a source of FORMAT JSON reads back.
+"""JSON messages that a source with FORMAT JSON can read back.
 
-A number is a number, a date or time is text as in ISO 8601 (with ``Z`` if it has a zone), bytes are PostgreSQL's hexadecimal form,
-and a float that is no number is text.
+Numbers are numbers. Dates and timestamps are text in ISO 8601 (with ``Z`` if they have a zone),
+bytes have PostgreSQL's hexadecimal form, and infinite or NaN floats are text.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _SECONDS = "'%Y-%m-%dT%H:%M:%S.%f'"
 
 
 class JsonForm:
-    """See ``reclock.sinks.messages.Form``."""
+    """JSON values (see ``reclock.sinks.messages.Form``)."""
 
     def begin(self) -> None:
-        """Readers need nothing."""
+        """JSON needs no preparation."""
 
     def row(self, columns: Sequence[Column]) -> str:
         return _object(columns)
@@ -45,7 +45,7 @@ def _text(value: str) -> str:
 
 
 def json_text(column: Column) -> str:
-    """The column as JSON; NULL if it is."""
+    """The column as JSON text; NULL for NULL."""
     name = changes_column(column)
     match column.type.name:
         case TypeName.TEXT:

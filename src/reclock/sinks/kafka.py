@@ -1,7 +1,9 @@
-"""Into Kafka: the changes of each time are one transaction, with the sink's progress in it.
+"""The Kafka target: the changes of each time are one transaction, together with the sink's
+progress.
 
-The transactional id is the sink's, so that the broker refuses who was overtaken. Progress is a message of the progress topic, keyed
-by the sink, with the id of the topic: one that was deleted and made again has another.
+The transactional id belongs to the sink, so that the broker refuses an outdated writer. Progress is
+a message of the progress topic, keyed by the sink. It has the id of the sink's topic, because a
+recreated topic has another id.
 """
 
 from __future__ import annotations
@@ -34,13 +36,15 @@ from reclock.sinks.target import Written
 
 _REQUEST_S = 10
 _TRANSACTION_MS = 300_000
-"""How long the broker keeps an open transaction of a writer that says nothing more; the next writer of the sink ends it before."""
+"""How long the broker keeps an open transaction of a silent writer, unless the sink's next writer
+ends it earlier."""
 
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
 
 
 class KafkaWriter:
-    """See ``reclock.sinks.target.Writer``. ``sink`` names the sink among all that there are anywhere."""
+    """Writes to a Kafka topic (see ``reclock.sinks.target.Writer``). ``sink`` is unique among the
+    sinks of all environments."""
 
     def __init__(self, target: KafkaTarget, sink: str, encoder: Encoder, client: dict[str, str]) -> None:
         self._target, self._sink = target, sink
@@ -49,7 +53,8 @@ class KafkaWriter:
         self._topic_id = ""
 
     def begin(self) -> Timestamp | None:
-        """Who began earlier is fenced from here on, and what it left open is aborted."""
+        """See ``reclock.sinks.target.Writer``. This fences earlier writers, and aborts their open
+        transactions."""
         try:
             if self._find(self._target.progress_topic) is None:
                 self._create(self._target.progress_topic, {"cleanup.policy": "compact"}, partitions=1)
@@ -126,7 +131,7 @@ class KafkaWriter:
         return AdminClient(self._client)
 
     def _find(self, topic: str) -> str | None:
-        """The id of the topic; None if there is none."""
+        """The id of the topic, or None if it does not exist."""
         try:
             future = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_S)[topic]
             return str(future.result(_REQUEST_S + 5).topic_id)
@@ -138,7 +143,7 @@ class KafkaWriter:
             raise
 
     def _create(self, topic: str, config: dict[str, str], partitions: int, replicas: int = -1) -> str:
-        """The topic's id."""
+        """Create the topic. Returns its id."""
         future = self._admin.create_topics([NewTopic(topic, partitions, replicas, config=config)], request_timeout=_REQUEST_S)[
             topic
         ]
@@ -155,7 +160,8 @@ class KafkaWriter:
         return id
 
     def _read_progress(self) -> dict[str, Any] | None:
-        """The last committed progress of this sink: everything up to the end of the topic is read, past what is still open."""
+        """The last committed progress of this sink. Reads the topic to its end, past open
+        transactions."""
         topic = self._target.progress_topic
         settings = {"group.id": "reclock", "enable.auto.commit": False, "isolation.level": "read_committed"}
         consumer = Consumer({**self._client, **settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})

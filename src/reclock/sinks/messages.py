@@ -1,4 +1,4 @@
-"""Changes of one time as messages, in the envelopes of sinks into Kafka."""
+"""Encodes the changes of one time as messages, in the envelopes of Kafka sinks."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from reclock.definitions.sinks import Envelope
 from reclock.errors import SinkKeyNotUnique
 
 Message = tuple[bytes | None, bytes | None]
-"""Key and value."""
+"""A key and a value."""
 
 
 class KeyForm(Protocol):
-    """How keys are written: an expression of DuckDB over ``changes``, and the bytes of what that yields."""
+    """The format of keys: a DuckDB expression over ``changes``, and the bytes of its values."""
 
     def begin(self) -> None:
-        """What readers need besides messages is there. Raises ``TargetUnavailable``, ``TargetChanged``."""
+        """Prepare what readers need besides the messages. Raises ``TargetUnavailable``,
+        ``TargetChanged``."""
         ...
 
     def row(self, columns: Sequence[Column]) -> str:
-        """These columns of a row."""
+        """The expression for a row of these columns."""
         ...
 
     def messages(self, rows: pa.Array) -> list[bytes | None]: ...
 
 
 class Form(KeyForm, Protocol):
-    """How values are written."""
+    """The format of values."""
 
     def change(self, before: str, after: str, kind: str, at: Timestamp) -> str:
-        """Debezium's event: rows, or NULL, and what happened."""
+        """The expression for Debezium's event: the rows, or NULL, and the operation."""
         ...
 
 
 class Encoder:
-    """Encodes changes of rows of ``desc``, keyed by ``key`` if it has columns. What does not fit into memory goes to temporary
+    """Encodes changes of rows of ``desc``, keyed by ``key`` if it has columns. Spills to temporary
     files."""
 
     def __init__(self, desc: RelationDesc, key: tuple[str, ...], envelope: Envelope, form: Form, key_form: KeyForm) -> None:
@@ -63,7 +64,8 @@ class Encoder:
         self._database.close()
 
     def messages(self, at: Timestamp, changes: pa.RecordBatchReader) -> Iterator[list[Message]]:
-        """One message for each change; with a key, one for each key that changed. Raises ``SinkKeyNotUnique``."""
+        """One message for each change; with a key, one for each changed key. Raises
+        ``SinkKeyNotUnique``."""
         self._database.register("changes", changes)
         reader = self._database.sql(self._keyed(at) if self._key else self._unkeyed(at)).to_arrow_reader(1 << 14)
         for batch in reader:

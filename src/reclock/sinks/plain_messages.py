@@ -1,4 +1,4 @@
-"""Keys that are nothing but one column: its text as a source of FORMAT TEXT reads it, or its bytes."""
+"""Keys of one column: its text, as a source with FORMAT TEXT reads it, or its bytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from reclock.sinks.messages import changes_column
 
 
 class PlainForm:
-    """See ``reclock.sinks.messages.KeyForm``. Text is as it is, bytes too; of other types it is that of JSON, without quotes."""
+    """Plain keys (see ``reclock.sinks.messages.KeyForm``): text and bytes are unchanged, other
+    types have their JSON form without quotes."""
 
     def begin(self) -> None:
-        """Readers need nothing."""
+        """Plain keys need no preparation."""
 
     def row(self, columns: Sequence[Column]) -> str:
         [column] = columns

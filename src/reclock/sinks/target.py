@@ -1,4 +1,4 @@
-"""What every target does for the emitter, and what it promises."""
+"""The interface of targets, and their guarantees for the emitter."""
 
 from __future__ import annotations
 
@@ -12,32 +12,37 @@ from reclock.algebra.timestamps import Timestamp
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one commit brought to the target: messages, or changes of rows where there are none, and bytes before compression by
-    the target itself."""
+    """What one commit wrote: messages (or changed rows, if the target has no messages), and bytes
+    before the target's own compression."""
 
     changes: int
     bytes: int
 
 
 class Writer(Protocol):
-    """Writes to the target of one sink. What it says of progress it reads from the target, for that alone is exact."""
+    """Writes to the target of one sink. It reads progress from the target, because only the target
+    knows it exactly."""
 
     def begin(self) -> Timestamp | None:
-        """Everything at a time below the answer is in the target, and nothing else; None if nothing was ever written.
+        """The upper of the target: everything below it is in the target, and nothing else; None if
+        nothing was ever written.
 
-        No other writer of this sink writes after this: who began earlier fails. Raises ``TargetUnavailable``, ``TargetChanged``.
+        No other writer of this sink writes after this: earlier writers fail. Raises
+        ``TargetUnavailable``, ``TargetChanged``.
         """
         ...
 
     def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> Written:
-        """All changes of one time are in the target, durably and in one go with the progress beyond it.
+        """Write all changes of one time, durably and atomically, with the progress beyond that
+        time.
 
-        ``changes`` has the relation's columns and ``mz_diff``; it is consolidated, and read once. Times come in order. Raises
-        ``ClaimConflict`` if another writer has begun meanwhile, and what ``begin`` raises; then nothing of it is in the target, or
-        all: who begins next is told.
+        ``changes`` has the relation's columns and ``mz_diff``; it is consolidated, and read once.
+        Times come in order. Raises ``ClaimConflict`` if another writer has begun meanwhile, and the
+        errors of ``begin``. After an error the target has all of it or nothing, and the next
+        ``begin`` finds out.
         """
         ...
 
     def close(self) -> None:
-        """Let go of what is open. Never raises."""
+        """Close connections and files. Never raises."""
         ...
