@@ -1,4 +1,4 @@
-"""Commands to the replicas of a cluster, and what these answer."""
+"""Commands to the replicas of a cluster, and their responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse
 
 @dataclass(frozen=True, slots=True)
 class Dataflow:
-    """An index, resolved: ``plan`` reads collections only, ``desc`` is what it holds, ``name`` is for reports."""
+    """An index with all names resolved: ``plan`` reads collections only, ``desc`` is the relation
+    that it holds, ``name`` is for reports."""
 
     id: GlobalId
     name: str
@@ -32,14 +33,14 @@ class Dataflow:
 
 @dataclass(frozen=True, slots=True)
 class CreateDataflow:
-    """The replica maintains this from now on, in the place of what it maintained under that id."""
+    """Maintain this dataflow from now on, in place of an earlier one with its id."""
 
     dataflow: Dataflow
 
 
 @dataclass(frozen=True, slots=True)
 class DropDataflow:
-    """The replica does not maintain it any more, and refuses peeks that want it."""
+    """Stop maintaining the dataflow, and refuse peeks that read it."""
 
     id: GlobalId
 
@@ -49,9 +50,10 @@ class DropDataflow:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """By what the rows of a plan differ from those ``after`` an earlier time; all of them are new if it is None.
+    """The difference between a plan's rows and those at the earlier time ``after``; None means that
+    all rows are new.
 
-    ``rows`` are the relations that are no collections, as they were then.
+    ``rows`` are the relations without collections, as they were then.
     """
 
     after: Timestamp | None = None
@@ -60,11 +62,13 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """The rows of ``plan`` at ``as_of``, finished. What it reads was made readable there, and is held by who asks.
+    """A request for the rows of ``plan`` at ``as_of``, finished. The requester has made its inputs
+    readable there, and holds them.
 
-    It was planned at ``catalog_ts``. ``dataflows`` are those it reads. ``rows`` are relations that are no collections, as they are;
-    ``uncommitted`` are updates at ``as_of`` that the asking transaction alone sees. With ``changes``, these are answered instead,
-    no row twice, with ``mz_diff`` as the last column; inputs are readable and held at both times, and nothing is finished.
+    The plan was made at ``catalog_ts``, and reads ``dataflows``. ``rows`` are relations without
+    collections. ``uncommitted`` are updates at ``as_of`` that only the requesting transaction sees.
+    With ``changes``, the response has the changes instead, no row twice, with ``mz_diff`` as the
+    last column; then the inputs are readable and held at both times, and nothing is finished.
     """
 
     id: str
@@ -80,17 +84,16 @@ class Peek:
 
 @dataclass(frozen=True, slots=True)
 class CancelPeek:
-    """The peek ends with ``QueryCanceled`` at its next batch. One that has ended, or is not known, is no error."""
+    """End the peek with ``QueryCanceled`` at its next batch. Does nothing if it has ended, or is
+    unknown."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """Bring the dataflow up to ``at``, or as far as its inputs are complete, under claims of ``owner``.
-
-    It was decided on at ``catalog_ts``.
-    """
+    """Bring the dataflow up to ``at``, or as far as its inputs are complete, under claims of
+    ``owner``. It was decided at ``catalog_ts``."""
 
     id: GlobalId
     at: Timestamp
@@ -100,9 +103,10 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Bring the target of ``sink`` up to ``at``, or as far as its inputs are complete, under a claim of ``owner``.
+    """Bring the target of ``sink`` up to ``at``, or as far as its inputs are complete, under a
+    claim of ``owner``.
 
-    The sink is as the catalog described it at ``catalog_ts``; of secrets, the command carries references only.
+    The sink is described as of ``catalog_ts``. The command has only references to secrets.
     """
 
     sink: SinkSpec
@@ -119,7 +123,8 @@ ComputeCommand = CreateDataflow | DropDataflow | AdvanceCatalogFrontier | Cancel
 
 @dataclass(frozen=True, slots=True)
 class PeekResponse:
-    """Rows on their way out: they may be computed while ``batches`` is read, which must be closed. ``engine`` names who does."""
+    """The rows of a peek. They may be computed while ``batches`` is read, which must be closed.
+    ``engine`` names the engine."""
 
     engine: str
     schema: pa.Schema
@@ -128,8 +133,9 @@ class PeekResponse:
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """How far the index is complete now (``upper``, exclusive), at which times it was refreshed, and how many updates that gave;
-    and ``how`` the last of these was made, None without one. ``error`` is what the query raises at the newest times, if it does."""
+    """The index's ``upper`` (exclusive) after a refresh, the times at which it was refreshed, the
+    number of updates, and ``how`` the last refresh was made (None without one). ``error`` is the
+    query's error at the newest times, if it has one."""
 
     index: str
     upper: Timestamp
@@ -141,8 +147,8 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """The sink's target holds everything below ``upper``; in how many commits, messages (or changes of rows, where there are none)
-    and bytes, that was new."""
+    """The sink's target has everything below ``upper``, and how many commits, messages (or changed
+    rows) and bytes were new."""
 
     sink: str
     upper: Timestamp
@@ -152,36 +158,40 @@ class Emitted:
 
 
 class Replica(Protocol):
-    """Carries out the commands of its cluster. Replicas of one cluster do the same work; compare-and-append lets the first win."""
+    """Carries out the commands of its cluster. All replicas of a cluster do the same work; by
+    compare-and-append the first one wins."""
 
     def running(self) -> Mapping[GlobalId, Dataflow]:
-        """What it maintains: what a controller that begins reconciles with."""
+        """The dataflows that it maintains, with which a new controller reconciles."""
         ...
 
     def carry_out(self, command: ComputeCommand) -> None: ...
 
     def peek(self, peek: Peek) -> PeekResponse:
-        """Raises ``ReplicaBehind`` before it was commanded up to the peek's time in the catalog, ``UnknownCollection`` for what is
-        not there any more, ``NotReadable``, ``VersionGone``, what its engines do."""
+        """Answer a peek. Raises ``ReplicaBehind`` if the replica was not commanded up to the peek's
+        time in the catalog, ``UnknownCollection`` for dropped inputs, ``NotReadable``,
+        ``VersionGone``, and errors of its engines."""
         ...
 
     def engine_of(self, peek: Peek) -> str:
-        """The engine that would answer."""
+        """The engine that would answer the peek."""
         ...
 
     def refresh(self, refresh: Refresh) -> Refreshed:
-        """Raises ``ReplicaBehind``, ``UnknownCollection``, and ``ClaimConflict`` while another replica is at work."""
+        """Refresh a dataflow. Raises ``ReplicaBehind``, ``UnknownCollection``, and
+        ``ClaimConflict`` while another replica refreshes it."""
         ...
 
     def emit(self, emit: Emit) -> Emitted:
-        """Raises ``ReplicaBehind``, ``UnknownCollection`` for a dropped sink, ``SinkError``, and ``ClaimConflict`` while another
-        process emits."""
+        """Emit a sink. Raises ``ReplicaBehind``, ``UnknownCollection`` for a dropped sink,
+        ``SinkError``, and ``ClaimConflict`` while another process emits it."""
         ...
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
-        """What changed since the last call in the logs of these subscribes. What is lost on the way is lost: subscribe again."""
+        """The changes since the last call in the logs of these subscribes. If a response is lost,
+        subscribe again."""
         ...
 
     def log(self, name: LogName) -> list[Row]:
-        """One log as it is now."""
+        """The current rows of one log."""
         ...

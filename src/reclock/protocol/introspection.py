@@ -1,9 +1,10 @@
-"""What a replica says of itself, and how it is asked.
+"""Introspection of replicas: how a replica reports measurements, and how they are recorded.
 
-A replica keeps *logs*: small relations in memory, of its own work (`LogName`). A compute controller subscribes to them when it
-connects (`Subscribe`), takes what changed now and then (`Replica.take_changes`), and hands it on to a `Recorder`, the replica's
-id in front. All that travels between processes is here: `Subscribe` and `CancelSubscribe` as commands, a list of `LogChanges` and
-`LogFailed` as the answer to ids of subscribes, and rows of text, integers, floats, booleans, moments in UTC and None.
+A replica has *logs*: small relations in memory about its own work (`LogName`). A compute controller
+subscribes to them when it connects (`Subscribe`), polls their changes (`Replica.take_changes`), and
+passes them to a `Recorder` with the replica's id as the first column. Everything that is sent
+between processes is defined here: the commands `Subscribe` and `CancelSubscribe`, the responses
+`LogChanges` and `LogFailed`, and rows of text, integers, floats, booleans, UTC timestamps and None.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Change = tuple[Row, int]
 
 
 class LogName(StrEnum):
-    """The logs of a replica, by the names under which they are read when a query targets it."""
+    """The logs of a replica. A query that targets a replica reads them under these names."""
 
     ACTIVE_PEEKS = "mz_active_peeks"
     ARRANGEMENT_SIZES = "mz_arrangement_sizes"
@@ -36,9 +37,8 @@ class LogName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """From now on the replica answers what changes in ``log``, beginning with all that is in it. ``id`` is the controller's to
-    give.
-    """
+    """Report the changes of ``log`` from now on, beginning with all its rows. The controller
+    chooses the ``id``."""
 
     id: str
     log: LogName
@@ -46,16 +46,15 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class CancelSubscribe:
-    """No changes are answered for it any more. One that is not known is no error."""
+    """Stop reporting for this id. Does nothing if it is unknown."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class LogChanges:
-    """What changed in the log of one subscribe since it was taken last, consolidated: all that the replica measured before
-    ``upper``, milliseconds of its own clock.
-    """
+    """The changes of a subscribe's log since the last response, consolidated: everything that the
+    replica measured before ``upper``, in milliseconds of its own clock."""
 
     id: str
     changes: tuple[Change, ...]
@@ -64,7 +63,7 @@ class LogChanges:
 
 @dataclass(frozen=True, slots=True)
 class LogFailed:
-    """The subscribe is over: nothing can be said of its log. What was answered for it before does not count any more."""
+    """The subscribe has ended, because its log cannot be read. Its earlier changes are void."""
 
     id: str
     error: str
@@ -74,9 +73,10 @@ LogResponse = LogChanges | LogFailed
 
 
 class IntrospectionType(StrEnum):
-    """The collections that storage manages for the environment, by the names of their relations in ``mz_internal``.
+    """The introspection collections, which storage manages, by the names of their relations in
+    ``mz_internal``.
 
-    Who reports, a replica or a process, is in the first column of each.
+    The first column of each is the reporter: a replica or a process.
     """
 
     ACTIVE_PEEKS = "mz_active_peeks_unified"
@@ -98,9 +98,11 @@ class IntrospectionType(StrEnum):
 
 
 class Reporter(Protocol):
-    """One replica, or one process, in whose name is written: after another took the name over, nothing it appends is kept.
+    """Writes the rows of one replica or process. After another reporter took over the name, nothing
+    that this one appends is stored.
 
-    Appends and deletions are applied to each collection strictly in the order of these calls. They return at once.
+    Appends and deletions are applied to each collection in the order of these calls, which return
+    at once.
     """
 
     @property
@@ -109,26 +111,29 @@ class Reporter(Protocol):
     def append(self, collection: IntrospectionType, changes: Iterable[Change]) -> None: ...
 
     def delete(self, collection: IntrospectionType, matches: Callable[[Row], bool]) -> None:
-        """Retract every row of the collection that ``matches``, those of earlier appends included."""
+        """Retract every row of the collection for which ``matches`` is true, also rows of earlier
+        appends."""
         ...
 
     def close(self) -> None:
-        """Everything appended in its name goes, but for histories."""
+        """Retract everything appended under this name, except for histories."""
         ...
 
 
 class Recorder(Protocol):
-    """Whoever keeps the collections."""
+    """Maintains the introspection collections."""
 
     def report(self, name: str, lost: Callable[[], None]) -> Reporter:
-        """Write in this name from now on. What was there in that name goes first, but for histories.
+        """A reporter for this name. Rows of earlier reporters of the name are retracted first,
+        except for histories.
 
-        ``lost`` is called, from a thread of the recorder, if the name was taken over, or if it is not known what of it was kept:
-        then nothing more can be written by this reporter.
+        ``lost`` is called, from a thread of the recorder, if the name was taken over, or if it is
+        unknown which rows were stored. The reporter can write nothing more then.
         """
         ...
 
 
 def is_in_process(replica_id: int) -> bool:
-    """Whether this is the replica that a virtual cluster has in a process, with which it ends. Other ids are positive."""
+    """Whether this is the id of a virtual cluster's replica within a process. Other ids are
+    positive."""
     return replica_id < 0

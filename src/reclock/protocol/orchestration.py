@@ -1,4 +1,5 @@
-"""What a compute controller asks of whoever starts the processes of replicas."""
+"""The interface between compute controllers and the orchestrator, which starts the processes of
+replicas."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from reclock.consensus.processes.replicas import Incarnation
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDescription:
-    """A replica as the catalog has it; ``name`` is written with its cluster's, ``size`` names an entry of the sizes."""
+    """A replica of the catalog. ``name`` includes its cluster's, ``size`` names an entry of the
+    sizes."""
 
     id: int
     cluster: str
@@ -24,7 +26,7 @@ class ReplicaDescription:
 
 @dataclass(frozen=True, slots=True)
 class EndedProcess:
-    """A process that was started here is no more, and why, for people."""
+    """A started process that has ended, and the reason, as text."""
 
     replica_id: int
     incarnation: Incarnation
@@ -32,20 +34,21 @@ class EndedProcess:
 
 
 class Orchestrator(Protocol):
-    """Starts and ends the processes of replicas. What it started lives on when the process that asked for it is gone."""
+    """Starts and stops the processes of replicas. They outlive the process that had them started."""
 
     def has_room(self) -> bool:
-        """Whether one more can be started."""
+        """Whether another process can be started."""
         ...
 
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
-        """A process that will announce itself as that incarnation. What fails is told by ``ended``."""
+        """Start a process, which will announce itself as this incarnation. ``ended`` reports a
+        failure."""
         ...
 
     def stop(self, replica_id: int) -> None:
-        """Its process, if it was started here, ends soon, even if it hangs."""
+        """Stop the replica's process soon, even if it hangs, if it was started here."""
         ...
 
     def ended(self) -> Sequence[EndedProcess]:
-        """The processes that were started here and have ended by themselves since this was last asked."""
+        """The processes started here that have ended by themselves since the last call."""
         ...

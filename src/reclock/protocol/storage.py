@@ -1,4 +1,5 @@
-"""Commands to whoever keeps collections. Each may be repeated: what is there is left as it stands, what is gone is gone."""
+"""Commands of the storage controller. All of them are idempotent: creating what exists and dropping
+what does not exist changes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from reclock.protocol.frontier import AdvanceCatalogFrontier
 
 @dataclass(frozen=True, slots=True)
 class CollectionDescription:
-    """One collection: its address, the shape of its rows, and whether it is known to hold insertions only."""
+    """One collection: its id, its columns, and whether it has insertions only."""
 
     id: StorageCollectionId
     desc: RelationDesc
@@ -23,9 +24,10 @@ class CollectionDescription:
 
 @dataclass(frozen=True, slots=True)
 class CreateCollections:
-    """The collections of one object are there, empty, and then their frontier group; that of all tables is shared.
+    """Create the collections of one object, empty, and then their frontier group. All tables share
+    one group.
 
-    A sink has none: its group says how far it is.
+    A sink has no collection; its group has its progress.
     """
 
     id: GlobalId
@@ -33,11 +35,11 @@ class CreateCollections:
     since: Timestamp
     upper: Timestamp
     incarnation: str = ""
-    """The catalog's UUID for the object, which its collections carry."""
+    """The catalog's UUID for the object, which its collections contain."""
     inputs: frozenset[str] = frozenset()
-    """The groups of which it holds what it reads, from ``since`` on."""
+    """The groups of its inputs, which it holds from ``since`` on."""
     is_backfilled: bool = False
-    """Whether its history is to be given before anything else moves its upper."""
+    """Whether a backfill moves its upper before anything else does."""
 
     @property
     def group(self) -> str:
@@ -46,7 +48,8 @@ class CreateCollections:
 
 @dataclass(frozen=True, slots=True)
 class DropCollections:
-    """The collections of these objects are gone with all their files, their frontier groups, claims and statuses."""
+    """Delete the collections of these objects with all files, their frontier groups, claims and
+    statuses."""
 
     ids: tuple[GlobalId, ...]
 
@@ -56,14 +59,16 @@ StorageCommand = CreateCollections | DropCollections | AdvanceCatalogFrontier
 
 @dataclass(frozen=True, slots=True)
 class NotDropped:
-    """The answer to a drop that is not complete, because somebody reads there or the lake failed: command it again later."""
+    """The response to a drop that is not complete, because a read is active or the lake failed.
+    Command it again later."""
 
     ids: tuple[GlobalId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NotCreated:
-    """The answer to a creation that failed: command it again later. Only what reads or writes that object is concerned."""
+    """The response to a failed creation. Command it again later. Only statements that use this
+    object are affected."""
 
     id: GlobalId
     error: str
@@ -71,17 +76,18 @@ class NotCreated:
 
 
 class StoragePlane(Protocol):
-    """Whoever carries out the commands of the storage controller, for one term of it."""
+    """Carries out the commands of the storage controller, during one of its terms."""
 
     def present(self) -> Mapping[GlobalId, str]:
-        """The objects that have collections, whole or half made, and the incarnation of each: what a controller that begins
-        reconciles with."""
+        """The objects with collections, complete or not, and the incarnation of each, with which a
+        new controller reconciles."""
         ...
 
     def carry_out(self, command: StorageCommand) -> NotCreated | NotDropped | None:
-        """Returns when it is durable. Raises ``TermOver`` if another process leads the controller by now."""
+        """Carry out a command durably. Raises ``TermOver`` if another process leads the controller
+        now."""
         ...
 
     def report(self, failures: Sequence[NotCreated]) -> None:
-        """Everyone may know that these objects, and no others, could not be made."""
+        """Record that exactly these objects could not be created."""
         ...

@@ -1,4 +1,5 @@
-"""The protocol as bytes: JSON of its values, Arrow where they hold rows. Nothing that is read can name code to run."""
+"""Encodes the protocol's values as bytes: JSON, with Arrow for rows. Decoding never executes
+anything."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "tuple": (tuple, lambda values: [write_value(each) for each in values], lambda values: tuple(map(read_value, values))),
     "list": (list, lambda values: [write_value(each) for each in values], lambda values: list(map(read_value, values))),
 }
-"""What JSON has no form for, by the name it is written under."""
+"""The types that JSON cannot represent, by the name that they get."""
 
 
 def encode(value: Any, type_: Any = None) -> bytes:
@@ -48,7 +49,8 @@ def encode(value: Any, type_: Any = None) -> bytes:
 
 
 def decode(data: bytes, type_: type[T]) -> T:
-    """The inverse. Raises ``InternalError`` if it is no such value: the two sides are of different releases."""
+    """The inverse of ``encode``. Raises ``InternalError`` for other bytes, such as those of another
+    release."""
     try:
         return _converter.loads(data, type_)
     except Exception as error:  # whatever the bytes made of it
@@ -65,7 +67,8 @@ def decode_command(data: bytes) -> ComputeCommand:
 
 
 def encode_error(error: Exception) -> bytes:
-    """An error of ours with its fields; of any other, that it was internal, and what it said."""
+    """A ``ReclockError`` with its fields. Any other exception becomes an internal error with its
+    message."""
     if not isinstance(error, ReclockError):
         error = InternalError(f"{type(error).__name__}: {error}")
     fields = {name: write_value(value) for name, value in error.__dict__.items() if _is_plain(value)}
@@ -73,7 +76,7 @@ def encode_error(error: Exception) -> bytes:
 
 
 def decode_error(data: bytes) -> ReclockError:
-    """An error that equals the one encoded, of the same class."""
+    """An error equal to the encoded one, of the same class."""
     try:
         written = json.loads(data)
         fields = {name: read_value(value) for name, value in written["fields"].items()}
@@ -95,7 +98,7 @@ def decode_rows(data: bytes) -> list[Row]:
 
 
 def encode_responses(responses: list[LogResponse]) -> bytes:
-    """What a replica answers to its subscribes."""
+    """The responses to subscribes as bytes."""
     written = [
         {"id": response.id, "error": response.error}
         if isinstance(response, LogFailed)
