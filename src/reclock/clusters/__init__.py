@@ -1,1 +1,1 @@
-"""Replicas and the Spark applications they are: jars, sessions."""
+"""Executes commands: storage, replicas, and their Spark sessions and jars."""

@@ -1,4 +1,5 @@
-"""A warm Spark Connect server of an environment: one Spark application that many short processes share."""
+"""A warm Spark Connect server of an environment: one Spark application that many short processes
+share."""
 
 from __future__ import annotations
 
@@ -25,6 +26,6 @@ def command(settings: Settings, port: int) -> list[str]:
 
 
 def serve(settings: Settings, port: int) -> int:
-    """Run the server in the foreground until it is stopped; answers its exit code."""
+    """Run the server in the foreground until it is stopped. Returns its exit code."""
     environment = os.environ | variables(settings) | {"SPARK_NO_DAEMONIZE": "1"}
     return subprocess.run(command(settings, port), env=environment).returncode

@@ -1,4 +1,4 @@
-"""The engines of one process, each made when it is first asked for."""
+"""The engines of one process. Each is created at its first use."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 
 
 class EnginePool:
-    """Of the ``settings`` as they are when one is made. Safe for several threads."""
+    """The engines, created with the ``settings`` of that moment. Thread-safe."""
 
     def __init__(self, settings: Callable[[], Settings], spark: SparkSession | None) -> None:
-        """A ``spark`` session that is given is used and left running, as is one that was running before `spark` was called."""
+        """A given ``spark`` session is used and left running, as is one that was running before
+        `spark` was called."""
         self._settings, self._spark, self._owns_spark = settings, spark, spark is None
         self._has_started_spark = False
         self._starting = threading.Lock()
 
     def spark(self, *, pool: str = "default") -> SparkSession:
-        """The process's Spark session, started at the first call, and where it has ended. The jobs of this thread share it
-        fairly with other pools'. Raises ``SparkLost`` if it ends now.
-        """
+        """The process's Spark session, started at the first call and after it has ended. The jobs
+        of this thread share it fairly with those of other pools. Raises ``SparkLost`` if it ends
+        now."""
         from py4j.protocol import Py4JError
 
         from reclock.clusters.session import has_ended, is_ending, is_running_here, start
@@ -51,7 +52,7 @@ class EnginePool:
 
     @cached_property
     def small(self) -> DuckDbEngine:
-        """Runs what reads few bytes, in this process."""
+        """The engine for queries that read few bytes, in this process."""
         from reclock.compute.engines.duckdb import DuckDbEngine
         from reclock.compute.engines.group_states import GroupStates
         from reclock.compute.engines.key_lookups import KeyLookups
@@ -67,14 +68,14 @@ class EnginePool:
         )
 
     def large(self, pool: str = "default") -> Engine:
-        """Runs the rest, on Spark."""
+        """The engine for other queries, on Spark."""
         from reclock.compute.engines.spark import SparkEngine
 
         return SparkEngine(self.spark(), None if self._settings().spark_remote else pool, lambda: self.spool)
 
     @cached_property
     def spool(self) -> Spool:
-        """Where results of Spark wait until they are taken."""
+        """The folder in which results of Spark wait until they are fetched."""
         from reclock.clusters.session import spool
 
         return spool(self._settings())

@@ -1,6 +1,8 @@
-"""A replica on the wire: its protocol over Arrow Flight and TLS, for whoever knows the token of this incarnation.
+"""A replica's protocol over Arrow Flight and TLS, for callers that know the token of this
+incarnation.
 
-Commands and questions are Flight actions, rows are Flight streams. An error of ours travels with its class and fields.
+Commands and requests are Flight actions, rows are Flight streams. A ``ReclockError`` is sent with
+its class and fields.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ _AGAIN_S = 0.02
 
 
 class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves ``replica`` on a free port of ``host`` from now on, until it is shut down. A context manager.
+    """Serves ``replica`` on a free port of ``host`` until it is shut down. A context manager.
 
-    ``address`` is where callers reach it, who know ``host`` as ``advertised``. Raises ``ConfigurationError`` if it cannot listen.
+    Callers reach it at ``address``, in which ``host`` is replaced by ``advertised``. Raises
+    ``ConfigurationError`` if it cannot listen.
     """
 
     def __init__(self, replica: Replica, token: str, *, host: str = "127.0.0.1", advertised: str = "") -> None:
@@ -52,10 +55,10 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         self.address = f"grpc+tls://{_in_address(advertised or host)}:{self.port}"
         self._replica = replica
         self.asked_at = time.monotonic()
-        """When somebody asked for something, or commanded, the last time."""
+        """The time of the last request or command."""
         self._acting = 0
         self._asking: dict[str, flight.ServerCallContext] = {}
-        """Who waits for which peek."""
+        """The clients that wait for peeks, by peek."""
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._actions: dict[str, Callable[[bytes], bytes]] = {
@@ -72,7 +75,7 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody waits for something now."""
+        """Whether a client waits for a response now."""
         return bool(self._asking or self._acting)
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> list[pa.Buffer]:
@@ -96,7 +99,7 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         return flight.GeneratorStream(schema, self._batches(peek.id, response.batches, context))
 
     def shutdown(self) -> None:
-        """Ends what is still asked for, and serves nobody any more."""
+        """Cancel active requests, and stop serving."""
         self._stopping.set()
         self._watch.join()
         super().shutdown()
@@ -123,7 +126,8 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             batches.close()
 
     def _cancel_what_nobody_waits_for(self) -> None:
-        """A client that is gone asks for nothing any more, and an endless query would see that only at its next batch."""
+        """Cancel the peeks of disconnected clients. A long query would notice a lost client only at
+        its next batch."""
         is_over = False
         while not is_over or self._asking:
             is_over = self._stopping.wait(_LOOK_S)
@@ -141,7 +145,7 @@ def _in_address(host: str) -> str:
 
 @contextmanager
 def _sent() -> Iterator[None]:
-    """An error raised inside the block reaches the caller as what it is."""
+    """Within the block, errors are sent to the caller with their class and fields."""
     try:
         yield
     except (flight.FlightError, GeneratorExit):

@@ -1,7 +1,7 @@
-"""Who an incarnation of a replica is on the wire: a TLS key and certificate that follow from its token alone.
+"""The identity of a replica's incarnation: a TLS key and certificate, both derived from its token.
 
-Consensus, where both ends read the token, is all they have to share: the replica serves with the key, and a caller trusts this
-certificate and no other, so that it says the token only to who has it too.
+Both ends read the token in consensus, and need to share nothing else. The replica serves with the
+key. A caller trusts only this certificate, so it sends the token only to a process that has it too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 NAME = "replica.reclock"
-"""What every certificate is for: which host a replica has does not matter, only that it has the key."""
+"""The host name in every certificate. A replica's real host does not matter, only that it has the
+key."""
 
 _ORDER_OF_P256 = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _ALWAYS = datetime(2000, 1, 1), datetime(9999, 12, 31)  # it ends with its incarnation, whatever the clocks of machines say
@@ -25,13 +26,13 @@ _ALWAYS = datetime(2000, 1, 1), datetime(9999, 12, 31)  # it ends with its incar
 @dataclass(frozen=True, slots=True)
 class Identity:
     certificate: bytes
-    """In PEM, signed by its own key; equal wherever it is made."""
+    """In PEM, self-signed. It is the same wherever it is derived."""
     key: bytes = field(repr=False)
     """In PEM."""
 
 
 def identity(token: str) -> Identity:
-    """That of the incarnation with this token, which must be as hard to guess as a key."""
+    """The identity of the incarnation with this token, which must be as hard to guess as a key."""
     digest = int.from_bytes(sha512(b"reclock replica " + token.encode()).digest())
     key = ec.derive_private_key(digest % (_ORDER_OF_P256 - 1) + 1, ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])

@@ -1,4 +1,4 @@
-"""The replica of a virtual cluster: in this process, with the environment's own engines."""
+"""The replica of a virtual cluster: in this process, with its engines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from reclock.sinks.factory import SinkContext, open_writer
 
 @dataclass(slots=True)
 class InProcessReplica:
-    """See `Replica`. Safe for threads."""
+    """A `Replica` in this process. Thread-safe."""
 
     lake: Lake
     tables: Tables
@@ -59,7 +59,7 @@ class InProcessReplica:
     small: Callable[[], Engine]
     large: Callable[[], Engine]
     published: Mapping[str, Timestamp]
-    """Uppers that this process knows of."""
+    """The uppers that this process knows."""
     measurements: Measurements
     sink_context: SinkContext
     costs: RefreshCosts
@@ -159,7 +159,7 @@ class InProcessReplica:
         return self.measurements.rows(name)
 
     def _batches(self, peek: Peek, answer: Answer, inputs: Inputs, began_ns: int) -> Generator[pa.RecordBatch, None, None]:
-        """The peek can be cancelled for as long as this runs."""
+        """The peek's batches. It can be cancelled while this runs."""
         self._peeks[peek.id] = answer.interrupt
         self.measurements.peek_began(peek.id, answer.engine, peek.as_of, began_ns)
         try:
@@ -183,7 +183,8 @@ class InProcessReplica:
             raise
 
     def _inputs(self, peek: Peek) -> dict[StorageCollectionId, Input]:
-        """Each collection pinned to one version, tables as the log and Delta have them together."""
+        """Each collection, pinned to one version. A table has its Delta version and its writes in
+        the WAL."""
         self._require(peek.catalog_ts)
         for used in peek.dataflows:
             self._dataflow(used)
@@ -219,7 +220,7 @@ class InProcessReplica:
         return self._running[id]
 
     def _forget(self, collection: StorageCollectionId) -> None:
-        """No peek takes the version of it that this process knew."""
+        """Forget the cached version of the collection, so that no peek uses it."""
         if collection.collection is CollectionType.TABLE:
             self.tables.forget(collection.source_id)
         else:
@@ -227,7 +228,7 @@ class InProcessReplica:
 
 
 def _check_readable(inputs: Inputs, at: Timestamp) -> None:
-    """Raises ``NotReadable`` if a version was compacted beyond that time."""
+    """Raises ``NotReadable`` if a version was compacted beyond this time."""
     for id, given in inputs.items():
         if isinstance(given, CollectionInput) and at < given.version.since:
             raise NotReadable(id.group, at=at, since=given.version.since, upper=given.version.upper)

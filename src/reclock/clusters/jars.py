@@ -1,4 +1,5 @@
-"""The Spark jars an environment needs: named exactly, fetched once by the Ivy that pyspark ships, checked by SHA-256."""
+"""The Spark jars of an environment: exact versions, fetched once by the Ivy that comes with
+pyspark, and checked by SHA-256."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from reclock.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One artifact of Maven Central and the SHA-256 of its bytes, in hexadecimal; with a ``classifier`` perhaps no jar."""
+    """One artifact of Maven Central and the SHA-256 of its bytes, in hexadecimal. With a
+    ``classifier`` it may be another file than a jar."""
 
     organisation: str
     name: str
@@ -41,12 +43,13 @@ def pinned() -> list[Jar]:
 
 
 def parse(lock: str) -> list[Jar]:
-    """The jars of a lock file: a line each, ``organisation name version sha256 [classifier extension]``."""
+    """The jars of a lock file, one in each line: ``organisation name version sha256 [classifier
+    extension]``."""
     return [Jar(*line.split()) for line in lock.splitlines() if line and not line.startswith("#")]
 
 
 def default_folder() -> Path:
-    """``share/reclock/jars`` of the Python environment this runs in."""
+    """``share/reclock/jars`` of this Python environment."""
     return Path(sys.prefix) / "share" / "reclock" / "jars"
 
 
@@ -56,9 +59,10 @@ def missing(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
 
 
 def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
-    """Bring every missing jar into ``folder``; answers those fetched. A jar appears there only whole and checked.
+    """Fetch the missing jars into ``folder``, and return them. A jar appears there only when it is
+    complete and checked.
 
-    Raises ``ConfigurationError`` if one cannot be had or its checksum differs.
+    Raises ``ConfigurationError`` if a jar cannot be fetched or has another checksum.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = missing(folder, jars)
@@ -77,7 +81,7 @@ def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
 
 
 def _retrieve(jars: list[Jar], scratch: Path) -> None:
-    """One run of Ivy for all of them, each exactly as named, nothing with it."""
+    """Fetch exactly these jars, without their dependencies, in one run of Ivy."""
     module = ElementTree.Element("ivy-module", {"version": "2.0", "xmlns:m": "http://ant.apache.org/ivy/maven"})
     ElementTree.SubElement(module, "info", organisation="reclock", module="jars")
     dependencies = ElementTree.SubElement(module, "dependencies")
@@ -115,10 +119,10 @@ _SETTINGS = """<ivysettings>
     <settings defaultResolver="central"/>
     <resolvers><ibiblio name="central" m2compatible="true" usepoms="false"/></resolvers>
 </ivysettings>"""
-"""Maven Central, without the descriptions of what depends on what: nothing is asked for but what is named."""
+"""Maven Central without metadata: Ivy requests only the named files."""
 
 
 def java() -> str:
-    """The Java that runs Spark and Ivy: that of ``JAVA_HOME``, else the one on the path."""
+    """The Java for Spark and Ivy: that of ``JAVA_HOME``, else the one on the path."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home, "bin", "java")) if home else "java"

@@ -1,4 +1,5 @@
-"""What a replica measures of its own work: its logs, small and in memory, and the subscribes to them."""
+"""The measurements of a replica: its logs, which are small and in memory, and the subscribes to
+them."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ MOST_SUBSCRIBES = 8 * len(LogName)
 
 
 def bucket(duration_ns: int) -> int:
-    """The power of two that bounds the duration from above."""
+    """The smallest power of two that is at least the duration."""
     return 1 << max(duration_ns - 1, 0).bit_length()
 
 
 @dataclass(slots=True)
 class Measurements:
-    """The logs of one replica. Safe for threads; what happens in the replica is told by the methods that are named after it."""
+    """The logs of one replica. Thread-safe. The replica calls the methods that are named after
+    events."""
 
     frontiers: Frontiers
     lake: Lake
@@ -66,7 +68,7 @@ class Measurements:
                 del self._refreshes[key]
 
     def dataflow_refreshed(self, id: GlobalId, duration_ns: int, refreshed: Refreshed | None) -> None:
-        """None is one that has failed."""
+        """Record a refresh; None means that it failed."""
         with self._guard:
             if refreshed is None:
                 self._errors[id] += 1
@@ -76,7 +78,8 @@ class Measurements:
                 self._last[id] = (id, refreshed.times[-1], refreshed.how, refreshed.updates, duration_ns)
 
     def peek_began(self, id: str, engine: str, at: Timestamp, began_ns: int) -> None:
-        """``began_ns`` is when work on it began, by the monotonic clock; from now on its rows are taken."""
+        """Record that a peek's rows are fetched from now on. Its work began at ``began_ns`` of the
+        monotonic clock."""
         with self._guard:
             self._active[id] = ((id, engine, at, _moment(self.clock())), began_ns)
 
@@ -89,7 +92,7 @@ class Measurements:
     # --- what is asked ---
 
     def rows(self, log: LogName) -> list[Row]:
-        """The log as it is now."""
+        """The current rows of the log."""
         with self._guard:
             match log:
                 case LogName.ACTIVE_PEEKS:
@@ -141,14 +144,14 @@ class Measurements:
         return found
 
     def _standing(self) -> dict[GlobalId, GroupFrontier]:
-        """Read once for all logs that are taken together."""
+        """The current state, read once for all logs of one call."""
         known = self._looked_at
         if known is None:
             known = self.frontiers(self._made_at_ns) if self._made_at_ns else {}
         return {id: known[id] for id in self._made_at_ns if id in known}
 
     def _hydration_times(self) -> list[Row]:
-        """How long it took until the dataflow could first be read, None until then."""
+        """The time until each dataflow could first be read; None if it cannot be read yet."""
         for id, frontier in self._standing().items():
             if id not in self._hydrated_ns and frontier.upper > frontier.since:
                 self._hydrated_ns[id] = time.monotonic_ns() - self._made_at_ns[id]

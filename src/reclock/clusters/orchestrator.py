@@ -1,4 +1,5 @@
-"""Starts the processes of replicas on this machine; where their executors run is their sizes' masters' business."""
+"""Starts the processes of replicas on this machine. The masters of their sizes decide where their
+executors run."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ _TAIL_BYTES = 4_000
 
 
 class ProcessOrchestrator:
-    """See `Orchestrator`. Each process is a session of its own, so that what ends its starter does not end it; it writes to a log
-    in ``<home>/replicas``. Without ``autostart`` it never has room: others keep the processes of replicas, on any machine."""
+    """An `Orchestrator` of local processes. Each process has its own session, so that the end of
+    its parent does not end it, and a log file in ``<home>/replicas``. Without ``autostart`` it
+    never has room: the processes are started by hand, on any machine."""
 
     def __init__(self, home: Path, *, autostart: bool) -> None:
         self._home, self._autostart = home.absolute(), autostart
@@ -62,7 +64,7 @@ class ProcessOrchestrator:
 
 
 def _variables() -> dict[str, str]:
-    """Those of this process, but for what another Spark application has left there."""
+    """This process's environment variables, without those of another Spark application."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_GATEWAY_", "SPARK_CONNECT_"))}
 
 

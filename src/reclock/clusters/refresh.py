@@ -1,4 +1,4 @@
-"""Refreshing an index: what a replica does to keep a maintained result, under the same claim-and-publish protocol as a source."""
+"""Refreshing an index, under the same protocol of claims and publication as a source."""
 
 from __future__ import annotations
 
@@ -46,11 +46,13 @@ class Refresher:
     costs: RefreshCosts
 
     def refresh(self, index: Dataflow, at: Timestamp) -> Refreshed:
-        """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
+        """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes
+        nothing.
 
-        Times at which inputs changed are kept apart, up to the limit of the settings. Beyond it the index's ``since``
-        moves to the time it was refreshed at, unless somebody reads the index. A time at which the query has no answer
-        is one with an error, and later times go on. Raises ``ClaimConflict`` while another replica is at work.
+        The index distinguishes the times at which inputs changed, up to the limit of the settings.
+        Beyond it, the index's ``since`` moves to the time of the refresh, unless the index is being
+        read. If the query raises an error at a time, the index has that error at that time, and
+        later times follow. Raises ``ClaimConflict`` while another replica refreshes the index.
         """
         done: list[Timestamp] = []
         updates, how = 0, None
@@ -87,8 +89,8 @@ class Refresher:
     def _steps(self, index: Dataflow, target: Timestamp, readable_from: Timestamp) -> tuple[maintenance.RefreshTimes, bool]:
         """The next times to refresh at, and whether these are all.
 
-        A jump forgets the times it passes over. While somebody reads the index at one of them, as many times as the
-        limit allows are kept apart, and the caller asks again after these.
+        A jump skips the times in between. While the index is read at one of them, as many times as
+        the limit allows are kept, and the caller calls this again after them.
         """
         upper, limit = self.frontiers.get(index.id).upper, self.settings.refresh_times_limit
         changes = self._change_times(index, upper, Timestamp(target + 1))
@@ -107,7 +109,7 @@ class Refresher:
         return (apart, True) if apart.is_jump else (maintenance.RefreshTimes(apart.times[:limit]), False)
 
     def _may_forget(self, index: Dataflow, upper: Timestamp) -> bool:
-        """Whether nobody reads the index below ``upper``; if so, nobody will."""
+        """Whether the index is not read below ``upper``. In that case it will not be."""
         try:
             self.frontiers.allow_compaction(index.id, upper)
         except SinceHeld:
@@ -115,10 +117,12 @@ class Refresher:
         return True
 
     def _finish(self, index: Dataflow, claim: Claim, *, is_repeated: bool = False) -> tuple[int, MaintenanceMode | None]:
-        """Append what the claim says, and publish it. Answers how many updates that gave and how they were found; none and None if
-        they were there already, or the query has no answer at the claim's time.
+        """Append the claimed updates, and publish them. Returns the number of updates, and how they
+        were computed; 0 and None if they were appended before, or if the query has an error at the
+        claim's time.
 
-        An internal error is an error of that time too when the work ``is_repeated``: it would hold up all later times for good.
+        If the work ``is_repeated``, an internal error counts as an error of that time too, because
+        it would stop all later times for good.
         """
         with HeldClaim(self.frontiers, index.id, claim, self.settings.claim_lease_ms) as held:
             count, how = self._append(index, claim.at, is_repeated=is_repeated)
@@ -127,7 +131,8 @@ class Refresher:
         return count, how
 
     def _append(self, index: Dataflow, at: Timestamp, *, is_repeated: bool) -> tuple[int, MaintenanceMode | None]:
-        """The collection of the index holds what it has at ``at`` afterwards, rows or an error. See ``_finish``."""
+        """Make the content of the index at ``at``, rows or an error, durable in its collection. See
+        ``_finish``."""
         own = self.lake.open(StorageCollectionId(index.id))
         version = own.pin()
         count, how = 0, None
@@ -153,7 +158,7 @@ class Refresher:
         return count, how
 
     def _updates(self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp) -> tuple[pa.Table, MaintenanceMode]:
-        """The updates at ``at``, found in the cheaper way where there are two."""
+        """The updates at ``at``, computed in the cheaper of two ways, if there are two."""
         maintainer, before = maintenance.maintainer(index.plan, index.desc, index.id), stored.answered_through
         how = maintenance.maintenance_mode(maintainer, inputs, before)
         work = None if how is MaintenanceMode.RECOMPUTED or before is None else _work(inputs, before, at)
@@ -168,7 +173,7 @@ class Refresher:
         return updates, how
 
     def _compute(self, kept: maintenance.Maintainer, inputs: Inputs, own: Version, at: Timestamp) -> pa.Table:
-        """The updates at ``at``, from the engine that fits."""
+        """The updates at ``at``, computed by the suitable engine."""
         engine = self._engine(inputs, at)
         try:
             return maintenance.refresh(kept, engine, inputs, own, own.answered_through, [at])
@@ -178,14 +183,14 @@ class Refresher:
             return maintenance.refresh(kept, self.small, inputs, own, own.answered_through, [at])  # it spills to disk
 
     def _change_times(self, index: Dataflow, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
-        """The times in ``[lower, upper)`` at which an input has changed, or has failed."""
+        """The times in ``[lower, upper)`` at which an input changed or failed."""
         inputs = self._versions(index).values()
         changed = maintenance.change_times([version.without_errors for version in inputs], lower, upper)
         bounds = [at for version in inputs for at in version.error_times]
         return [*changed, *(at for at in bounds if lower <= at < upper)]
 
     def _error(self, index: Dataflow) -> ErrorInterval | None:
-        """The error that lasts."""
+        """The error of the index at its newest time."""
         errors = self.lake.open(StorageCollectionId(index.id)).pin().errors
         return errors[-1] if errors and errors[-1].upper is None else None
 
@@ -197,7 +202,8 @@ class Refresher:
 
 
 def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:
-    """What a refresh from the answer ``before`` has to read; None if an input had an error since, so that it has no changes."""
+    """What a refresh reads, from the answer ``before``; None if an input had an error since then,
+    so that it has no changes."""
     all_bytes = peeks.bytes_to_read(inputs, at)
     try:
         return RefreshWork(all_bytes, peeks.bytes_to_read(inputs, at, after=before))

@@ -1,4 +1,4 @@
-"""A replica in another process, as its callers see it."""
+"""The client of a replica in another process."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from reclock.protocol.introspection import LogName, LogResponse, Row
 T = TypeVar("T")
 
 COMMAND_TIMEOUT_S = 2.0
-"""How long a command may take, which is only noted: who takes longer hangs."""
+"""How long a command may take. Replicas only record commands, so one that takes longer hangs."""
 
 CHECK_INTERVAL_S = 0.5
-"""How often an answer that is waited for has it looked whether the replica lives."""
+"""How often a waiting call checks whether the replica is alive."""
 
 _AHEAD = 2
-"""How many batches are fetched before they are asked for."""
+"""How many batches are fetched before they are needed."""
 
 
 class RemoteReplica:
-    """See `Replica`. Every method raises ``ReplicaLost`` where the process is gone, hangs, or is another. Safe for threads."""
+    """A `Replica` in another process. Every method raises ``ReplicaLost`` if the process is gone,
+    hangs, or is another one. Thread-safe."""
 
     def __init__(self, name: str, address: str, token: str, is_alive: Callable[[], bool]) -> None:
-        """``is_alive`` says whether the replica still gives signs of life; it is asked while an answer is waited for."""
+        """Waiting calls check ``is_alive``, which says whether the replica still sends heartbeats."""
         self._name, self._is_alive = name, is_alive
         self._client = flight.connect(address, tls_root_certs=identity(token).certificate, override_hostname=NAME)
         self._headers = [(HEADER.encode(), f"Bearer {token}".encode())]
@@ -76,7 +77,7 @@ class RemoteReplica:
         return PeekResponse(schema.metadata[ENGINE].decode(), schema.remove_metadata(), found)
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
-        """Waits for as long as the replica gives signs of life: under load it may be late with this."""
+        """Waits as long as the replica sends heartbeats: under load it may be late."""
         [answer] = self._attended(lambda: self._act(TAKE_CHANGES, wire.encode(list(subscribes))))
         return wire.decode_responses(answer)
 
@@ -101,7 +102,8 @@ class RemoteReplica:
 
     @contextmanager
     def _received(self) -> Iterator[None]:
-        """What the other side raised is raised here; that there is no other side, as ``ReplicaLost``."""
+        """Within the block, errors of the replica are raised as they are, and a lost connection as
+        ``ReplicaLost``."""
         try:
             yield
         except (flight.FlightError, pa.ArrowException, OSError) as error:
@@ -112,9 +114,11 @@ class RemoteReplica:
     def _attended(
         self, call: Callable[[], Generator[T, None, None]], interrupt: Callable[[], object] = lambda: None
     ) -> Generator[T, None, None]:
-        """What ``call`` yields, read by a thread of its own, so that a replica that hangs can be left.
+        """The items of ``call``, read by a thread of its own, so that this thread can abandon a
+        replica that hangs.
 
-        ``interrupt`` ends what the thread waits for; otherwise it ends when the process at the other end does.
+        ``interrupt`` ends that thread's wait; without it, the thread ends with the process at the
+        other end.
         """
         arrived: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(_AHEAD)
         is_left = threading.Event()
@@ -159,7 +163,7 @@ class RemoteReplica:
 
 
 def _reason(error: Exception) -> str:
-    """What a person can act on, in place of the transport's own words."""
+    """A reason that a person can act on, in place of the transport's message."""
     match error:
         case flight.FlightTimedOutError():
             return f"it did not answer within {COMMAND_TIMEOUT_S:g} s"

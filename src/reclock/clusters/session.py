@@ -1,4 +1,4 @@
-"""The Spark session of an environment: a session of one's own, or a Spark Connect server's."""
+"""The Spark session of an environment: its own, or one of a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -31,17 +31,20 @@ RETAINED = {
     "spark.ui.retainedTasks": "2000",
     "spark.sql.ui.retainedExecutions": "20",
 }
-"""The history of jobs that Spark keeps in memory, without its UI too: a plan of a large query is megabytes of text."""
+"""How many jobs Spark remembers, which it does even without its UI: the plan of a large query has
+megabytes of text."""
 
 _END_S = 5.0
-"""What a process that was killed may take until it is gone."""
+"""How long a killed process may take to end."""
 
 _PATIENCE: dict[str, Any] = {"max_retries": 10, "max_backoff": 5_000}
-"""Waits of 0.05, 0.2, 0.8, 3.2 and then 5 seconds, until a server that does not answer is given up."""
+"""Waits of 0.05, 0.2, 0.8, 3.2 and then 5 seconds, before a server that does not respond is given
+up."""
 
 
 def configuration(settings: Settings) -> dict[str, str]:
-    """Spark's settings for this environment, without the master. Raises ``ConfigurationError`` if jars are missing."""
+    """Spark's settings for this environment, without the master. Raises ``ConfigurationError`` if
+    jars are missing."""
     folder = Path(settings.spark_jars) if settings.spark_jars else jars.default_folder()
     absent = jars.missing(folder, jars.pinned())
     if absent:
@@ -74,7 +77,8 @@ def configuration(settings: Settings) -> dict[str, str]:
 
 
 def _object_store(settings: Settings) -> dict[str, str]:
-    """Hadoop's s3a under ``s3://`` addresses, with a committer that uploads in parts instead of renaming."""
+    """Hadoop's s3a for ``s3://`` addresses, with a committer that uploads in parts instead of
+    renaming."""
     options = {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         "spark.hadoop.fs.s3a.endpoint.region": settings.s3_region,
@@ -92,7 +96,8 @@ def _object_store(settings: Settings) -> dict[str, str]:
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    """Environment variables of the process that starts Spark. Secrets go this way: a command line can be read by everyone."""
+    """The environment variables for the process that starts Spark. They carry the secrets, because
+    everyone can read a command line."""
     found = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     if not settings.spark_master.startswith(_LOCAL_MASTERS):
         del found["SPARK_LOCAL_IP"]
@@ -103,9 +108,9 @@ def variables(settings: Settings) -> dict[str, str]:
 
 
 def credentials(settings: Settings) -> dict[str, str]:
-    """What Hadoop's s3a reaches the bucket of the lake with, as options that a session is told once it is there: variables do not
-    reach a JVM that runs already, as that of a server or of spark-submit does.
-    """
+    """The credentials for the lake's bucket, as Hadoop options to set on a running session.
+    Environment variables do not reach a JVM that runs already, such as that of a server or of
+    spark-submit."""
     if not settings.lake_root.startswith("s3") or not settings.s3_access_key_id:
         return {}
     bucket = f"fs.s3a.bucket.{urlsplit(settings.lake_root).netloc}"
@@ -116,9 +121,11 @@ def credentials(settings: Settings) -> dict[str, str]:
 
 
 def start(settings: Settings, *, ended: SparkSession | None = None) -> SparkSession:
-    """A session for this environment; the running one of this process if there is one. Raises ``ConfigurationError``.
+    """A session for this environment: the running one of this process, or a new one. Raises
+    ``ConfigurationError``.
 
-    PySpark keeps sessions that have ended, and answers them again; the one that did is to be told.
+    PySpark keeps sessions that have ended, and returns them again. The caller must pass such a
+    session as ``ended``.
     """
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of pandas 3, which we keep away from it
     if ended is not None:
@@ -130,13 +137,14 @@ def start(settings: Settings, *, ended: SparkSession | None = None) -> SparkSess
 
 
 def is_running_here() -> bool:
-    """Whether this process has a Spark session of its own already, which `start` would answer."""
+    """Whether this process has a Spark session already, which `start` would return."""
     existing: Any = cast(Any, SparkSession)._instantiatedSession
     return existing is not None and not has_ended(existing)
 
 
 def has_ended(session: SparkSession) -> bool:
-    """Whether its Java process is gone, or the server that knew it, which is asked: memory did not suffice, or someone ended it."""
+    """Whether the session's Java process has ended, or its server no longer knows it, for example
+    after it ran out of memory."""
     if not isinstance(session, SparkSession):
         return not _is_known(session)
     gateway, own = cast(Any, SparkContext)._gateway, cast(Any, session.sparkContext)._jsc
@@ -146,7 +154,8 @@ def has_ended(session: SparkSession) -> bool:
 
 
 def _is_known(session: Any) -> bool:
-    """Whether the server has the session. One that has begun anew, or does not answer for half a minute, has not."""
+    """Whether the server has the session. A server that was restarted, or does not respond for half
+    a minute, does not."""
     try:
         session.conf.get("spark.sql.session.timeZone")
     except PySparkException:
@@ -155,7 +164,7 @@ def _is_known(session: Any) -> bool:
 
 
 def is_ending(session: SparkSession) -> bool:
-    """Whether the Java process of a session that does not answer is gone, perhaps in a moment."""
+    """Whether the Java process of an unresponsive session has ended, or ends within a moment."""
     if not isinstance(session, SparkSession):
         return False
     process = cast(Any, SparkContext)._gateway and cast(Any, SparkContext)._gateway.proc
@@ -166,14 +175,16 @@ def is_ending(session: SparkSession) -> bool:
 
 
 def spool(settings: Settings) -> Spool:
-    """Where the session's tasks leave rows for this process: on a disk of this machine if they run on it, else in the lake."""
+    """The folder in which the session's tasks leave rows for this process: on a local disk if they
+    run on this machine, else in the lake."""
     if settings.spark_master.startswith(_LOCAL_MASTERS) and not settings.spark_remote:
         return Spool.of_machine(settings.spill_root)
     return Spool.of_lake(settings.lake_root, settings.lake_options)
 
 
 def _of_server(url: str) -> SparkSession:
-    """One that a server keeps, which may be away for half a minute, at the beginning and later."""
+    """A session of a Spark Connect server, which may be unreachable for half a minute, at the
+    beginning and later."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     session = SparkSession.builder.remote(url).getOrCreate()

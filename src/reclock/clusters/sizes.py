@@ -1,4 +1,4 @@
-"""Cluster replica sizes: what a size's name stands for, read from a JSON file."""
+"""Sizes of cluster replicas, by name, from a JSON file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from reclock.errors import ConfigurationError, InvalidOption
 
 
 class ReplicaSize(BaseModel):
-    """The Spark application of one replica. A ``local`` one is a single process, which is its own executor."""
+    """The resources of one replica's Spark application. A ``local`` one is a single process, which
+    is its own executor."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -35,11 +36,11 @@ class ReplicaSize(BaseModel):
 
     @property
     def memory_bytes(self) -> int:
-        """That of one executor."""
+        """The memory of one executor."""
         return int(self.memory[:-1]) * {"m": 1 << 20, "g": 1 << 30}[self.memory[-1]]
 
     def applied_to(self, settings: Settings) -> Settings:
-        """``settings`` as a process has them whose Spark application is of this size."""
+        """``settings`` for a process whose Spark application has this size."""
         if self.is_local:
             changed = {
                 "spark_master": f"local[{self.cores}]",
@@ -71,23 +72,25 @@ _SIZES = TypeAdapter(dict[Annotated[str, StringConstraints(min_length=1)], Repli
 LOCAL_SIZES: Mapping[str, ReplicaSize] = {
     str(cores): ReplicaSize(master="local", cores=cores, memory=f"{cores}g") for cores in (1, 2, 4, 8)
 }
-"""What there is without a file: so many cores, and as many GiB of memory."""
+"""The sizes without a file: a number of cores, and as many GiB of memory."""
 
 
 def replica_sizes(file: str) -> Mapping[str, ReplicaSize]:
-    """Those of ``file``, ``LOCAL_SIZES`` if its name is empty. Raises ``ConfigurationError``."""
+    """The sizes in ``file``, or ``LOCAL_SIZES`` if its name is empty. Raises
+    ``ConfigurationError``."""
     return load_sizes(Path(file)) if file else LOCAL_SIZES
 
 
 def size_named(name: str, sizes: Mapping[str, ReplicaSize]) -> ReplicaSize:
-    """Raises ``InvalidOption`` if it is none of ``sizes``."""
+    """The size of this name. Raises ``InvalidOption`` if it does not exist."""
     if name not in sizes:
         raise InvalidOption(f'unknown cluster replica size "{name}"', hint=f"valid sizes: {', '.join(sizes)}")
     return sizes[name]
 
 
 def load_sizes(file: Path) -> Mapping[str, ReplicaSize]:
-    """The sizes by name. Raises ``ConfigurationError`` if the file cannot be read or a size is not as it should be."""
+    """The sizes by name. Raises ``ConfigurationError`` if the file cannot be read, or a size is not
+    valid."""
     try:
         return _SIZES.validate_json(file.read_bytes())
     except OSError as error:

@@ -1,4 +1,5 @@
-"""Carries out what the storage controller commands: collections in the lake, frontier groups in consensus."""
+"""Carries out the storage controller's commands: collections in the lake, frontier groups in
+consensus."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """For one term of the controller: all its writes to consensus raise ``TermOver`` once that is over. What it does in the lake
-    before is harmless: a collection without a group is nobody's, and maintenance takes it away."""
+    """The storage plane for one term of the controller: its writes to consensus raise ``TermOver``
+    after the term. Its earlier writes to the lake do no harm: maintenance deletes collections
+    without a group."""
 
     lake: Lake
     tables: Tables
@@ -36,7 +38,7 @@ class Storage:
     statuses: Statuses
     objects: StoredObjects
     release: Callable[[Iterable[str]], None]
-    """Gives back the holds on groups that this process keeps in store for reads to come."""
+    """Releases this process's idle shared holds on groups."""
     publish: Callable[[Timestamp], None]
     read_ts: Callable[[], Timestamp]
     """The time of a read that begins now."""
@@ -70,7 +72,8 @@ class Storage:
         self.objects.set_unready({each.id: Unready(each.error, each.hint) for each in failures})
 
     def _create(self, command: CreateCollections) -> None:
-        """Collections first: a group that is there can be written, and so can a table that is registered."""
+        """Create the collections before their group, because a group that exists can be written, as
+        can a registered table."""
         self.objects.adopt(command.id, command.incarnation, is_made=command.id in self.present())
         if command.group == TABLES:
             self.frontiers.create(TABLES, since=command.since, upper=command.upper)
@@ -95,14 +98,16 @@ class Storage:
         return NotDropped(tuple(sorted(left))) if left else None
 
     def _drop_tables(self, ids: Set[GlobalId]) -> Set[GlobalId]:
-        """Answers those that are left: a hold does not say which tables it is for, so every read that began before counts."""
+        """Drop tables. Returns those that cannot be dropped yet. A hold does not say which tables
+        it protects, so every earlier read counts."""
         if not ids:
             return set()
         read = self._still_read(ids, TABLES)
         return read | {id for id in sorted(ids - read) if not _succeeds(self.tables.drop, id)}
 
     def _drop_late(self, late: Iterable[StorageCollectionId]) -> Set[GlobalId]:
-        """Answers the guests that have some left: neither does a hold on a group say which collections of it."""
+        """Drop late collections. Returns the guests that still have some. A hold on a group does
+        not say which collections it protects either."""
         left: set[GlobalId] = set()
         for id in late:
             assert id.guest is not None
@@ -111,12 +116,12 @@ class Storage:
         return left
 
     def _still_read(self, ids: Set[GlobalId], group: str) -> Set[GlobalId]:
-        """Those that a read may be at that began before they were gone."""
+        """The objects that a read from before their drop may still use."""
         now, first_read = self.read_ts(), self.holds.earliest_read(group)
         return {id for id in ids if first_read is not None and first_read <= self._gone_since.setdefault(id, now)}
 
     def _drop_groups(self, ids: Set[GlobalId]) -> Set[GlobalId]:
-        """Answers those that are left."""
+        """Drop groups. Returns those that cannot be dropped yet."""
         if not ids:
             return set()
         for id in sorted(ids):
@@ -139,7 +144,7 @@ def _not_created(id: GlobalId, failure: Exception) -> NotCreated:
 
 
 def _succeeds(drop: Callable[[Any], None], id: GlobalId | StorageCollectionId) -> bool:
-    """What cannot be dropped now must not keep from being made what others wait for."""
+    """Whether the drop succeeded. A failed drop must not prevent later creations."""
     try:
         drop(id)
     except OSError as failure:

@@ -1,4 +1,4 @@
-"""The CPU and memory that a replica uses, where they can be told apart from what other work of its process uses."""
+"""The CPU and memory use of a replica, if it can be separated from other work of its process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from reclock.protocol.introspection import Row
 
 @dataclass(slots=True)
 class Usage:
-    """CPU and memory of one replica: a row a sample, as percentages of its size.
+    """CPU and memory of one replica: one row for each sample, as percentages of its size.
 
-    They are known of a replica that is one local process: those of the process and its children, among them Spark's JVM. They are
-    NULL without a size, since the replicas of virtual clusters share a process with one another and the SQL port; and where the
-    executors run elsewhere.
+    They are known for a replica that is one local process: those of the process and its children,
+    such as Spark's JVM. They are NULL without a size, because the replicas of virtual clusters
+    share a process with others and with the SQL port, and if the executors run elsewhere.
     """
 
     process: str
@@ -33,7 +33,7 @@ class Usage:
     _row: Row = ()
 
     def row(self) -> Row:
-        """As of the last sample: the process, percent of CPU, bytes of memory, percent of memory."""
+        """The last sample: the process, percent of CPU, bytes of memory, percent of memory."""
         if self.size is None or not self.size.is_local:
             return self.process, None, None, None
         now = self.clock()

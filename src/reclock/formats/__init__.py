@@ -1,1 +1,1 @@
-"""Bytes to rows and rows to bytes: CSV, JSON, text, Avro, Protobuf, and the schemas they are decoded by."""
+"""Decodes bytes to rows: CSV, JSON, text, Avro and Protobuf, with their schemas and registries."""

@@ -1,7 +1,8 @@
-"""Messages in Avro, as Confluent's serializers write them: behind the id of the schema, the value.
+"""Avro messages, as Confluent's serializers write them: the id of the schema, then the value.
 
-What a source yields is of the schema it was made with, its *reader's*; each message names its *writer's*, and Avro's rules resolve
-the two: fields may come, go with a default, and be promoted.
+A source yields values of the schema with which it was created, the *reader's*. Each message names
+its *writer's* schema. Avro's rules resolve the two: fields may be added, removed if they have a
+default, and promoted.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from reclock.formats.schema_registry import UnknownSchema
 from reclock.formats.values import HEAD_BYTES, Unreadable, schema_id
 
 Schemas = Callable[[int], str]
-"""The whole text of the schema of an id. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
+"""Returns the text of the schema with an id. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
 
 
 def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
-    """The value of every message; without a ``reader`` as it was written. Raises ``Unreadable`` for the first that has none."""
+    """The value of every message; without a ``reader``, as its writer wrote it. Raises
+    ``Unreadable`` for the first message that cannot be read."""
     reader_schema, writers, rows = parsed(reader) if reader else None, {}, []
     for index, value in enumerate(values):
         try:
@@ -45,4 +47,4 @@ _BAD = (
     *(ValueError, TypeError, LookupError, EOFError, ArithmeticError, MemoryError, RecursionError),
     *(fastavro.read.SchemaResolutionError, UnknownSchema),
 )
-"""What fastavro raises for bytes that are no value: whatever it comes upon."""
+"""The exceptions that fastavro raises for bytes that are not a value."""

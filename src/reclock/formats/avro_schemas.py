@@ -1,4 +1,4 @@
-"""Schemas of Avro: what columns their records have."""
+"""The columns of records with an Avro schema."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ _TYPES: Mapping[str, ScalarType] = {
     "timestamp-millis": TIMESTAMP,
     "timestamp-micros": TIMESTAMP,
 }
-"""Of every other type the values become text: of records, arrays and maps it is JSON."""
+"""Values of all other types become text; records, arrays and maps become JSON."""
 
 
 _NAMED = ("record", "error", "enum", "fixed")
 
 
 def columns_of(schema: str) -> tuple[Column, ...]:
-    """The columns that records of the schema have. Raises ``InvalidOption`` for what cannot be a relation."""
+    """The columns of the schema's records. Raises ``InvalidOption`` for a schema that cannot be a
+    relation."""
     of = parsed(schema)
     if not isinstance(of, dict) or of.get("type") != "record":
         raise InvalidOption("the schema of a value is a record's")
@@ -52,7 +53,8 @@ def columns_of(schema: str) -> tuple[Column, ...]:
 
 
 def row_columns_of(schema: str) -> tuple[Column, ...]:
-    """The columns of the rows that events of Debezium's tell of. Raises ``InvalidOption`` for a schema that is not of such."""
+    """The columns of the rows in Debezium's events. Raises ``InvalidOption`` for a schema of other
+    messages."""
     of = parsed(schema)
     for field in of.get("fields", ()) if isinstance(of, dict) else ():
         if field["name"] in ("before", "after"):
@@ -82,10 +84,8 @@ def _type(of: Any) -> ScalarType:
 
 @lru_cache(maxsize=256)
 def inline_references(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
-    """The schema as one text: what it names of its ``imports``, each behind those it needs, stands where it is named first.
-
-    Raises ``InvalidOption``.
-    """
+    """The schema as one text, in which each type of its ``imports`` is defined at its first use.
+    Each import comes after those that it needs. Raises ``InvalidOption``."""
     if not imports:
         return text
     known: dict[str, Any] = {}
@@ -95,7 +95,8 @@ def inline_references(text: str, imports: tuple[tuple[str, str], ...] = ()) -> s
 
 
 def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> Any:
-    """A parsed schema, where all names are whole, with those ``known`` that are not yet ``defined`` as what they are."""
+    """A parsed schema with full names, in which each ``known`` type is defined where it is first
+    used, unless it is in ``defined``."""
     if isinstance(of, str):
         return of if of in defined or of not in known else _spelled_out(known[of], known, defined)
     if isinstance(of, list):
@@ -115,12 +116,12 @@ def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> Any:
 
 @lru_cache(maxsize=256)
 def parsed(schema: str) -> Any:
-    """The schema as fastavro wants it. Raises ``InvalidOption``."""
+    """The schema in fastavro's form. Raises ``InvalidOption``."""
     return _parse(schema, {})
 
 
 def _parse(schema: str, known: dict[str, Any]) -> Any:
-    """The schema, whose names may be of types that are ``known``; its own are then known too."""
+    """The parsed schema, which may use the ``known`` types. Adds its own types to them."""
     try:
         return fastavro.parse_schema(json.loads(schema), known)
     except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:

@@ -1,7 +1,8 @@
-"""Decoding: the bytes of whole records into typed Arrow columns, by Arrow's own readers. What does not fit is an error, never NULL.
+"""Decodes whole records into typed Arrow columns, with Arrow's readers. A value that does not fit
+is an error, never NULL.
 
-The usual case is one call into C++ for a whole buffer. Only if that fails are the records looked at: the first bad one is found
-by halving, and named by its byte.
+Usually this is one call into C++ for a whole buffer. Only if that fails are records decoded one by
+one: bisection finds the first bad one, and the error names its byte.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from reclock.errors import DecodeFailed, InvalidJson, TextTooLong
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 
 _NAMELESS = "Failed to convert JSON"
-"""How Arrow's complaint of a JSON value begins when it does not name the field."""
+"""The beginning of Arrow's message about a JSON value if it does not name the field."""
 
 _BLANK, _NO_OBJECT = re.compile(rb"^[ \t\r]*$", re.MULTILINE), re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
 """Lines of spaces alone, and other lines that do not begin and end with braces: no JSON value that has a newline in it has none."""
@@ -43,10 +44,12 @@ def decode(
     offset: int,
     skips: Sequence[tuple[int, int]] = (),
 ) -> pa.Table:
-    """The records of ``buffer`` as rows of ``desc``, in order; it begins with a record at byte ``offset`` of object ``key``.
+    """The records of ``buffer`` as rows of ``desc``, in order. The buffer begins with a record, at
+    byte ``offset`` of the object ``key``.
 
-    ``header`` gives the order of the fields in a CSV record, that of ``desc`` if None. A record that holds a byte of ``skips`` is
-    left out. Raises ``DecodeFailed`` naming the first record that is not of the format, or does not fit the columns.
+    ``header`` has the order of the fields in a CSV record; None means the order of ``desc``. A
+    record with a byte of ``skips`` is left out. Raises ``DecodeFailed`` for the first record that
+    does not have the format, or does not fit the columns.
     """
     mark = len(BYTE_ORDER_MARK) if offset == 0 and buffer.startswith(BYTE_ORDER_MARK) else 0
     buffer, offset = buffer[mark:], offset + mark
@@ -66,7 +69,7 @@ def decode(
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in order, those that meet made one."""
+    """The ranges in order, with adjacent ones joined."""
     joined: list[tuple[int, int]] = []
     for start, end in ranges:
         if joined and joined[-1][1] == start:
@@ -77,7 +80,8 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class _Undecodable(ValueError):
-    """A buffer holds a record that is not of the format. The text says why, for the first such record of the buffer."""
+    """A buffer has a record that does not have the format. The text is the reason, for the first
+    such record."""
 
 
 def _decode_run(
@@ -106,7 +110,7 @@ def _decode_run(
 
 
 def _failure(record: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> str | None:
-    """Why one record does not decode; None if it does."""
+    """Why one record cannot be decoded, or None."""
     try:
         _decode(record, format, desc, header)
     except _Undecodable as failure:
@@ -115,7 +119,7 @@ def _failure(record: bytes, format: LineFormat, desc: RelationDesc, header: Sequ
 
 
 def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> pa.Table:
-    """All of ``run`` as rows of ``desc``. Raises ``_Undecodable``."""
+    """``run`` as rows of ``desc``. Raises ``_Undecodable``."""
     schema = arrow_schema(desc, with_updates=False)
     if not run:
         return schema.empty_table()
@@ -150,7 +154,8 @@ def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence
 
 
 def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_lenient: bool) -> pa.Schema:
-    """The types the reader is told to produce: text where it has no notion of ours, to be fitted after."""
+    """The types that Arrow's reader returns: text for types that it does not have, which ``_fit``
+    converts."""
 
     def carrier(name: TypeName, type: pa.DataType) -> pa.DataType:
         match name:
@@ -173,7 +178,8 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_l
 
 
 def _members(run: bytes, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
-    """The members with these names of the objects on the lines of ``run``, as documents. Raises ``InvalidJson``."""
+    """For each line of ``run``, the members with these names of its object, as documents. Raises
+    ``InvalidJson``."""
     if not names:
         return {}
     lines = [line for line in run.decode().split("\n") if line.strip(" \t\r")]
@@ -182,7 +188,7 @@ def _members(run: bytes, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
 
 
 def _normal_forms(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Raises ``InvalidJson``."""
+    """The documents in their normal form. Raises ``InvalidJson``."""
     return pa.chunked_array([[None if text is None else normal_form(text) for text in texts.to_pylist()]], pa.string())
 
 
@@ -232,7 +238,8 @@ def _conversion(format: CsvFormat, carriers: pa.Schema) -> pyarrow.csv.ConvertOp
 
 
 def _fit(values: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
-    """Text that was carried, as the type it stands for; anything else as it is."""
+    """Text of a type that Arrow's reader does not have, converted to that type; other columns
+    unchanged."""
     if values.type == type:
         return values
     if pa.types.is_null(values.type):
@@ -248,7 +255,7 @@ def _fit(values: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
 
 
 def _bytea(text: str) -> bytes:
-    """PostgreSQL's hexadecimal form."""
+    """Bytes from PostgreSQL's hexadecimal form."""
     if not text.startswith("\\x"):
         raise ValueError(f'invalid bytea "{text[:40]}", expected \\x and hexadecimal digits')
     try:
@@ -258,7 +265,7 @@ def _bytea(text: str) -> bytes:
 
 
 def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> str:
-    """What Arrow complains of, with the name and the type of the column instead of its number."""
+    """Arrow's message, with the name and type of the column instead of its number."""
     types = dict(zip(desc.names, desc.types, strict=True))
     names = header if header is not None else desc.names
     if matched := re.match(r"In CSV column #(\d+): (.*)", message, re.DOTALL):

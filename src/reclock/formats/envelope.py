@@ -1,4 +1,5 @@
-"""Debezium's envelope: a message says what a row was before, and what it is after. Tombstones and its own messages say nothing."""
+"""Debezium's envelope: a message has the row before and the row after a change. Tombstones and
+Debezium's own messages have neither."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _SILENT = frozenset("m")
 
 
 def event_of(value: bytes | None, format: Format, partition: str, offset: int) -> Mapping[str, Any] | None:
-    """The event, out of what JSON with schemas has around it; None for a tombstone. Raises ``DecodeFailed``."""
+    """The event, without the schema that JSON may have around it; None for a tombstone. Raises
+    ``DecodeFailed``."""
     if value is None:
         return None
     try:
@@ -44,7 +46,8 @@ def event_of(value: bytes | None, format: Format, partition: str, offset: int) -
 def changes(
     values: Sequence[bytes | None], format: Format, desc: RelationDesc, *, partition: str, offsets: Sequence[int]
 ) -> pa.Table:
-    """The rows of ``desc`` that go and come, with their diffs. Raises ``DecodeFailed`` for the first message that does not say."""
+    """The deleted and inserted rows of ``desc``, with their diffs. Raises ``DecodeFailed`` for the
+    first message that is not an event."""
     rows: list[Mapping[str, Any]] = []
     diffs: list[int] = []
     places: list[int] = []

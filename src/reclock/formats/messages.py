@@ -1,7 +1,8 @@
-"""Messages into typed Arrow columns, many at once. What does not fit is an error that names the message, never NULL.
+"""Decodes many messages into typed Arrow columns. A value that does not fit is an error that names
+the message, never NULL.
 
-Messages are put on lines of one buffer for Arrow's readers. Before that each is known to hold exactly one whole record, or the
-buffer cannot be read: so row ``i`` is message ``i``.
+The messages become the lines of one buffer for Arrow's readers. Each must be exactly one whole
+record, which is checked first; so row ``i`` is message ``i``.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ def decode_messages(
     offsets: Sequence[int],
     may_lack_values: bool = False,
 ) -> pa.Table:
-    """A row of ``desc`` for every message, in order; NULLs for one without a value, also where ``may_lack_values`` allows it alone.
+    """A row of ``desc`` for every message, in order. A message without a value becomes NULLs, if
+    ``may_lack_values`` allows that.
 
-    Raises ``DecodeFailed`` naming the first message, by its offset, that is not of the format or does not fit the columns.
+    Raises ``DecodeFailed`` with the offset of the first message that does not have the format, or
+    does not fit the columns.
     """
     fields = arrow_schema(desc, with_updates=False)
 
@@ -83,7 +86,8 @@ def decode_messages(
 
 
 def records(values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc) -> Sequence[Mapping[str, Any]]:
-    """The fields of every value by name; of documents, the one column. Raises ``Unreadable`` for the first that has none."""
+    """The fields of every value by name; for documents, the one column. Raises ``Unreadable`` for
+    the first message that cannot be read."""
     if isinstance(format, AvroFormat):
         rows = avro.read(values, format.schema, written_by(format))
         return [{desc.names[0]: text(value)} for value in rows] if format.is_document else rows
@@ -94,7 +98,7 @@ def records(values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc) -
 
 
 def written_by(format: AvroFormat) -> avro.Schemas:
-    """The schemas that messages name, values_read."""
+    """The writers' schemas of messages, from the registry."""
 
     def written(id: int) -> str:
         registered = schema(format.client, id)
@@ -116,10 +120,10 @@ def _is_json(format: Format) -> bool:
 
 
 def _unfit(value: bytes, format: CsvFormat | JsonFormat) -> str | None:
-    """Why a message cannot stand on a line of its own; None if it can.
+    """Why a message cannot be a line of the buffer, or None.
 
-    A JSON value begins and ends with a brace, so one that is cut short cannot go on in the next line, which begins with one. A
-    CSV record closes its quotes.
+    A JSON object begins and ends with a brace, so one that is cut off cannot continue in the next
+    line, which begins with one. A CSV record closes its quotes.
     """
     if isinstance(format, JsonFormat):
         if value[:1] == b"{" and value[-1:] == b"}":

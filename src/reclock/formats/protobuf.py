@@ -1,7 +1,8 @@
-"""Messages in Protobuf: bare, or as Confluent's serializers write them, behind the id of their schema and the way to their message.
+"""Protobuf messages: bare, or as Confluent's serializers write them, after the id of their schema
+and the path to their message.
 
-Whoever wrote a message may have had another schema of it: Protobuf has a message read by whatever fields both know. That it is the
-same message, by its name, is looked at.
+A message's writer may have had another schema: Protobuf reads the fields that both have. Only the
+name of the message is compared.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from reclock.formats.schema_registry import UnknownSchema
 from reclock.formats.values import HEAD_BYTES, Unreadable, schema_id
 
 Schemas = Callable[[int], str]
-"""The compiled schema of an id. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
+"""Returns the compiled schema with an id. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
 
 _MOST_INDEXES = 64
 
 
 def read(values: Sequence[bytes], schema: str, message: str, schemas: Schemas | None) -> list[Message]:
-    """The message in every value. Raises ``Unreadable`` for the first that has none. Without ``schemas`` they are bare."""
+    """The message in every value. Raises ``Unreadable`` for the first value without one. Without
+    ``schemas`` the messages are bare."""
     kind, messages = GetMessageClass(descriptor(schema, message)), []
     heads: dict[bytes, set[str]] = {}
     for index, value in enumerate(values):
@@ -46,7 +48,8 @@ def read(values: Sequence[bytes], schema: str, message: str, schemas: Schemas | 
 
 
 def _head(value: bytes) -> bytes:
-    """What stands before the message: the id of a schema, and the indexes that lead to the message in it, after their number."""
+    """What precedes the message: the id of a schema, and the number of indexes that lead to the
+    message in it, with these indexes."""
     schema_id(value)
     count, at = _varint(value, HEAD_BYTES)
     if not 0 <= count <= _MOST_INDEXES:
@@ -57,7 +60,8 @@ def _head(value: bytes) -> bytes:
 
 
 def _written(head: bytes, schemas: Schemas) -> set[str]:
-    """What may be the name of the message that such a head stands before. Without indexes it is the first, which is so usual."""
+    """The possible names of the message after such a head. No indexes mean the first message, the
+    usual case."""
     count, at = _varint(head, HEAD_BYTES)
     path = [] if count else [0]
     for _ in range(count):
@@ -67,7 +71,7 @@ def _written(head: bytes, schemas: Schemas) -> set[str]:
 
 
 def _varint(value: bytes, at: int) -> tuple[int, int]:
-    """A number in zigzag, as Confluent writes it, and where it ends."""
+    """A zigzag number, as Confluent writes it, and the position after it."""
     number = shift = 0
     while True:
         if at >= len(value) or shift > 63:
@@ -79,7 +83,8 @@ def _varint(value: bytes, at: int) -> tuple[int, int]:
 
 
 def records(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
-    """The fields of every message by name. Raises ``Unreadable`` for the first that has a value that is none of its type."""
+    """The fields of every message by name. Raises ``Unreadable`` for the first message with an
+    invalid value."""
     rows: list[Mapping[str, Any]] = []
     for index, message in enumerate(messages):
         try:
@@ -90,12 +95,13 @@ def records(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
 
 
 def document(message: Message) -> Any:
-    """The message in Protobuf's own JSON, by the names of its fields. Raises ``json_format.Error``, ``ValueError``."""
+    """The message in Protobuf's own JSON, with the names of its fields. Raises
+    ``json_format.Error``, ``ValueError``."""
     return json_format.MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
 def documents(messages: Sequence[Message]) -> list[Any]:
-    """Every message as ``document`` has it. Raises ``Unreadable``."""
+    """Every message in the form of ``document``. Raises ``Unreadable``."""
     texts = []
     for index, message in enumerate(messages):
         try:
@@ -106,7 +112,7 @@ def documents(messages: Sequence[Message]) -> list[Any]:
 
 
 _BAD = (json_format.Error, ValueError, TypeError, ArithmeticError, RecursionError)
-"""What fields raise that hold no value of their type."""
+"""The exceptions for fields without a value of their type."""
 
 _Value = Callable[[Message], Any]
 
@@ -117,7 +123,8 @@ def _values(message: Any) -> list[tuple[str, _Value]]:
 
 
 def _value(field: FieldDescriptor) -> _Value:
-    """What reads the field of a message; a missing one is None, unless the schema says what it is then."""
+    """A reader of the field from a message. A missing field is None, unless the schema has a
+    default."""
     name, own = field.name, _own(field)
     if not field.has_presence or field.has_default_value:
         return own
@@ -144,7 +151,7 @@ def _own(field: FieldDescriptor) -> _Value:
 
 
 def _only(message: Message, field: FieldDescriptor) -> Message:
-    """The message with this repeated field alone."""
+    """The message with only this repeated field."""
     alone = type(message)()
     getattr(alone, field.name).MergeFrom(getattr(message, field.name))
     return alone

@@ -1,4 +1,4 @@
-"""Schemas of Protobuf: what columns their messages have. A schema is kept as protoc compiles it, with all that it imports."""
+"""The columns of Protobuf messages. A schema is stored as protoc compiles it, with all its imports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from reclock.algebra.relations import (
 from reclock.errors import InvalidOption
 
 HEX = "\\x"
-"""What a compiled schema begins with, as text."""
+"""The prefix of a compiled schema as text."""
 
 _COMPILED_WITHIN_S = 30
 _MAIN = "reclock_schema.proto"
@@ -46,19 +46,19 @@ _TYPES: Mapping[int, ScalarType] = {
     FieldDescriptor.CPPTYPE_FLOAT: REAL,
     FieldDescriptor.CPPTYPE_DOUBLE: DOUBLE,
 }
-"""Of enums the values become text, of messages, repeated fields and maps JSON."""
+"""Enums become text; messages, repeated fields and maps become JSON."""
 
 MOMENT = "google.protobuf.Timestamp"
 WRAPPERS = frozenset(
     f"google.protobuf.{name}Value" for name in ("Bool", "Int32", "UInt32", "Int64", "UInt64", "Float", "Double", "String", "Bytes")
 )
-"""Messages that stand for a scalar that may be missing."""
+"""Messages that wrap an optional scalar."""
 
 
 @lru_cache(maxsize=64)
 def compiled(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
-    """The schema of a ``.proto`` file, which may import files of these names. Raises ``InvalidOption`` with what protoc has
-    against it."""
+    """The compiled schema of a ``.proto`` file, which may import files of these names. Raises
+    ``InvalidOption`` with protoc's message."""
     with tempfile.TemporaryDirectory() as folder:
         described = FileDescriptorSet()
         for name, content in ((_MAIN, text), *imports):
@@ -93,7 +93,7 @@ def compiled(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
 
 
 def _described(content: str) -> FileDescriptorProto | None:
-    """A file that is not written as text: some serializers register its descriptor, in base64."""
+    """A file that is not text: some serializers register its descriptor in base64."""
     try:
         return FileDescriptorProto.FromString(base64.b64decode(content, validate=True)) if content else None
     except (ValueError, DecodeError):
@@ -101,15 +101,15 @@ def _described(content: str) -> FileDescriptorProto | None:
 
 
 def messages_of(schema: str) -> list[str]:
-    """The names of the messages of the file that the schema is of, not of those inside others."""
+    """The names of the top-level messages of the schema's file."""
     file = _files(schema)[-1]
     return [_qualified(file.package, message.name) for message in file.message_type]
 
 
 def messages_at(schema: str, path: Sequence[int]) -> set[str]:
-    """What the message that a path of indexes leads to may be called. Raises ``LookupError``.
+    """The possible names of the message at this path of indexes. Raises ``LookupError``.
 
-    Serializers differ in whether the entries of maps, which protoc makes messages of, count.
+    Serializers differ in whether they count the messages that protoc generates for map entries.
     """
     file = _files(schema)[-1]
     names = set()
@@ -130,7 +130,8 @@ def messages_at(schema: str, path: Sequence[int]) -> set[str]:
 
 
 def columns_of(schema: str, message: str) -> tuple[Column, ...]:
-    """The columns that such messages have. Raises ``InvalidOption`` for what cannot be a relation."""
+    """The columns of this message. Raises ``InvalidOption`` for a message that cannot be a
+    relation."""
     message_type = descriptor(schema, message)
     for within in _reached(message_type):
         if within.full_name == "google.protobuf.Any":
@@ -154,7 +155,7 @@ def descriptor(schema: str, message: str) -> Descriptor:
 
 
 def scalar(field: FieldDescriptor) -> ScalarType | None:
-    """The type of the field's own values; None where they become JSON, or the name of an enum's value."""
+    """The type of the field's values; None if they become JSON, or the name of an enum's value."""
     if field.is_repeated or field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_MESSAGE):
         return None
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
@@ -173,7 +174,7 @@ def _column(field: FieldDescriptor) -> Column:
 
 
 def _reached(message: Descriptor) -> Iterator[Descriptor]:
-    """The message and all that it holds, however deep."""
+    """The message and all messages that it contains, at any depth."""
     seen, pending = {message.full_name}, [message]
     while pending:
         reached = pending.pop()

@@ -1,4 +1,5 @@
-"""Where records end: at a newline, but in CSV not at one inside quotes. Pure, and at the speed of C even over quoted text."""
+"""Finds where records end: at a newline, but in CSV not at one within quotes. Pure, and fast even
+for quoted text."""
 
 from __future__ import annotations
 
@@ -16,14 +17,17 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def quote_of(format: LineFormat) -> bytes | None:
-    """The character inside which newlines do not count; JSON allows none in a string, so it needs none."""
+    """The character within which newlines do not end a record. JSON has no newlines in strings, so
+    it needs none."""
     return format.quote.encode() if isinstance(format, CsvFormat) and format.quote else None
 
 
 def last_end(chunk: bytes, quote: bytes | None, is_open: bool) -> tuple[int, bool]:
-    """The exclusive end of the last complete record in ``chunk`` (0 if none ends there), and whether the chunk ends inside quotes.
+    """The exclusive end of the last complete record in ``chunk`` (0 if none ends there), and
+    whether the chunk ends within quotes.
 
-    ``is_open`` tells whether it begins inside quotes. A doubled quote closes and opens again, so parity is all that counts.
+    ``is_open`` says whether it begins within quotes. A doubled quote closes and opens again, so
+    only parity matters.
     """
     if quote is None:
         return chunk.rfind(b"\n") + 1, False
@@ -40,7 +44,7 @@ def last_end(chunk: bytes, quote: bytes | None, is_open: bool) -> tuple[int, boo
 
 
 def record_ends(buffer: bytes, quote: bytes | None) -> npt.NDArray[np.int64]:
-    """The exclusive ends of all records of a buffer that begins with a record, ascending."""
+    """The exclusive ends of all records in a buffer that begins with a record, ascending."""
     characters = np.frombuffer(buffer, np.uint8)
     newlines = np.flatnonzero(characters == ord("\n"))
     if quote is not None:

@@ -1,4 +1,5 @@
-"""A schema registry, as Confluent's protocol has it: schemas by id, for good, and the latest of a subject."""
+"""A client of a schema registry with Confluent's protocol: schemas by id, which never change, and
+the newest schema of a subject."""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ class UnknownSchema(Exception):
 
 
 class RefusedSchema(Exception):
-    """The registry does not take a schema: readers of the subject's earlier ones could not follow, or it is none."""
+    """The registry refuses a schema: it is invalid, or incompatible with the subject's earlier
+    ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """The text of a schema, and those of all that it refers to, by the names it has for them: each behind those that it needs."""
+    """The text of a schema, and the schemas that it refers to, by the names in its references. Each
+    comes after those that it needs."""
 
     text: str
     imports: tuple[tuple[str, str], ...] = ()
@@ -35,7 +38,8 @@ def latest(settings: Mapping[str, Any], subject: str) -> RegisteredSchema:
 
 
 def schema(settings: Mapping[str, Any], id: int) -> RegisteredSchema:
-    """A schema by its id, asked for once. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
+    """The schema with an id, which is requested once. Raises ``UnknownSchema``,
+    ``UpstreamUnavailable``."""
     return _schema(tuple(sorted(settings.items())), id)
 
 
@@ -64,7 +68,8 @@ def _request(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any])
 
 
 def _gather(client: Any, references: Sequence[Any], imports: dict[str, str]) -> None:
-    """What ``references`` lead to is in ``imports``. One that was deleted since is still what messages were written with."""
+    """Add everything that ``references`` lead to to ``imports``. Deleted schemas count too, because
+    messages were written with them."""
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     for reference in references:
@@ -83,7 +88,8 @@ def _gather(client: Any, references: Sequence[Any], imports: dict[str, str]) -> 
 
 
 def register(settings: Mapping[str, Any], subject: str, avro: str) -> int:
-    """The id of a schema of Avro, which is the subject's newest or was it. Raises ``RefusedSchema``, ``UpstreamUnavailable``."""
+    """Register an Avro schema, unless the subject has it, and return its id. Raises
+    ``RefusedSchema``, ``UpstreamUnavailable``."""
     from confluent_kafka.schema_registry import Schema as Registered
     from confluent_kafka.schema_registry import SchemaRegistryError
 

@@ -1,4 +1,4 @@
-"""Decoded values, whatever their format: into typed Arrow columns, or as one text."""
+"""Converts decoded values of any format: into typed Arrow columns, or into one text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from reclock.collections.text_lengths import within_limit
 from reclock.errors import TextTooLong
 
 HEAD_BYTES = 5
-"""How Confluent's serializers begin a message: a zero, and the id of the schema in four bytes."""
+"""The size of the head of Confluent's messages: a zero, and the id of the schema in four bytes."""
 
 
 class Unreadable(Exception):
-    """Message ``index`` is not what it should be, for this reason."""
+    """The message number ``index`` cannot be read, for this reason."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -29,14 +29,15 @@ class Unreadable(Exception):
 
 
 def schema_id(message: bytes) -> int:
-    """The id of the schema that a message was written with. Raises ``ValueError``."""
+    """The id of the writer's schema of a message. Raises ``ValueError``."""
     if len(message) < HEAD_BYTES or message[0]:
         raise ValueError("it does not begin with the id of a schema")
     return int.from_bytes(message[1:HEAD_BYTES], "big")
 
 
 def typed_table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.Table:
-    """The records as columns of ``desc``. Raises ``Unreadable`` for the first that does not fit."""
+    """The records as columns of ``desc``. Raises ``Unreadable`` for the first one that does not
+    fit."""
     schema = arrow_schema(desc, with_updates=False)
     rows = [[_plain(record.get(name), type) for record in records] for name, type in zip(desc.names, desc.types, strict=True)]
     arrays = []
@@ -53,7 +54,8 @@ def typed_table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.
 
 
 def limited(texts: pa.Array, column: Column) -> pa.Array:
-    """Texts as the column keeps them. Raises ``Unreadable`` for the first that is too long."""
+    """The texts as the column stores them. Raises ``Unreadable`` for the first one that is too
+    long."""
     try:
         return within_limit(texts, column)
     except TextTooLong as error:
@@ -85,7 +87,7 @@ def _plain(value: Any, type: ScalarType) -> Any:
 
 
 def text(value: Any) -> str:
-    """A value as text: a string as it is, everything else as JSON."""
+    """A value as text: strings unchanged, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, default=_spelled, ensure_ascii=False)
 
 

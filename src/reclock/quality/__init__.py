@@ -1,1 +1,2 @@
-"""Checks over what is about to be committed: the new bindings and exactly the staged files of a source."""
+"""Audits: checks of what is about to be committed, the new bindings and the staged files of a
+source."""

@@ -27,17 +27,17 @@ log = structlog.get_logger(__name__)
 ReadRows = Callable[[AuditSlice], "pd.DataFrame"]
 
 SUITE_CHECK = "suite_valid"
-"""The check that a user's suite could be read and run at all."""
+"""The check that a user's suite can be read and run."""
 
 EXAMPLES = 20
-"""Offending values kept as evidence of a check."""
+"""How many offending values a check records."""
 
 _SHOWN = {
     "bindings": ["partition"],
     "ranges": ["partition"],
     "staged": ["rows", "min_time", "max_time", "null_diffs", "read_offsets"],
 }
-"""By frame, the columns that tell an offending row."""
+"""For each frame, the columns that identify an offending row."""
 
 
 def audit(
@@ -48,12 +48,13 @@ def audit(
     waived: Mapping[str, frozenset[str]] | None = None,
     rows_of: ReadRows | None = None,
 ) -> list[AuditResult]:
-    """Check every slice; one result each, in their order.
+    """Check every slice. Returns one result for each, in their order.
 
-    ``suites`` is the folder of the users' suites, ``waived`` the checks given up by source: they run, and block nothing.
-    ``rows_of`` reads the first rows of a slice's staged files, by default those of local paths. A suite that cannot be read,
-    or an expectation that cannot be evaluated, fails as a check of its own source and of no other. Results are added to the
-    data docs under ``docs_root``; failing to write those is logged, and changes no result.
+    ``suites`` is the folder of users' suites. ``waived`` are the waived checks of each source: they
+    run, and block nothing. ``rows_of`` reads the first rows of a slice's staged files, by default
+    from local paths. A suite that cannot be read, or an expectation that cannot be evaluated, is a
+    failed check of its own source only. Results are added to the data docs under ``docs_root``; if
+    that fails, it is logged, and no result changes.
     """
     if not slices:
         return []
@@ -100,7 +101,7 @@ def _audit_one(
 
 
 def _context() -> AbstractDataContext:
-    """A context of this audit alone: nothing of it is kept but the data docs."""
+    """A temporary context for this audit."""
     import great_expectations as gx
     from great_expectations.data_context.types.base import (
         DataContextConfig,
@@ -186,7 +187,7 @@ def _name(result: ExpectationValidationResult) -> str:
 
 
 def _raised(result: ExpectationValidationResult) -> str | None:
-    """Why an expectation could not be evaluated, None if it could."""
+    """Why an expectation could not be evaluated, or None."""
     info = result.exception_info or {}
     entries = [info] if "raised_exception" in info else [entry for entry in info.values() if isinstance(entry, dict)]
     messages = [str(entry.get("exception_message")) for entry in entries if entry.get("raised_exception")]
@@ -211,7 +212,7 @@ def _evidence(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value with what JSON does not know written as text."""
+    """The value, with types that JSON does not have as text."""
     match value:
         case dict():
             return {str(key): _plain(inner) for key, inner in value.items()}

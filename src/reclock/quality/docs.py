@@ -1,7 +1,9 @@
-"""Data docs: Great Expectations' pages of what was validated, in a form that needs no network, and an index of the latest.
+"""Data docs: Great Expectations' pages of validations, in a form that needs no network, with an
+index of the newest.
 
-A folder `<root>/<source>/` holds one page an audit, `<at>.html`, and the result it shows, `<at>.json`. `<root>/index.html`
-lists the kept ones from `<root>/index.json`. The number kept is bounded, so that writing them never scans a history.
+The folder `<root>/<source>/` has for each audit a page, `<at>.html`, and its result, `<at>.json`.
+`<root>/index.html` lists the pages in `<root>/index.json`. The number of pages is bounded, so that
+writing one never scans a long history.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from reclock.quality.slice import AuditSlice
 
 _TEMPLATES = PackageLoader("reclock.quality", "templates")
 _SUITE_LINK = re.compile(r'<a href="[^"]*/expectations/[^"]*"\s*>(.*?)</a>(?:<br>\s*Data asset: None)?', re.DOTALL)
-"""A link to the page of a suite, which is not written, and what follows it: the asset's name, which is the suite's."""
+"""A link to the page of a suite, which does not exist, and the asset's name after it, which is that
+of the suite."""
 
 
 def publish(
@@ -41,9 +44,10 @@ def publish(
     audits: Sequence[tuple[AuditSlice, AuditResult, Sequence[ExpectationSuiteValidationResult]]],
     now: datetime,
 ) -> list[str]:
-    """Write a page an audit, and the index anew; answer the pages' addresses relative to ``root``, in the order given.
+    """Write a page for each audit, and the index. Returns the pages' addresses relative to
+    ``root``, in the given order.
 
-    Several processes may do so at once. Each file is replaced whole: a reader never sees a part of one.
+    Several processes may do so at once. Each file is replaced atomically.
     """
     root.mkdir(parents=True, exist_ok=True)
     entries = []
@@ -67,7 +71,8 @@ def publish(
 
 
 def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
-    """The page of one audit, complete in itself, from the validation as JSON text (the renderers fail on numpy's numbers)."""
+    """The self-contained page of one audit, from the validation as JSON text (the renderers fail on
+    numpy's numbers)."""
     loaded = json.loads(document)
     for found in loaded["results"]:
         found |= {part: _escaped(found[part]) for part in ("result", "exception_info")}  # the renderers print these as they are,
@@ -83,14 +88,14 @@ def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
 
 
 def render_index(entries: Sequence[Entry]) -> str:
-    """The list of the kept audits, complete in itself."""
+    """The self-contained list of audits."""
     environment = Environment(loader=_TEMPLATES, autoescape=select_autoescape(default=True, default_for_string=True))
     return environment.get_template("index.html").render(entries=entries)
 
 
 @cache
 def _page_view() -> DefaultJinjaPageView:
-    """Great Expectations' page view, with our templates in front of its own."""
+    """Great Expectations' page view, with our templates before its own."""
     view = DefaultJinjaPageView()
     theirs = view.env.loader
     view.env.loader = ChoiceLoader([_TEMPLATES, theirs] if theirs else [_TEMPLATES])
@@ -100,7 +105,7 @@ def _page_view() -> DefaultJinjaPageView:
 def _combine(
     slice_: AuditSlice, result: AuditResult, validations: Sequence[ExpectationSuiteValidationResult], now: datetime
 ) -> ExpectationSuiteValidationResult:
-    """The validations of one audit as one result, with what was decided about it."""
+    """The validations of one audit as one result, with the decisions about them."""
     results = [found for validation in validations for found in validation.results]
     held = sum(1 for found in results if found.success)
     return ExpectationSuiteValidationResult(
@@ -122,7 +127,7 @@ def _combine(
 
 
 def _escaped(value: Any) -> Any:
-    """The JSON value with every text in it, names of objects too, fit for HTML."""
+    """The JSON value with every text in it, also names of fields, escaped for HTML."""
     match value:
         case dict():
             return {name: _escaped(inner) for name, inner in value.items()}

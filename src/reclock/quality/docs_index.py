@@ -1,4 +1,4 @@
-"""The list of the audits that the data docs show. Light: reading it needs no Great Expectations."""
+"""The list of the audits in the data docs. Reading it does not import Great Expectations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Literal
 FILE = "index.json"
 
 KEPT_PER_SOURCE = 20
-"""Pages kept of each source, the newest."""
+"""How many pages each source keeps, the newest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class Entry:
 
 
 def read_index(root: Path) -> list[Entry]:
-    """The entries, newest first; none if there is no index, or one that cannot be understood: it is derived, and begins anew."""
+    """The entries, newest first. Without an index, or with an unreadable one, there are none: it is
+    derived, and starts over."""
     try:
         return [Entry(**entry) for entry in json.loads((root / FILE).read_text())]
     except (FileNotFoundError, ValueError, TypeError):
@@ -39,12 +40,13 @@ def read_index(root: Path) -> list[Entry]:
 
 
 def latest(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """By source, its newest entry."""
+    """The newest entry of each source."""
     return {entry.source: entry for entry in sorted(entries, key=lambda entry: entry.at)}
 
 
 def retain(new: Sequence[Entry], old: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """The entries to keep, newest first, and those to drop. An audit that was run again replaces its earlier entry."""
+    """The entries to keep, newest first, and those to delete. A repeated audit replaces its earlier
+    entry."""
     by_audit = {(entry.source, entry.at): entry for entry in [*old, *new]}
     count: Counter[str] = Counter()
     retained: list[Entry] = []

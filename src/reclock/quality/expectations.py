@@ -1,7 +1,9 @@
-"""Reclock's own expectations. Importing this imports Great Expectations, which takes seconds: do so inside the audit only.
+"""Reclock's own expectations. Importing this module imports Great Expectations, which takes
+seconds, so only the audit imports it.
 
-Each constructor gives an expectation whose ``meta["check"]`` is the check's stable name and whose description is what the
-data docs print. What Great Expectations has is used as it is; what spans rows or columns in a way of ours has a metric here.
+Each constructor returns an expectation whose ``meta["check"]`` is the check's stable name, and
+whose description the data docs print. Expectations of Great Expectations are used unchanged.
+Conditions over several rows or columns have metrics here.
 """
 
 from __future__ import annotations
@@ -22,10 +24,8 @@ from reclock.quality.slice import AuditSlice
 
 
 class FrontierAdvances(MulticolumnMapMetricProvider):
-    """Over ``[partition, time, previous, frontier]``: a row holds if its partition begins where its last row ended, and advances.
-
-    Rows of other partitions are never looked at.
-    """
+    """Over ``[partition, time, previous, frontier]``: true for a row if its partition begins where
+    its last row ended, and advances. Rows of other partitions do not matter."""
 
     condition_metric_name = "multicolumn_values.frontier_advances"
     condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
@@ -49,7 +49,8 @@ class ExpectFrontiersToAdvance(MulticolumnMapExpectation):
 
 
 class TimesAreBound(MulticolumnMapMetricProvider):
-    """Over ``[at, rows, min_time, max_time]``: the least and the greatest time are ``at``, or there is no row and no time."""
+    """Over ``[at, rows, min_time, max_time]``: true if the least and the greatest time are ``at``,
+    or there is no row and no time."""
 
     condition_metric_name = "multicolumn_values.times_are_bound"
     condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
@@ -62,7 +63,7 @@ class TimesAreBound(MulticolumnMapMetricProvider):
 
 
 class ExpectTimesToBeBound(MulticolumnMapExpectation):
-    """Every staged row has the time of the bindings it was read under."""
+    """Every staged row has the time of its bindings."""
 
     map_metric = "multicolumn_values.times_are_bound"
     column_list: Sequence[str] = ("at", "rows", "min_time", "max_time")  # type: ignore[assignment]
@@ -70,7 +71,7 @@ class ExpectTimesToBeBound(MulticolumnMapExpectation):
 
 
 def binding_expectations(slice_: AuditSlice) -> list[Expectation]:
-    """What the bindings must hold, over ``frames.bindings_frame``."""
+    """Expectations of the bindings, over ``frames.bindings_frame``."""
     return [
         gxe.ExpectColumnValuesToBeBetween(
             column="increment",
@@ -100,7 +101,7 @@ def binding_expectations(slice_: AuditSlice) -> list[Expectation]:
 
 
 def range_expectations() -> list[Expectation]:
-    """What was read must be what was bound, over ``frames.ranges_frame``."""
+    """Expectations that exactly the bound offsets were read, over ``frames.ranges_frame``."""
     return [
         gxe.ExpectColumnPairValuesToBeEqual(
             column_A="read_offsets",
@@ -112,7 +113,7 @@ def range_expectations() -> list[Expectation]:
 
 
 def staged_expectations() -> list[Expectation]:
-    """What the staged files must hold, over ``frames.staged_frame``."""
+    """Expectations of the staged files, over ``frames.staged_frame``."""
     return [
         ExpectTimesToBeBound(
             column_list=["at", "rows", "min_time", "max_time"],

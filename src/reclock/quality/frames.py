@@ -1,4 +1,4 @@
-"""The small tables that the checks run over. Pure: a slice in, pandas frames out."""
+"""The small tables over which the checks run. Pure: from a slice to pandas frames."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from reclock.quality.slice import AuditSlice
 
 
 def bindings_frame(slice_: AuditSlice) -> pd.DataFrame:
-    """One row a binding, in the order of binding, with the group's ``upper``: ``previous`` and ``frontier`` bound what it binds.
-
-    A partition that is bound twice continues where its earlier row ended.
-    """
+    """One row for each binding, in the order of binding, with the group's ``upper``. It binds the
+    offsets from ``previous`` to ``frontier``. A partition that is bound twice continues where its
+    earlier row ended."""
     reached = dict(slice_.previous)
     rows: list[tuple[str, int, int, int, int, int]] = []
     for partition, increment in slice_.bindings:
@@ -22,7 +21,8 @@ def bindings_frame(slice_: AuditSlice) -> pd.DataFrame:
 
 
 def ranges_frame(slice_: AuditSlice) -> pd.DataFrame:
-    """One row a partition that was bound or read: the offsets bound (0 if it was not) and those read (0 likewise)."""
+    """One row for each partition that was bound or read: the number of bound offsets, and of
+    offsets read."""
     bound: dict[str, int] = {}
     for partition, increment in slice_.bindings:
         bound[partition] = bound.get(partition, 0) + increment
@@ -32,7 +32,7 @@ def ranges_frame(slice_: AuditSlice) -> pd.DataFrame:
 
 
 def staged_frame(slice_: AuditSlice) -> pd.DataFrame:
-    """One row: the one-pass aggregates of the staged files beside what the claim says of them."""
+    """One row: the aggregates of the staged files, beside what the claim says about them."""
     return pd.DataFrame(
         [
             {

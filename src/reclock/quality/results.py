@@ -1,4 +1,4 @@
-"""What an audit found: one result a source, one check an expectation."""
+"""The results of audits: one for each source, with one check for each expectation."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Status = Literal["passed", "failed", "waived", "warned"]
-"""``waived`` and ``warned`` did not hold either, but block nothing: the first was decided by
-``ALTER SOURCE … WAIVE``, the second is a user's expectation of a severity below ``critical``."""
+"""The checks ``waived`` and ``warned`` failed too, but block nothing: the first by the decision
+``ALTER SOURCE … WAIVE``, the second because it is a user's expectation with a severity below
+``critical``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectationResult:
-    """One check. ``success`` says that the expectation held; ``status`` what follows from it.
+    """One check. ``success`` says whether the expectation held, ``status`` what follows.
 
-    ``name`` is stable: ``ALTER SOURCE … WAIVE '<name>'`` takes it. ``evidence`` is small and JSON-like.
+    ``name`` is stable: ``ALTER SOURCE … WAIVE '<name>'`` uses it. ``evidence`` is small and
+    JSON-like.
     """
 
     name: str
@@ -35,5 +37,5 @@ class AuditResult:
     docs: str | None = None
 
     def names(self, status: Status) -> list[str]:
-        """The checks that ended as ``status``, in the order in which they ran."""
+        """The checks with this status, in the order in which they ran."""
         return [check.name for check in self.checks if check.status == status]

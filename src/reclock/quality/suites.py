@@ -1,4 +1,5 @@
-"""Users' own suites: Great Expectations' JSON, one file a source, run over the rows that are about to be committed."""
+"""Users' own suites: Great Expectations' JSON, one file for each source, run over the rows that are
+about to be committed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
 
 ROWS_LIMIT = 100_000
-"""A user's suite sees at most so many rows of a slice, the first ones of the staged files; the details say when there were more."""
+"""How many rows of a slice a user's suite checks: the first ones of the staged files. The details
+say if there were more."""
 
 
 class _Expectation(BaseModel):
@@ -34,21 +36,25 @@ class _Suite(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class UserExpectation:
-    """One expectation of a user's suite. ``check`` is its stable name; ``configuration`` is what Great Expectations takes."""
+    """One expectation of a user's suite. ``check`` is its stable name; ``configuration`` is in
+    Great Expectations' form."""
 
     check: str
     configuration: dict[str, Any]
 
 
 def suite_path(folder: Path, source: str) -> Path:
-    """Where the suite of ``source`` lies: ``<folder>/<database.schema.name>.json``, unusual characters percent-encoded."""
+    """The path of the suite of ``source``: ``<folder>/<database.schema.name>.json``, unusual
+    characters percent-encoded."""
     return folder / f"{quote(source, safe='.')}.json"
 
 
 def load_suite(path: Path) -> list[UserExpectation]:
-    """The expectations of the suite at ``path``, none if there is no such file. Raises ``ConfigurationError``.
+    """The expectations of the suite at ``path``; none if there is no such file. Raises
+    ``ConfigurationError``.
 
-    A check's name is ``meta.check`` if given, else the expectation's type with its columns; the second of a name gets ``#2``.
+    A check's name is ``meta.check``, or the expectation's type with its columns. A second one of
+    the same name gets ``#2``.
     """
     try:
         suite = _Suite.model_validate_json(path.read_bytes())
@@ -67,7 +73,8 @@ def load_suite(path: Path) -> list[UserExpectation]:
 
 
 def read_rows(files: Sequence[str], *, limit: int = ROWS_LIMIT, filesystem: pafs.FileSystem | None = None) -> pd.DataFrame:
-    """The first ``limit`` rows of the Parquet ``files``, in their order; never reads more row groups than that needs."""
+    """The first ``limit`` rows of the Parquet ``files``, in their order. Reads only the row groups
+    that it needs."""
     import pandas as pd
     import pyarrow.dataset as ds
 
