@@ -35,6 +35,7 @@ VALUES = {
     r.DATE: st.dates(),
     r.TIMESTAMP: moments,
     r.TIMESTAMPTZ: moments.map(lambda at: at.replace(tzinfo=UTC)),
+    r.UUID: st.uuids().map(str),
 }
 TYPES = tuple(VALUES)
 COLUMNS = tuple(r.Column(f"c{position}", type) for position, type in enumerate(TYPES))
@@ -83,7 +84,7 @@ def test_postgresql_reads_what_is_written_and_writes_the_same_messages(postgres,
 
 
 def test_the_header_comes_with_the_first_row_alone() -> None:
-    row = (True, 1, 2, 3, 0.5, 0.25, Decimal("1.5000"), "é", b"\0", date(2020, 1, 2), datetime(2020, 1, 2), None)
+    row = (True, 1, 2, 3, 0.5, 0.25, Decimal("1.5000"), "é", b"\0", date(2020, 1, 2), datetime(2020, 1, 2), None, None)
     first, second, trailer = messages_of([row, row])
     assert first == binary_format.HEADER + second
     assert trailer == binary_format.TRAILER

@@ -23,6 +23,7 @@ from reclock.algebra.relations import (
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     Column,
     RelationDesc,
     TextLimit,
@@ -79,6 +80,7 @@ FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
         (INTEGER, "", None),
         (BYTEA, r"\x00ff", b"\x00\xff"),
         (JSONB, '"{""b"": 1.50,""a"": []}"', '{"a": [], "b": 1.5}'),
+        (UUID, "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
         (DATE, "2020-02-29", date(2020, 2, 29)),
         (TIMESTAMP, "2013-01-01 05:00:00.123456", datetime(2013, 1, 1, 5, 0, 0, 123456)),
         (TIMESTAMPTZ, "2013-01-01T05:00:00Z", FIVE),
@@ -107,6 +109,7 @@ def test_a_csv_field_is_the_value_it_spells(type, text, value):
         (JSONB, '{"b": 12345678901234567890.10,"a":[1e2, {}]}', '{"a": [100, {}], "b": 12345678901234567890.1}'),
         (JSONB, '"{}"', '"{}"'),
         (JSONB, "null", None),
+        (UUID, '"A0EEBC999C0B4EF8BB6D6BB9BD380A11"', "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
         (DATE, '"2020-02-29"', date(2020, 2, 29)),
         (TIMESTAMP, '"2013-01-01T05:00:00"', datetime(2013, 1, 1, 5)),
         (TIMESTAMPTZ, '"2013-01-01 05:00:00"', FIVE),
@@ -122,7 +125,7 @@ def test_a_json_field_is_the_value_it_spells(type, text, value):
     [
         *[(BOOLEAN, "maybe"), (SMALLINT, "32768"), (INTEGER, "1.5"), (BIGINT, "x"), (REAL, "x"), (numeric(4, 2), "123.45")],
         *[(numeric(4, 2), "1.234"), (BYTEA, "ff"), (BYTEA, r"\xf"), (DATE, "2019-02-29"), (TIMESTAMP, "soon")],
-        *[(TIMESTAMPTZ, "2013-01-01 25:00:00"), (INTEGER, '""'), (JSONB, "{"), (JSONB, "x")],
+        *[(TIMESTAMPTZ, "2013-01-01 25:00:00"), (INTEGER, '""'), (JSONB, "{"), (JSONB, "x"), (UUID, "x")],
     ],
 )
 def test_a_csv_field_that_does_not_fit_names_its_column(type, text):

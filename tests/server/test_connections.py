@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
 import asyncpg
 import psycopg
@@ -24,6 +25,7 @@ from psycopg.types.json import Json, Jsonb
 ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + b.n + c.n + d.n + e.n = 7"
 VALUES = (
     "SELECT true, 1::smallint, 2, 3::bigint, 1.5::real, 2.5::double precision, 12.50::numeric(8, 2), 'text', '\\x00ff'::bytea, "
+    "'A0EEBC999C0B4EF8BB6D6BB9BD380A11'::uuid, "
     '\'{"b": [1.5, null], "a": "x"}\'::jsonb, '
     "'2020-01-02'::date, '2020-01-02 03:04:05.6'::timestamp, '2020-01-02 03:04:05+00'::timestamptz, "
     "interval '1 day 2 hours', NULL::integer"
@@ -38,6 +40,7 @@ AS_PYTHON = (
     Decimal("12.50"),
     "text",
     b"\0\xff",
+    UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
     {"a": "x", "b": [1.5, None]},
     date(2020, 1, 2),
     datetime(2020, 1, 2, 3, 4, 5, 600_000),

@@ -43,6 +43,7 @@ VALUES = {
     r.TEXT: st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])),
     r.BYTEA: st.binary(),
     r.JSONB: documents(),
+    r.UUID: st.uuids().map(str),
     r.DATE: st.dates(),
     r.TIMESTAMP: moments,
     r.TIMESTAMPTZ: moments.map(lambda at: at.replace(tzinfo=UTC)),

@@ -15,7 +15,7 @@ import pytest
 from fixtures.planning import World
 from psycopg.types.string import TextLoader
 
-from reclock.adapter.context.texts import text_of
+from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.object_ids import type_oid, type_rows
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
@@ -33,6 +33,7 @@ COLUMNS = {
     "u": "a int, b text, x date, z timestamptz",
     "w": "a int NOT NULL, y text",
     "nothing": "a int, b text",
+    "ids": "n int, i uuid, s text",
 }
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "t": [
@@ -52,6 +53,14 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "w": [(1, "p"), (2, "q"), (7, None)],
     "nothing": [],
+    "ids": [
+        (1, "01234567-89ab-cdef-0123-456789abcdef", "{A0EEBC99-9C0B4EF8-BB6D6BB9-BD380A11}"),
+        (2, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc999c0b4ef8bb6d6bb9bd380a11"),
+        (3, "00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1"),
+        (4, "ffffffff-ffff-ffff-ffff-ffffffffffff", None),
+        (5, None, "a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11"),
+        (6, "01234567-89ab-cdef-0123-456789abcdef", "01234567-89ab-cdef-0123-456789ABCDEF"),
+    ],
 }
 
 
@@ -87,7 +96,7 @@ def engine() -> DuckDbEngine:
     return DuckDbEngine(threads=1)
 
 
-def answer(world: World, engine: Engine, sql: str) -> list[tuple[Any, ...]]:
+def run(world: World, engine: Engine, sql: str) -> Iterator[pa.RecordBatch]:
     select = world.select(sql)
     plan = expand(select.plan, world.catalog)
     inputs = {}
@@ -95,7 +104,11 @@ def answer(world: World, engine: Engine, sql: str) -> list[tuple[Any, ...]]:
         entry = world.catalog.relation(collection.source_id)
         rows = [dict(zip(entry.desc.names, row, strict=True)) for row in ROWS[entry.name.item]]
         inputs[collection] = TableInput(pa.Table.from_pylist(rows, arrow_schema(entry.desc, with_updates=False)))
-    batches = list(engine.run(plan, select.finishing, inputs, Timestamp(0)).batches)
+    yield from engine.run(plan, select.finishing, inputs, Timestamp(0)).batches
+
+
+def answer(world: World, engine: Engine, sql: str) -> list[tuple[Any, ...]]:
+    batches = list(run(world, engine, sql))
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
@@ -124,6 +137,43 @@ def test_a_query_means_what_it_means_to_postgresql(
     assert parse_one(to_sql(parse_one(sql))) == parse_one(sql)  # so that it can be a view's definition
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
+
+
+def printed_answer(world: World, engine: Engine, sql: str) -> list[tuple[str | None, ...]]:
+    types = world.select(sql).desc.types
+    rows: list[tuple[str | None, ...]] = []
+    for batch in run(world, engine, sql):
+        columns = [texts(column, type).to_pylist() for column, type in zip(batch.columns, types, strict=False)]
+        rows += zip(*columns, strict=True)
+    return rows
+
+
+PRINTED = ("uuids",)
+
+
+@pytest.mark.parametrize("sql", [sql for name in PRINTED for sql in queries(name)])
+def test_values_are_printed_as_postgresql_prints_them(
+    sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
+) -> None:
+    result = server.execute(sql.encode()).pgresult
+    assert result is not None
+    theirs = [
+        tuple(None if (raw := result.get_value(row, place)) is None else raw.decode() for place in range(result.nfields))
+        for row in range(result.ntuples)
+    ]
+    ours = printed_answer(world, engine, sql)
+    assert Counter(ours) == Counter(theirs)
+    if "ORDER BY" in sql.rsplit(")", 1)[-1]:
+        assert ours == theirs
+    names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
+    types = [names.get(column) for column in (result.ftype(place) for place in range(result.nfields))]
+    assert [names[type_oid(column.type)] for column in world.select(sql).desc.columns] == types
+
+
+@pytest.mark.spark
+def test_types_are_the_same_on_both_engines(world: World, engine: DuckDbEngine, spark_engine: SparkEngine) -> None:
+    for sql in (sql for name in PRINTED for sql in queries(name) if " FROM " in sql):
+        assert Counter(printed_answer(world, spark_engine, sql)) == Counter(printed_answer(world, engine, sql)), sql
 
 
 @pytest.mark.spark

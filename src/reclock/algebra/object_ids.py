@@ -18,7 +18,6 @@ from reclock.algebra.relations import (
     INT2VECTOR,
     INTEGER,
     INTERVAL,
-    JSONB,
     OID,
     OIDVECTOR,
     REAL,
@@ -36,6 +35,7 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
+from reclock.algebra.textual import TEXTUAL_TYPES
 
 FIRST_SYSTEM = 10_000
 FIRST_USER = 16_384
@@ -78,9 +78,9 @@ _TYPES = (
     TypeId(1700, 1231, "numeric", -1, "N", numeric()),
     TypeId(2205, 2210, "regclass", 4, "N", REGCLASS),
     TypeId(2206, 2211, "regtype", 4, "N", REGTYPE),
-    TypeId(3802, 3807, "jsonb", -1, "U", JSONB),
     TypeId(4089, 4090, "regnamespace", 4, "N", REGNAMESPACE),
     TypeId(4096, 4097, "regrole", 4, "N", REGROLE),
+    *(TypeId(it.oid, it.array_oid, it.short_name, it.size, it.category, it.type) for it in TEXTUAL_TYPES.values()),
 )
 TYPES: Mapping[TypeName, TypeId] = {each.type.name: each for each in _TYPES}
 

@@ -24,6 +24,7 @@ class TypeName(StrEnum):
     TEXT = "text"
     BYTEA = "bytea"
     JSONB = "jsonb"
+    UUID = "uuid"
     DATE = "date"
     TIMESTAMP = "timestamp without time zone"
     TIMESTAMPTZ = "timestamp with time zone"
@@ -103,6 +104,7 @@ DOUBLE = ScalarType(TypeName.DOUBLE)
 TEXT = ScalarType(TypeName.TEXT)
 BYTEA = ScalarType(TypeName.BYTEA)
 JSONB = ScalarType(TypeName.JSONB)
+UUID = ScalarType(TypeName.UUID)
 DATE = ScalarType(TypeName.DATE)
 TIMESTAMP = ScalarType(TypeName.TIMESTAMP)
 TIMESTAMPTZ = ScalarType(TypeName.TIMESTAMPTZ)

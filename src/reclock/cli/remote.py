@@ -12,6 +12,7 @@ from psycopg.types.string import TextLoader
 
 from reclock.adapter.context.results import Result
 from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.client.server_error import ServerError
 from reclock.errors import InvalidOption, UnknownObject
 from reclock.server.values import type_of
@@ -31,7 +32,8 @@ class RemoteSession:
             ) from None
         except psycopg.Error as error:
             raise ServerError(error) from error
-        self._connection.adapters.register_loader("jsonb", TextLoader)  # printed as the server sends it
+        for description in TEXTUAL_TYPES.values():  # printed as the server sends them
+            self._connection.adapters.register_loader(description.oid, TextLoader)
         self._connection.add_notice_handler(lambda diagnosis: notice(diagnosis.message_primary or ""))
 
     def execute(self, text: str) -> Iterator[Result]:

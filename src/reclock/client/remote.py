@@ -16,6 +16,7 @@ from psycopg.adapt import Loader
 from psycopg.types.string import TextLoader
 
 from reclock.algebra.relations import INTERVAL, TEXT, Column, TypeName, numeric
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.client.change_stream import ChangeStream, Messages
 from reclock.client.client import Client
 from reclock.client.query_result import QueryResult
@@ -80,7 +81,8 @@ class RemoteClient(Client):
         except psycopg.Error as error:
             raise ServerError(error) from error
         connection.adapters.register_loader("interval", _IntervalLoader)
-        connection.adapters.register_loader("jsonb", TextLoader)  # as an embedded client has it
+        for description in TEXTUAL_TYPES.values():  # as an embedded client has them
+            connection.adapters.register_loader(description.oid, TextLoader)
         connection.add_notice_handler(lambda diagnosis: self._notice(diagnosis.message_primary or ""))
         return connection
 

@@ -15,6 +15,7 @@ from reclock.algebra.relations import (
     ScalarType,
     TypeName,
 )
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import InvalidSchema
 
 _ARROW_TYPES: dict[TypeName, pa.DataType] = {
@@ -26,7 +27,7 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
     TypeName.DOUBLE: pa.float64(),
     TypeName.TEXT: pa.string(),
     TypeName.BYTEA: pa.binary(),
-    TypeName.JSONB: pa.string(),
+    **dict.fromkeys(TEXTUAL_TYPES, pa.string()),
     TypeName.DATE: pa.date32(),
     TypeName.TIMESTAMP: pa.timestamp("us"),
     TypeName.TIMESTAMPTZ: pa.timestamp("us", "UTC"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reclock.algebra.relations import BOOLEAN, JSONB
+from reclock.algebra.textual import textual
 from reclock.plan.functions.jsonb import calls_python
 from reclock.plan.scalar_trees import children, rewrite, with_children
 from reclock.plan.scalars import Call, Case, Cast, Literal
@@ -54,6 +55,6 @@ def _is_eager(scalar: Any) -> bool:
         case Call(function):
             return calls_python(function)
         case Cast(operand, type):
-            return JSONB in (operand.type, type)
+            return textual(type) is not None or operand.type == JSONB
         case _:
             return False

@@ -16,8 +16,10 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.algebra.json_documents import dumps, loads, normal_form, ordered
-from reclock.errors import InvalidJson
-from reclock.plan.functions.json_calls import FAILURE, PREFIX
+from reclock.algebra.textual import TEXTUAL_TYPES
+from reclock.algebra.textual.description import TextualType
+from reclock.errors import ReclockError
+from reclock.plan.functions.json_calls import FAILURE, PREFIX, reader_name
 
 _TEXT, _INTEGER, _DOUBLE, _BOOLEAN = pa.string(), pa.int32(), pa.float64(), pa.bool_()
 _TEXTS = pa.list_(pa.string())
@@ -50,11 +52,14 @@ class JsonFunction:
         return pa.array([None if None in row else function(*row) for row in rows], self.result)
 
 
-def _parse(text: str) -> str:
-    try:
-        return normal_form(text)
-    except InvalidJson as error:
-        return _failure(error.sqlstate, error.message)
+def _reader(description: TextualType) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        try:
+            return description.normal_form(text)
+        except ReclockError as error:
+            return _failure(error.sqlstate, error.message)
+
+    return read
 
 
 def _failure(sqlstate: str, message: str) -> str:
@@ -416,7 +421,7 @@ def _kind(value: Any) -> str:
 
 
 _FUNCTIONS: Mapping[str, JsonFunction] = {
-    "parse": JsonFunction(_parse, (_TEXT,), _TEXT),
+    **{reader_name(each.type): JsonFunction(_reader(each), (_TEXT,), _TEXT) for each in TEXTUAL_TYPES.values()},
     "field": JsonFunction(_field_document, (_TEXT, _TEXT), _TEXT),
     "field_text": JsonFunction(_field_text, (_TEXT, _TEXT), _TEXT),
     "element": JsonFunction(_element_document, (_TEXT, _INTEGER), _TEXT),

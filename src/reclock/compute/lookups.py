@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, TypeName
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.arrangements import Arrangements
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, TableInput, result_schema
@@ -22,7 +23,7 @@ NAME = "memory"
 
 Values: TypeAlias = frozenset[Any]
 
-_ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.JSONB, TypeName.BYTEA})
+_ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.BYTEA, *TEXTUAL_TYPES})
 """Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
 
 _FEW = 100

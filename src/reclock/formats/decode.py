@@ -16,12 +16,14 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
-from reclock.algebra.json_documents import member_forms, normal_form
+from reclock.algebra.json_documents import member_forms
 from reclock.algebra.relations import JSONB, RelationDesc, TypeName
+from reclock.algebra.textual import textual
+from reclock.algebra.textual.description import TextualType
 from reclock.collections.schema import arrow_schema
 from reclock.collections.text_lengths import within_limit
 from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
-from reclock.errors import DecodeFailed, InvalidJson, TextTooLong
+from reclock.errors import DecodeFailed, InvalidJson, ReclockError
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 
 _NAMELESS = "Failed to convert JSON"
@@ -142,10 +144,11 @@ def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence
     for column, field in zip(desc.columns, schema, strict=True):
         try:
             read = documents[column.name] if column.name in documents else _fit(table[column.name], field.type)
-            if column.type == JSONB and column.name not in documents:
-                read = _normal_forms(read)
+            description = textual(column.type)
+            if description is not None and column.name not in documents:
+                read = _normal_forms(read, description)
             values = within_limit(read, column)
-        except (pa.ArrowInvalid, ValueError, TextTooLong, InvalidJson) as error:
+        except (pa.ArrowInvalid, ValueError, ReclockError) as error:
             raise _Undecodable(f'column "{column.name}" of type {column.sql_type}: {str(error).split(": expected")[0]}') from error
         if values.null_count and not column.is_nullable:
             raise _Undecodable(f'column "{column.name}": null value violates its NOT NULL constraint')
@@ -187,9 +190,10 @@ def _members(run: bytes, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     return {name: pa.chunked_array([[row[i] for row in rows]], pa.string()) for i, name in enumerate(names)}
 
 
-def _normal_forms(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The documents in their normal form. Raises ``InvalidJson``."""
-    return pa.chunked_array([[None if text is None else normal_form(text) for text in texts.to_pylist()]], pa.string())
+def _normal_forms(texts: pa.ChunkedArray, description: TextualType) -> pa.ChunkedArray:
+    """The values in normal form. Raises a ``ReclockError``."""
+    values = [None if text is None else description.normal_form(text) for text in texts.to_pylist()]
+    return pa.chunked_array([values], pa.string())
 
 
 def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:

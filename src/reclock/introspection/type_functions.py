@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, type_rows
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.introspection.relation import Rows, SystemState
 
 _BYTEA_OID = 17
@@ -48,11 +49,11 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "timestamptz": ("timestamptz_", TypeFunctions(1150, 1151, 2476, 2477)),
     "interval": ("interval_", TypeFunctions(1160, 1161, 2478, 2479)),
     "numeric": ("numeric_", TypeFunctions(1701, 1702, 2460, 2461)),
-    "jsonb": ("jsonb_", TypeFunctions(3806, 3804, 3805, 3803)),
     "regclass": ("regclass", TypeFunctions(2218, 2219, 2452, 2453)),
     "regtype": ("regtype", TypeFunctions(2220, 2221, 2454, 2455)),
     "regrole": ("regrole", TypeFunctions(4098, 4092, 4094, 4095)),
     "regnamespace": ("regnamespace", TypeFunctions(4084, 4085, 4087, 4088)),
+    **{each.short_name: (f"{each.short_name}_", TypeFunctions(*each.functions)) for each in TEXTUAL_TYPES.values()},
 }
 """By the type's short name: what the functions' names begin with, and the functions. Arrays share theirs."""
 

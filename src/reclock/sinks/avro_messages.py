@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.algebra.relations import Column, ScalarType, TypeName
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.sinks import ROW, Avro, Envelope
 from reclock.errors import InternalError, TargetChanged, TargetUnavailable, UpstreamUnavailable
@@ -35,7 +36,7 @@ _SIMPLE: Mapping[TypeName, str] = {
     TypeName.DOUBLE: "double",
     TypeName.TEXT: "string",
     TypeName.BYTEA: "bytes",
-    TypeName.JSONB: "string",
+    **dict.fromkeys(TEXTUAL_TYPES, "string"),
 }
 _LOGICAL: Mapping[TypeName, tuple[str, str]] = {
     TypeName.DATE: ("int", "date"),

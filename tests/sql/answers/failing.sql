@@ -77,3 +77,8 @@ SELECT (a::text || '9999999999')::int FROM t
 SELECT ('-' || a::text || '99999')::smallint FROM t
 SELECT (a::text || '99999999999999999999')::bigint FROM t
 SELECT (a::text || 'x')::bigint FROM t
+SELECT s::uuid FROM ids
+SELECT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1'::uuid
+SELECT '{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid
+SELECT ' a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid
+SELECT '-a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid

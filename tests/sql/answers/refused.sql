@@ -84,3 +84,9 @@ SELECT U&'d+0061' UESCAPE '+'
 SELECT U&'d!0061' UESCAPE '!!'
 SELECT U&'\00'
 SELECT U&'\D83D'
+SELECT max(i) FROM ids
+SELECT i = n FROM ids
+SELECT i::int FROM ids
+SELECT n::uuid FROM ids
+SELECT gen_random_uuid(1)
+SELECT i || i FROM ids

@@ -27,8 +27,13 @@ def decode_utf8(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        at = raw[error.start : error.start + 1].hex()
-        raise ProtocolViolation(f'invalid byte sequence for encoding "UTF8": 0x{at}', sqlstate="22021") from None
+        raise not_utf8(error) from None
+
+
+def not_utf8(error: UnicodeDecodeError) -> ProtocolViolation:
+    """The error of the client whose bytes could not be decoded."""
+    at = error.object[error.start : error.start + 1].hex()
+    return ProtocolViolation(f'invalid byte sequence for encoding "UTF8": 0x{at}', sqlstate="22021")
 
 
 def text_of(value: Any) -> str:

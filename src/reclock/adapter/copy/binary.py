@@ -16,16 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.adapter.context.texts import decode_utf8
+from reclock.adapter.context.texts import decode_utf8, not_utf8
 from reclock.algebra.intervals import Interval, interval_of
-from reclock.algebra.json_documents import normal_form
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import InvalidBinary
 from reclock.sql.queries.literals import number
 
 NULL = b"\xff\xff\xff\xff"
-_JSONB_VERSION = b"\1"
 _DAY_ZERO = date(2000, 1, 1)
 _MOMENT_ZERO = datetime(2000, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -123,7 +122,7 @@ _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.NUMERIC: _numeric_binary,
     TypeName.TEXT: str.encode,
     TypeName.BYTEA: bytes,
-    TypeName.JSONB: lambda value: _JSONB_VERSION + value.encode(),
+    **{name: each.to_binary for name, each in TEXTUAL_TYPES.items()},
     TypeName.DATE: lambda value: struct.pack("!i", (value - _DAY_ZERO).days),
     TypeName.TIMESTAMP: _moment_binary,
     TypeName.TIMESTAMPTZ: _moment_binary,
@@ -156,6 +155,8 @@ def decode_value(raw: bytes, type: ScalarType) -> Any:
     """The value in binary. Raises ``InvalidBinary``, and ``ProtocolViolation`` for text that is not UTF-8."""
     try:
         return _array(raw, type.element) if type.element is not None else _READERS[type.name](raw)
+    except UnicodeDecodeError as error:
+        raise not_utf8(error) from None
     except (struct.error, OverflowError, ValueError, KeyError) as error:
         raise InvalidBinary(type.name) from error
 
@@ -194,11 +195,6 @@ def _moment(raw: bytes) -> datetime:
     return _MOMENT_ZERO + timedelta(microseconds=struct.unpack("!q", raw)[0])
 
 
-def _document(raw: bytes) -> str:
-    """The text, with the version before it if the client sent ``jsonb``, without it for ``json``."""
-    return normal_form(decode_utf8(raw.removeprefix(_JSONB_VERSION)))
-
-
 def _interval(raw: bytes) -> Interval:
     microseconds, days, months = struct.unpack("!qii", raw)
     return Interval(months, days, microseconds)
@@ -229,7 +225,7 @@ _READERS: dict[TypeName, Callable[[bytes], Any]] = {
     TypeName.NUMERIC: _numeric,
     TypeName.TEXT: decode_utf8,
     TypeName.BYTEA: bytes,
-    TypeName.JSONB: _document,
+    **{name: each.from_binary for name, each in TEXTUAL_TYPES.items()},
     TypeName.DATE: _days,
     TypeName.TIMESTAMP: _moment,
     TypeName.TIMESTAMPTZ: lambda raw: _moment(raw).replace(tzinfo=UTC),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.json_documents import normal_form
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
@@ -25,8 +25,10 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
+from reclock.algebra.textual import TEXTUAL_TYPES
+from reclock.algebra.textual.description import TextualType
 from reclock.collections.schema import arrow_type
-from reclock.errors import InvalidJson
+from reclock.errors import ReclockError
 
 SETTINGS = {
     "client_encoding": "UTF8",
@@ -50,7 +52,7 @@ _TYPES = {
     1082: DATE,
     1114: TIMESTAMP,
     1184: TIMESTAMPTZ,
-    3802: JSONB,
+    **{each.oid: each.type for each in TEXTUAL_TYPES.values()},
 }
 
 
@@ -90,17 +92,17 @@ def _bytea(texts: pa.Array) -> pa.Array:
     return pa.array([None if text is None else bytes.fromhex(text.removeprefix("\\x")) for text in texts.to_pylist()], pa.binary())
 
 
-def _documents(texts: pa.Array) -> pa.Array:
+def _normal_forms(texts: pa.Array, description: TextualType) -> pa.Array:
     try:
-        return pa.array([None if text is None else normal_form(text) for text in texts.to_pylist()], pa.string())
-    except InvalidJson as error:
-        raise ValueError(f"{error}: {error.detail}") from error
+        return pa.array([None if text is None else description.normal_form(text) for text in texts.to_pylist()], pa.string())
+    except ReclockError as error:
+        raise ValueError(f"{error}: {error.detail}" if error.detail else str(error)) from error
 
 
 _CONVERSIONS: dict[TypeName, Callable[[pa.Array], pa.Array]] = {
     TypeName.BOOLEAN: _boolean,
     TypeName.BYTEA: _bytea,
-    TypeName.JSONB: _documents,
+    **{name: partial(_normal_forms, description=each) for name, each in TEXTUAL_TYPES.items()},
     TypeName.REAL: _float(pa.float32()),
     TypeName.DOUBLE: _float(pa.float64()),
 }

@@ -17,6 +17,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     regressions,
     text,
     trigonometry,
+    uuids,
 )
 from reclock.plan.functions.casts import resolve_cast
 from reclock.plan.functions.registry import AGGREGATES, SCALARS, Resolved, resolve_aggregate, resolve_scalar

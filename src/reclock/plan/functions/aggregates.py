@@ -19,6 +19,7 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
+from reclock.algebra.textual import textual
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient, spark_quotient
@@ -77,7 +78,10 @@ def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
     type = (types[0] or TEXT) if len(types) == 1 else None
-    return ((type,), type) if type and type.name not in (TypeName.BOOLEAN, TypeName.BYTEA, TypeName.JSONB) else None
+    if type is None or type.name in (TypeName.BOOLEAN, TypeName.BYTEA):
+        return None
+    description = textual(type)
+    return ((type,), type) if description is None or description.has_extremes else None
 
 
 def _simple(function: str) -> Writer:

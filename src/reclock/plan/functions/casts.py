@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reclock.algebra.relations import TEXT, ScalarType, TypeName
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
 from reclock.plan.functions.digits import has_more_digits, narrowed, of_float, scaled, too_many_digits, unscaled
 from reclock.plan.functions.floats import with_value, within_range
@@ -84,12 +85,12 @@ CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
 def _writer(source: TypeName, target: TypeName) -> CastWriter:
     if source is _T.JSONB:
         return _from_document
-    if target is _T.JSONB:
-        return _to_document
+    if target in TEXTUAL_TYPES:
+        return _to_textual
     if source is _T.TEXT:
         return _text_to_boolean if target is _T.BOOLEAN else _from_text
     if target is _T.TEXT:
-        return _to_text
+        return _from_textual if source in TEXTUAL_TYPES else _to_text
     if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
         return _double_to_numeric
     if source is target is _T.NUMERIC:
@@ -183,8 +184,12 @@ def _with_full_zone(engine: str, sql: str) -> str:
     return f"regexp_replace({minutes}, ':$', ':00')"
 
 
-def _to_document(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    return from_text(engine, sql)
+def _to_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return from_text(engine, sql, target)
+
+
+def _from_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return sql
 
 
 def _from_document(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:

@@ -1,4 +1,5 @@
-"""Calls of the functions of JSON documents that `compute.json_functions` gives to both engines.
+"""Calls of the functions of JSON documents, and of other texts in normal form, that
+`compute.json_functions` gives to both engines.
 
 A document (``jsonb``) is its text in normal form. Its kind shows in the first character.
 """
@@ -11,7 +12,7 @@ from reclock.plan.functions.floats import with_value
 PREFIX = "reclock_json_"
 """How the names begin by which the engines know the functions."""
 FAILURE = "!"
-"""How a result begins that is an SQLSTATE and a message; no document does."""
+"""How a result begins that is an SQLSTATE and a message; no value does."""
 
 _KINDS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
 _FIRST = "substring(v, 1, 1)"
@@ -35,9 +36,14 @@ def kind_of(engine: str, document: str) -> str:
     return with_value(engine, document, f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST}{cases} ELSE 'number' END END")
 
 
-def from_text(engine: str, text: str) -> str:
-    """``text`` as a document; an error if it is not JSON."""
-    return checked(engine, json_call("parse", text))
+def from_text(engine: str, text: str, target: ScalarType) -> str:
+    """``text`` as a value of ``target``, a type of texts in normal form; an error if it spells none."""
+    return checked(engine, json_call(reader_name(target), text))
+
+
+def reader_name(target: ScalarType) -> str:
+    """The function that reads texts as values of ``target``."""
+    return f"read_{target.name.name.lower()}"
 
 
 def scalar_text(engine: str, document: str, target: ScalarType) -> str:

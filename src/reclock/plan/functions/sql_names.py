@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from reclock.algebra.relations import BIGINT, INTEGER, INTERVAL, ScalarType, TypeName
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import InternalError
 from reclock.plan.functions.typing import parameters
 
@@ -20,7 +21,7 @@ DUCKDB_TYPES = {
     TypeName.DOUBLE: "DOUBLE",
     TypeName.TEXT: "VARCHAR",
     TypeName.BYTEA: "BLOB",
-    TypeName.JSONB: "VARCHAR",  # in normal form
+    **dict.fromkeys(TEXTUAL_TYPES, "VARCHAR"),
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP: "TIMESTAMP",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",  # in UTC; results get their zone back
@@ -36,7 +37,7 @@ SPARK_TYPES = {
     TypeName.DOUBLE: "DOUBLE",
     TypeName.TEXT: "STRING",
     TypeName.BYTEA: "BINARY",
-    TypeName.JSONB: "STRING",  # in normal form
+    **dict.fromkeys(TEXTUAL_TYPES, "STRING"),
     TypeName.DATE: "DATE",
     TypeName.TIMESTAMP: "TIMESTAMP_NTZ",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",
@@ -82,7 +83,7 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
     match type.name:
         case TypeName.BOOLEAN:
             return "TRUE" if value else "FALSE"
-        case TypeName.TEXT | TypeName.JSONB:
+        case name if name is TypeName.TEXT or name in TEXTUAL_TYPES:
             return string(engine, str(value))
         case TypeName.SMALLINT | TypeName.INTEGER | TypeName.BIGINT | TypeName.NUMERIC:
             text = f"{value:f}" if isinstance(value, Decimal) else str(int(value) if type.is_integer else value)

@@ -31,6 +31,7 @@ from reclock.algebra.relations import (
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     Column,
     ScalarType,
     TextLimit,
@@ -67,6 +68,7 @@ _TYPES = {
     exp.DType.JSON: JSONB,
     exp.DType.JSONB: JSONB,
     exp.DType.NAME: TEXT,
+    exp.DType.UUID: UUID,
 }
 _CATALOG_TYPES = {
     "oid": OID,

@@ -15,6 +15,7 @@ from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.scope import Scope
+from reclock.sql.queries.session_functions import VOLATILE_FUNCTIONS
 from reclock.sql.syntax.dialect import to_sql
 
 
@@ -63,7 +64,9 @@ class NoSubqueries:
 
     exists = contains = rows = array = value
 
-    def about_session(self, call: Call) -> NoReturn:
+    def about_session(self, call: Call) -> Any:
+        if call.function in VOLATILE_FUNCTIONS:
+            return call
         raise UnsupportedSql(f"{call.function} is not supported here", hint=self.hint)
 
     def object_id(self, value: Any, target: ScalarType) -> NoReturn:

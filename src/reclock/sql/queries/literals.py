@@ -11,8 +11,8 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from reclock.algebra.intervals import Interval
-from reclock.algebra.json_documents import normal_form
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
+from reclock.algebra.textual import textual
 from reclock.errors import (
     IntervalOutOfRange,
     InvalidInterval,
@@ -40,8 +40,8 @@ def parse_text(text: str, type: ScalarType) -> Any:
     """
     if type.name is TypeName.TEXT:
         return text
-    if type.name is TypeName.JSONB:
-        return normal_form(text)
+    if (description := textual(type)) is not None:
+        return description.normal_form(text)
     if type.element is not None:
         return _array(text, type)
     stripped = text.strip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reclock.algebra.relations import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, array
+from reclock.algebra.relations import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, UUID, ScalarType, array
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SERVER_VERSION, SessionNames, nearest
@@ -47,15 +47,23 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
 
 
 def is_about_session(name: str) -> bool:
-    return name in _FUNCTIONS
+    return name in _FUNCTIONS or name in VOLATILE_FUNCTIONS
 
 
 def signature(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ...], ScalarType]:
     """The types of the arguments and of the answer. Raises ``UnknownFunction``."""
+    if name in VOLATILE_FUNCTIONS:
+        if arguments:
+            raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
+        return (), VOLATILE_FUNCTIONS[name]
     types, required, result, _ = _FUNCTIONS[name]
     if not required <= len(arguments) <= len(types):
         raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
     return types[: len(arguments)], result
+
+
+VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID}
+"""Functions without arguments that engines compute for each row, each time another value."""
 
 
 def answered(call: Call, session: SessionNames) -> Any:
@@ -66,6 +74,8 @@ def answered(call: Call, session: SessionNames) -> Any:
         name, settings = call.arguments[0], sorted(session.settings().items())
         branches = tuple((Call("=", (name, Literal(label, TEXT)), BOOLEAN), Literal(value, TEXT)) for label, value in settings)
         return Case(branches, Literal(None, TEXT), TEXT) if branches else Literal(None, TEXT)
+    if call.function in VOLATILE_FUNCTIONS:
+        return call
     values = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
     return Literal(None if None in values else _FUNCTIONS[call.function][3](session, *values), call.type)
 
