@@ -60,13 +60,13 @@ def test_settings_that_disagree_with_the_mark_are_refused(consensus: Consensus, 
 
 def test_the_catalog_in_force_is_switched_by_who_knows_the_old_one(consensus: Consensus, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
-        consensus.transact(lambda connection: switch_catalog(connection, found="stash", to="persist"))
+        consensus.transact(lambda connection: switch_catalog(connection, source="stash", target="persist"))
     mark = find_mark(settings(tmp_path), consensus, may_make=True)
     for _ in range(2):
-        consensus.transact(lambda connection: switch_catalog(connection, found="stash", to="persist"))
+        consensus.transact(lambda connection: switch_catalog(connection, source="stash", target="persist"))
         assert consensus.read(identity.current) == EnvironmentMark(mark.id, "persist")
     with pytest.raises(ConfigurationError):
-        consensus.transact(lambda connection: switch_catalog(connection, found="shadow", to="stash"))
+        consensus.transact(lambda connection: switch_catalog(connection, source="shadow", target="stash"))
 
 
 @pytest.mark.parametrize("implementation", ["stash", "persist", "shadow"])

@@ -82,7 +82,7 @@ def switch_mark(consensus: Consensus, *, found: str, to: str) -> Switch:
             if fence.current(connection) != following:
                 fence.check(connection, own)
             fence.advance(connection, following)
-            identity.switch_catalog(connection, found=found, to=to)
+            identity.switch_catalog(connection, source=found, target=to)
             failpoint("catalog.convert.before_switch_commit")
 
         try:

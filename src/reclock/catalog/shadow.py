@@ -46,14 +46,14 @@ class ShadowLog:
     def snapshot(
         self, *, below: Timestamp | None = None, only: Collection[str] | None = None
     ) -> tuple[Timestamp, list[CatalogUpdate]]:
-        def comparable(found: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
-            return [found[0], *sorted((u.kind, u.key, u.value, u.diff) for u in found[1])]
+        def comparable(result: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
+            return [result[0], *sorted((u.kind, u.key, u.value, u.diff) for u in result[1])]
 
         return self._compared("snapshot", lambda log: log.snapshot(below=below, only=only), comparable)
 
     def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
-        def comparable(found: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
-            return [found[0], *_sorted(found[1])]
+        def comparable(result: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
+            return [result[0], *_sorted(result[1])]
 
         return self._compared("updates", lambda log: log.updates(since, only=only), comparable)
 

@@ -41,11 +41,11 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
     """
 
     def __init__(self, replica: Replica, token: str, *, host: str = "127.0.0.1", advertised: str = "") -> None:
-        own = identity(token)
+        server_identity = identity(token)
         try:
             super().__init__(
                 f"grpc+tls://{_in_address(host)}:0",
-                tls_certificates=[(own.certificate, own.key)],
+                tls_certificates=[(server_identity.certificate, server_identity.key)],
                 middleware={"token": _Guard(token)},
             )
         except pa.ArrowException as error:
@@ -105,7 +105,7 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         super().shutdown()
 
     def __exit__(self, *raised: object) -> None:
-        self.shutdown()  # the base class would call its own
+        self.shutdown()  # the base class would call its server_identity
 
     def _carry_out(self, body: bytes) -> bytes:
         self._replica.carry_out(wire.decode_command(body))
@@ -160,6 +160,6 @@ class _Guard(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: flight.CallInfo, headers: dict[str, Any]) -> None:
-        given = next((values for name, values in headers.items() if name.lower() == HEADER), [""])[0]
-        if not hmac.compare_digest(given.encode() if isinstance(given, str) else given, self._expected):
+        token_header = next((values for name, values in headers.items() if name.lower() == HEADER), [""])[0]
+        if not hmac.compare_digest(token_header.encode() if isinstance(token_header, str) else token_header, self._expected):
             raise flight.FlightUnauthenticatedError("this token is not that of the replica")

@@ -174,12 +174,12 @@ class InProcessReplica:
     def _reading(self, inputs: Inputs) -> Iterator[None]:
         try:
             with ExitStack() as scope:
-                for given in inputs.values():
-                    if isinstance(given, CollectionInput):
-                        scope.enter_context(given.version.reading())
+                for collection_input in inputs.values():
+                    if isinstance(collection_input, CollectionInput):
+                        scope.enter_context(collection_input.version.reading())
                 yield
-        except VersionGone as gone:
-            self._forget(StorageCollectionId.parse(gone.name))
+        except VersionGone as unknown:
+            self._forget(StorageCollectionId.parse(unknown.name))
             raise
 
     def _inputs(self, peek: Peek) -> dict[StorageCollectionId, Input]:
@@ -195,8 +195,8 @@ class InProcessReplica:
                 inputs[id] = self._input(id, peek.as_of)
         tables = [id.source_id for id in wanted if id.collection is CollectionType.TABLE]
         for source_id, table in self.tables.pin(tables, peek.as_of).items():
-            own = peek.uncommitted.get(table_id(source_id))
-            tail = table.tail if own is None else pa.concat_tables([table.tail, own])
+            uncommitted = peek.uncommitted.get(table_id(source_id))
+            tail = table.tail if uncommitted is None else pa.concat_tables([table.tail, uncommitted])
             inputs[table_id(source_id)] = CollectionInput(table.version, tail)
         if peek.changes is not None and peek.changes.after is not None:
             _check_readable(inputs, peek.changes.after)
@@ -229,6 +229,6 @@ class InProcessReplica:
 
 def _check_readable(inputs: Inputs, at: Timestamp) -> None:
     """Raises ``NotReadable`` if a version was compacted beyond this time."""
-    for id, given in inputs.items():
-        if isinstance(given, CollectionInput) and at < given.version.since:
-            raise NotReadable(id.group, at=at, since=given.version.since, upper=given.version.upper)
+    for id, collection_input in inputs.items():
+        if isinstance(collection_input, CollectionInput) and at < collection_input.version.since:
+            raise NotReadable(id.group, at=at, since=collection_input.version.since, upper=collection_input.version.upper)

@@ -62,8 +62,8 @@ class Measurements:
 
     def dataflow_dropped(self, id: GlobalId) -> None:
         with self._guard:
-            for kept in (self._made_at_ns, self._hydrated_ns, self._sizes, self._errors, self._last):
-                kept.pop(id, None)
+            for by_dataflow in (self._made_at_ns, self._hydrated_ns, self._sizes, self._errors, self._last):
+                by_dataflow.pop(id, None)
             for key in [key for key in self._refreshes if key[0] == id]:
                 del self._refreshes[key]
 
@@ -126,22 +126,22 @@ class Measurements:
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
         """See `Replica.take_changes`."""
-        found: list[LogResponse] = []
+        responses: list[LogResponse] = []
         with self._guard:
             upper = self.clock()
             self._looked_at = self.frontiers(self._made_at_ns) if self._made_at_ns and self._subscribes else {}
             for id in subscribes:
                 if id not in self._subscribes:
-                    found.append(LogFailed(id, "the replica does not know the subscribe"))
+                    responses.append(LogFailed(id, "the replica does not know the subscribe"))
                     continue
                 log, before = self._subscribes[id]
                 now = Counter(self.rows(log))
                 changes = {row: now[row] - before[row] for row in now | before}
                 self._subscribes[id] = (log, now)
-                if taken := tuple((row, diff) for row, diff in changes.items() if diff):
-                    found.append(LogChanges(id, taken, upper))
+                if changed_rows := tuple((row, diff) for row, diff in changes.items() if diff):
+                    responses.append(LogChanges(id, changed_rows, upper))
             self._looked_at = None
-        return found
+        return responses
 
     def _standing(self) -> dict[GlobalId, GroupFrontier]:
         """The current state, read once for all logs of one call."""

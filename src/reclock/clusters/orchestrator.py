@@ -55,12 +55,12 @@ class ProcessOrchestrator:
             process.wait()
 
     def ended(self) -> list[EndedProcess]:
-        found, self._failed = self._failed, []
+        ended, self._failed = self._failed, []
         for replica_id, (incarnation, process, path) in list(self._running.items()):
             if (code := process.poll()) is not None:
                 del self._running[replica_id]
-                found.append(EndedProcess(replica_id, incarnation, _why(code, path)))
-        return found
+                ended.append(EndedProcess(replica_id, incarnation, _why(code, path)))
+        return ended
 
 
 def _variables() -> dict[str, str]:

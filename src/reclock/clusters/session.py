@@ -98,13 +98,13 @@ def _object_store(settings: Settings) -> dict[str, str]:
 def variables(settings: Settings) -> dict[str, str]:
     """The environment variables for the process that starts Spark. They carry the secrets, because
     everyone can read a command line."""
-    found = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    variables_ = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     if not settings.spark_master.startswith(_LOCAL_MASTERS):
-        del found["SPARK_LOCAL_IP"]
+        del variables_["SPARK_LOCAL_IP"]
     if settings.s3_access_key_id:
-        found["AWS_ACCESS_KEY_ID"] = settings.s3_access_key_id
-        found["AWS_SECRET_ACCESS_KEY"] = settings.s3_secret_access_key.get_secret_value()
-    return found
+        variables_["AWS_ACCESS_KEY_ID"] = settings.s3_access_key_id
+        variables_["AWS_SECRET_ACCESS_KEY"] = settings.s3_secret_access_key.get_secret_value()
+    return variables_
 
 
 def credentials(settings: Settings) -> dict[str, str]:

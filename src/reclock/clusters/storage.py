@@ -77,11 +77,11 @@ class Storage:
         self.objects.adopt(command.id, command.incarnation, is_made=command.id in self.present())
         if command.group == TABLES:
             self.frontiers.create(TABLES, since=command.since, upper=command.upper)
-            for own in command.collections:
-                self.tables.create(command.id, own.desc, at=command.since, incarnation=command.incarnation)
+            for collection in command.collections:
+                self.tables.create(command.id, collection.desc, at=command.since, incarnation=command.incarnation)
             return
-        for own in command.collections:
-            self.lake.create(own.id, own.desc, is_monotonic=own.is_monotonic, incarnation=command.incarnation)
+        for collection in command.collections:
+            self.lake.create(collection.id, collection.desc, is_monotonic=collection.is_monotonic, incarnation=command.incarnation)
         # a guest is in its host's group, which is there; one of its own says no more than that its collections are
         self.frontiers.create(command.id, since=command.since, upper=command.upper, is_backfilled=command.is_backfilled)
         if command.inputs:
@@ -92,10 +92,10 @@ class Storage:
         others = set(ids) - tables
         late = self.lake.of_guests(others)
         self.release([*others, TABLES, *{id.group for id in late}])
-        left = self._drop_tables(tables) | self._drop_late(late)
-        left |= self._drop_groups(others - left)
-        self.objects.forget(set(ids) - left)
-        return NotDropped(tuple(sorted(left))) if left else None
+        remaining = self._drop_tables(tables) | self._drop_late(late)
+        remaining |= self._drop_groups(others - remaining)
+        self.objects.forget(set(ids) - remaining)
+        return NotDropped(tuple(sorted(remaining))) if remaining else None
 
     def _drop_tables(self, ids: Set[GlobalId]) -> Set[GlobalId]:
         """Drop tables. Returns those that cannot be dropped yet. A hold does not say which tables
@@ -108,12 +108,12 @@ class Storage:
     def _drop_late(self, late: Iterable[StorageCollectionId]) -> Set[GlobalId]:
         """Drop late collections. Returns the guests that still have some. A hold on a group does
         not say which collections it protects either."""
-        left: set[GlobalId] = set()
+        remaining: set[GlobalId] = set()
         for id in late:
             assert id.guest is not None
             if self._still_read({id.guest}, id.group) or not _succeeds(self.lake.drop, id):
-                left.add(id.guest)
-        return left
+                remaining.add(id.guest)
+        return remaining
 
     def _still_read(self, ids: Set[GlobalId], group: str) -> Set[GlobalId]:
         """The objects that a read from before their drop may still use."""
@@ -129,11 +129,11 @@ class Storage:
                 self.holds.release(hold)
         held = self.holds.earliest(ids)
         read = {id for id in ids if id in held}
-        gone = {id for id in sorted(ids - read) if _succeeds(self.lake.drop_all, id)}
-        if gone:
-            self.statuses.forget(gone)
-            self.frontiers.drop(gone)
-        return ids - gone
+        dropped = {id for id in sorted(ids - read) if _succeeds(self.lake.drop_all, id)}
+        if dropped:
+            self.statuses.forget(dropped)
+            self.frontiers.drop(dropped)
+        return ids - dropped
 
 
 def _not_created(id: GlobalId, failure: Exception) -> NotCreated:

@@ -56,8 +56,8 @@ def decode_messages(
             before = [value for value in values[:missing] if value is not None]
             decode_messages(before, format, desc, partition=partition, offsets=offsets[:missing])  # an earlier one may be bad
             raise failed(missing, f'column "{required[0]}": null value violates its NOT NULL constraint')
-        own = [value for value in values if value is not None]
-        rows = decode_messages(own, format, desc, partition=partition, offsets=[offsets[i] for i in present])
+        present_values = [value for value in values if value is not None]
+        rows = decode_messages(present_values, format, desc, partition=partition, offsets=[offsets[i] for i in present])
         places = np.full(len(values), -1)
         places[present] = np.arange(len(present))
         return rows.take(pa.array(places, mask=places < 0))

@@ -40,8 +40,8 @@ class IngestionPool(Generic[Outcome]):
         wait(started.values(), patience_s, ALL_COMPLETED if waits_for_all else FIRST_COMPLETED)
         with self._lock:
             finished = [source for source, future in started.items() if future.done() and self._started.get(source) is future]
-            taken = {source: self._started.pop(source) for source in finished}
-        return {source: future.result() for source, future in taken.items()}
+            futures = {source: self._started.pop(source) for source in finished}
+        return {source: future.result() for source, future in futures.items()}
 
     def running(self) -> set[GlobalId]:
         """The sources whose outcomes were not taken yet."""

@@ -107,9 +107,9 @@ def _source_progresses(state: SystemState) -> Rows:
 
 def _pending_cleanups(state: SystemState) -> Rows:
     """What upstreams still keep for sources that were dropped."""
-    for own in state.pending_cleanups():
-        if own.source_id not in state.catalog.items:
-            yield own.source_id, own.name, own.what, _moment(own.at), own.error, own.detail
+    for cleanup in state.pending_cleanups():
+        if cleanup.source_id not in state.catalog.items:
+            yield cleanup.source_id, cleanup.name, cleanup.what, _moment(cleanup.at), cleanup.error, cleanup.detail
 
 
 def _frontiers(state: SystemState) -> Rows:

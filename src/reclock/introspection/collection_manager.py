@@ -231,8 +231,8 @@ class CollectionManager:
                 )
             except WriteConflict:
                 continue
-            except ReportersGone as gone:
-                self._lose([Token(token) for token in gone.tokens])
+            except ReportersGone as lost_tokens:
+                self._lose([Token(token) for token in lost_tokens.tokens])
                 continue
             self._drop(pending)
             return any(changes.values())
@@ -254,9 +254,11 @@ class CollectionManager:
     def _lose(self, tokens: Iterable[Token]) -> None:
         with self._guard:
             lost = [self._reporters.pop(token) for token in tokens if token in self._reporters]
-            gone = {reporter.token for reporter in lost}
+            lost_tokens = {reporter.token for reporter in lost}
             for collection, queue in self._queues.items():
-                self._queues[collection] = deque((reporter, request) for reporter, request in queue if reporter.token not in gone)
+                self._queues[collection] = deque(
+                    (reporter, request) for reporter, request in queue if reporter.token not in lost_tokens
+                )
             self._waiting = sum(
                 len(request.changes) if isinstance(request, Append) else 1
                 for queue in self._queues.values()

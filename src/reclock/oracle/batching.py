@@ -30,10 +30,10 @@ class BatchingOracle:
 
     def read_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`."""
-        found = self.read_all()
-        if timeline not in found:
+        timestamps = self.read_all()
+        if timeline not in timestamps:
             raise UnknownTimeline(timeline)
-        return found[timeline]
+        return timestamps[timeline]
 
     def read_all(self) -> Mapping[str, Timestamp]:
         """See `TimestampOracle`. An error of the backing call is raised to every read in the batch."""

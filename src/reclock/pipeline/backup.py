@@ -102,8 +102,8 @@ class _Attempt:
 
     def _states(self) -> dict[StorageCollectionId, TableState]:
         lake = self.stores.lake
-        found = {id: newest_state(lake.folder_of(id), str(id)) for id in lake.list()}
-        return {id: state for id, state in found.items() if state is not None}
+        states = {id: newest_state(lake.folder_of(id), str(id)) for id in lake.list()}
+        return {id: state for id, state in states.items() if state is not None}
 
     def _copy_collections(self, consensus: Consensus, before: Mapping[StorageCollectionId, TableState]) -> dict[str, int]:
         """Copy all collections. Returns the bytes of each."""

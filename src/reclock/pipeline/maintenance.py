@@ -92,16 +92,16 @@ def group_names(stores: Stores) -> dict[str, str]:
     catalog = stores.planner_catalog()
     assert catalog.snapshot is not None
     items = catalog.snapshot.items
-    found = {}
+    names = {}
     for group in sorted(stores.frontiers.get_all(), key=lambda group: (len(group), group)):
         item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
         if isinstance(entry, RelationEntry) and entry.collection.group != group:
             continue  # a guest
         if item is not None and item.type in (ItemType.SOURCE, ItemType.INDEX) and entry is not None:
-            found[group] = str(entry.name)
+            names[group] = str(entry.name)
         elif group in (TABLES, INTROSPECTION):
-            found[group] = group
-    return found
+            names[group] = group
+    return names
 
 
 def sweep(environment: Environment) -> SweepReport:

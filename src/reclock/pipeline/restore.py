@@ -99,12 +99,12 @@ def _read_manifest(backup: Path) -> dict[str, Any]:
 
 
 def _require_settings(settings: Settings, mark: EnvironmentMark) -> None:
-    for name, given, kept in (
+    for name, setting, stored in (
         ("environment_id", settings.environment_id, mark.id),
         ("catalog", settings.catalog, mark.catalog),
     ):
-        if given not in ("", kept):
-            raise ConfigurationError(f'setting "{name}" is "{given}", the backup is of "{kept}"')
+        if setting not in ("", stored):
+            raise ConfigurationError(f'setting "{name}" is "{setting}", the backup is of "{stored}"')
 
 
 def _own_folders(lake: Folder, settings: Settings, mark: EnvironmentMark) -> list[str]:
@@ -122,12 +122,12 @@ def _copy_lake(data: Path, lake: Folder, settings: Settings, mark: EnvironmentMa
 
 
 def _copy_consensus(file: Path, consensus: Consensus) -> None:
-    kept = Consensus.connect(f"sqlite:///{file.absolute()}")
+    stored = Consensus.connect(f"sqlite:///{file.absolute()}")
     try:
-        copy_all(kept, consensus, but=_LEFT_OUT)
+        copy_all(stored, consensus, but=_LEFT_OUT)
         consensus.transact(forget_readers)
     finally:
-        kept.close()
+        stored.close()
 
 
 def _lead(settings: Settings, consensus: Consensus, mark: EnvironmentMark, above: int) -> int:

@@ -170,7 +170,7 @@ def _made() -> JsonConverter:
     converter.register_structure_hook(Constant, make_dict_structure_fn(Constant, converter, rows=plainly))
     configure_tagged_union(Scalar, converter)  # under "_type": operators have a "kind"
     optional = override(
-        unstruct_hook=lambda given: given and converter.unstructure(given, unstructure_as=Scalar),
+        unstruct_hook=lambda scalar: scalar and converter.unstructure(scalar, unstructure_as=Scalar),
         struct_hook=lambda written, _: written and converter.structure(written, cast(type[Scalar], Scalar)),
     )
     converter.register_unstructure_hook(Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional))

@@ -387,10 +387,10 @@ def recall(
     """The growth for each bound range, by key and upper end. Raises ``UpstreamChanged`` unless all
     bytes have the checksum with which they were bound."""
     bucket, quote = connector.bucket, quote_of(format)
-    listed = {found.key: found for found in store.list(bucket, literal_prefix(connector.pattern))}
+    listed = {listed_object.key: listed_object for listed_object in store.list(bucket, literal_prefix(connector.pattern))}
     by_name: dict[str, list[BoundRange]] = {}
-    for own in sorted(ranges, key=lambda own: own.lower):
-        by_name.setdefault(str(own.partition), []).append(own)
+    for bound_range in sorted(ranges, key=lambda bound_range: bound_range.lower):
+        by_name.setdefault(str(bound_range.partition), []).append(bound_range)
 
     def look(name: str) -> list[Growth]:
         evidence, growths = bound[name], []

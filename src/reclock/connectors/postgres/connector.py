@@ -71,7 +71,7 @@ class TransactionRanges:
     """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which are in order."""
 
     ranges: tuple[Range, ...]
-    gone: Mapping[str, str] = field(default_factory=dict)
+    unfollowed: Mapping[str, str] = field(default_factory=dict)
     """The tables that are not followed from here on, and why."""
     is_exact: bool = True
     """Whether nothing was ever skipped: then no inserted row is in the output yet."""
@@ -115,13 +115,13 @@ class Postgres:
         such as one left by an earlier attempt, is replaced.
 
         An advisory lock orders this with ``dismiss``: a drop of the source waits for the slot and
-        drops it; a creator that comes later sees in ``is_wanted`` that the source is gone. The
+        drops it; a creator that comes later sees in ``is_wanted`` that the source is unfollowed. The
         server holds the lock for as long as it creates the slot, even if the client is killed.
         """
         with self._connected() as connection:
             system_id = self._system_id(connection)
-            gone = self._changed(connection) | self._gone(connection)
-            pages = {table: self._pages(connection, table) for table in self.outputs if table not in gone}
+            unfollowed = self._changed(connection) | self._unfollowed(connection)
+            pages = {table: self._pages(connection, table) for table in self.outputs if table not in unfollowed}
             with self._connected(replication="database") as walsender:
                 self._lock_slot(walsender)
                 if not is_wanted():
@@ -134,7 +134,7 @@ class Postgres:
                 if lsn <= lower:
                     behind = f"its changes begin at {began}, and the source has those up to {format_lsn(lower)}"
                     raise self._lost(lower, "is another one", behind, "DROP the source and create it again")
-                tasks: list[CopyPages | TransactionRanges] = [TransactionRanges((), gone)] if gone else []
+                tasks: list[CopyPages | TransactionRanges] = [TransactionRanges((), unfollowed)] if unfollowed else []
                 tasks += [
                     CopyPages(table, lower, lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None, snapshot)
                     for table, count in pages.items()
@@ -162,10 +162,10 @@ class Postgres:
             upper = _lsn(reached)
             if upper < lower:
                 raise self._lost(lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}")
-            gone = self._gone(connection) if upper > lower else {}
-            if upper == lower or not (gone or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)):
+            unfollowed = self._unfollowed(connection) if upper > lower else {}
+            if upper == lower or not (unfollowed or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)):
                 return []
-            return [Increment((), lower, upper, upper - lower, (system_id,), {"gone": gone})]
+            return [Increment((), lower, upper, upper - lower, (system_id,), {"gone": unfollowed})]
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         """Committed transactions never change. The reading fails if the slot was lost meanwhile."""
@@ -173,13 +173,13 @@ class Postgres:
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TransactionRanges]:
         ranges = tuple(range for increment in increments for range in remaining_ranges((), increment.lower, increment.upper, skips))
-        gone = {
+        unfollowed = {
             table: why
             for increment in increments
             for table, why in increment.detail.get("gone", {}).items()
             if table in self.outputs
         }
-        return [TransactionRanges(ranges, gone, not (skips or self.has_gaps))] if ranges or gone else []
+        return [TransactionRanges(ranges, unfollowed, not (skips or self.has_gaps))] if ranges or unfollowed else []
 
     def without(self, outputs: Set[str]) -> Postgres:
         return replace(self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs})
@@ -260,7 +260,7 @@ class Postgres:
             else:
                 if task.ranges:
                     yield from self._changes(connection, task)
-                for table, why in task.gone.items():
+                for table, why in task.unfollowed.items():
                     yield table, OutputFailed(f'table "{table}" {why}', detail=GONE)
 
     def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[Read]:
@@ -333,19 +333,19 @@ class Postgres:
         arguments = [self.upstream.slot, format_lsn(upper), self.upstream.publication]
         return connection.execute(_PEEK_ONE, arguments).fetchone() is not None
 
-    def _gone(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
+    def _unfollowed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
         """The tables that the publication lacks, or did not have all the time, and why."""
         published = {table.name: table for table in self._published(connection)}
         initial = published | {table.name: table for table in self.upstream.known}
-        gone = {}
+        unfollowed = {}
         for table in self.outputs:
             if table not in published:
-                gone[table] = f'is not in publication "{self.upstream.publication}" any more'
+                unfollowed[table] = f'is not in publication "{self.upstream.publication}" any more'
             elif initial[table].oid != published[table].oid:
-                gone[table] = "is another one of the same name"
+                unfollowed[table] = "is another one of the same name"
             elif initial[table].entries and not {*initial[table].entries} & {*published[table].entries}:
-                gone[table] = f'was taken out of publication "{self.upstream.publication}" and put back'
-        return gone
+                unfollowed[table] = f'was taken out of publication "{self.upstream.publication}" and put back'
+        return unfollowed
 
     def _changed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
         """The tables that can no longer be copied into their outputs, and why."""

@@ -65,10 +65,10 @@ class Secrets:
         if cipher is None:
             raise SecretUnavailable(name, detail=f'its key is not here: there is no "{self._key_file}"', hint=_HINT)
         try:
-            found, _, value = cipher.decrypt(token.encode()).decode().partition("\0")
+            stored_reference, _, value = cipher.decrypt(token.encode()).decode().partition("\0")
         except InvalidToken:
-            found = value = ""
-        if found != reference:
+            stored_reference = value = ""
+        if stored_reference != reference:
             raise SecretUnavailable(name, detail="it was encrypted with another key", hint=_HINT)
         return value
 

@@ -79,10 +79,10 @@ def require_durable(connection: psycopg.Connection[Any]) -> None:
     try:
         if _synchronous_commit(connection) == "off":
             connection.execute("SET synchronous_commit = on")
-        if (found := _synchronous_commit(connection)) == "off":
+        if (setting := _synchronous_commit(connection)) == "off":
             raise ConfigurationError(
                 "the consensus database would lose acknowledged commits",
-                detail=f'synchronous_commit is "{found}" for this session although it was set to "on"',
+                detail=f'synchronous_commit is "{setting}" for this session although it was set to "on"',
                 hint="set synchronous_commit = on for the role or database that consensus uses",
             )
     finally:

@@ -63,14 +63,14 @@ class Frontiers:
 
     def drop(self, groups: Iterable[str]) -> None:
         """Delete the groups with their claims and holds. No writer can publish them any more."""
-        doomed = sorted(set(groups))
+        group_ids = sorted(set(groups))
 
         def work(connection: sa.Connection) -> None:
-            for some in batches(doomed):
-                connection.execute(sa.delete(frontiers).where(frontiers.c.group_id.in_(some)))
-                connection.execute(sa.delete(backfills).where(backfills.c.group_id.in_(some)))
-                connection.execute(sa.delete(held_groups).where(held_groups.c.group_id.in_(some)))
-                connection.execute(sa.delete(restarts).where(restarts.c.group_id.in_(some)))
+            for batch in batches(group_ids):
+                connection.execute(sa.delete(frontiers).where(frontiers.c.group_id.in_(batch)))
+                connection.execute(sa.delete(backfills).where(backfills.c.group_id.in_(batch)))
+                connection.execute(sa.delete(held_groups).where(held_groups.c.group_id.in_(batch)))
+                connection.execute(sa.delete(restarts).where(restarts.c.group_id.in_(batch)))
 
         self._write(work)
 
@@ -95,12 +95,12 @@ class Frontiers:
         id = _new_id()
 
         def work(connection: sa.Connection) -> Claim:
-            found = get_group(connection, group)
-            if found.claim:
-                raise _conflict(group, found.claim)
-            if at < found.upper:
-                raise UpperMismatch(group, expected=at, found=found.upper)
-            return self._put(connection, found, Claim(id, at, owner, self._lease(connection, lease_ms), payload))
+            current = get_group(connection, group)
+            if current.claim:
+                raise _conflict(group, current.claim)
+            if at < current.upper:
+                raise UpperMismatch(group, expected=at, found=current.upper)
+            return self._put(connection, current, Claim(id, at, owner, self._lease(connection, lease_ms), payload))
 
         return self._write(work)
 
@@ -114,14 +114,14 @@ class Frontiers:
         id = _new_id()
 
         def work(connection: sa.Connection) -> Claim | None:
-            found = get_group(connection, group)
-            standing = found.claim
+            current = get_group(connection, group)
+            standing = current.claim
             if standing is None:
                 return None
             if standing.owner != owner and self._consensus.now(connection) < standing.lease_until:
                 raise _conflict(group, standing)
             lease_until = self._lease(connection, lease_ms)
-            return self._put(connection, found, replace(standing, id=id, owner=owner, lease_until=lease_until))
+            return self._put(connection, current, replace(standing, id=id, owner=owner, lease_until=lease_until))
 
         return self._write(work)
 
@@ -133,8 +133,8 @@ class Frontiers:
         """
 
         def work(connection: sa.Connection) -> Claim:
-            found = _get_own(connection, group, claim)
-            return self._put(connection, found, replace(claim, payload=payload, lease_until=self._lease(connection, lease_ms)))
+            current = _get_own(connection, group, claim)
+            return self._put(connection, current, replace(claim, payload=payload, lease_until=self._lease(connection, lease_ms)))
 
         return self._write(work)
 
@@ -163,10 +163,10 @@ class Frontiers:
                 if held < since:
                     raise SinceHeld(group, wanted=since, held=held)
             moved = 0
-            for some in batches(pending):
+            for batch in batches(pending):
                 done = connection.execute(
                     sa.update(frontiers)
-                    .where(frontiers.c.claim_id.in_(some), frontiers.c.upper < upper)
+                    .where(frontiers.c.claim_id.in_(batch), frontiers.c.upper < upper)
                     .values({"upper": upper, "since": later, "published_claim_id": frontiers.c.claim_id} | UNCLAIMED)
                 )
                 moved += done.rowcount
@@ -194,10 +194,10 @@ class Frontiers:
         id = _new_id()
 
         def work(connection: sa.Connection) -> Claim:
-            found = get_group(connection, group)
-            if found.claim is None:
+            current = get_group(connection, group)
+            if current.claim is None:
                 raise NothingClaimed(group)
-            return self._put(connection, found, replace(found.claim, id=id, payload=change(found.claim.payload)))
+            return self._put(connection, current, replace(current.claim, id=id, payload=change(current.claim.payload)))
 
         return self._write(work)
 
@@ -214,8 +214,8 @@ class Frontiers:
 
         def work(connection: sa.Connection) -> frozenset[str]:
             complete: set[str] = set()
-            for some in batches(wanted):
-                among = frontiers.c.group_id.in_(some)
+            for batch in batches(wanted):
+                among = frontiers.c.group_id.in_(batch)
                 waits = frontiers.c.group_id.in_(sa.select(backfills.c.group_id))
                 idle = (among, frontiers.c.claim_id.is_(None), frontiers.c.upper < to, ~waits)
                 connection.execute(sa.update(frontiers).where(*idle).values(upper=to))
@@ -233,13 +233,13 @@ class Frontiers:
         the group becomes an ordinary one. Raises ``ClaimConflict`` if it is claimed."""
 
         def work(connection: sa.Connection) -> None:
-            found = get_group(connection, group)
-            if found.claim is not None:
-                raise _conflict(group, found.claim)
+            current = get_group(connection, group)
+            if current.claim is not None:
+                raise _conflict(group, current.claim)
             if not connection.scalars(sa.select(backfills.c.group_id).where(backfills.c.group_id == group)).all():
                 return
-            if found.upper < to:
-                _change(connection, found, {"upper": to})
+            if current.upper < to:
+                _change(connection, current, {"upper": to})
             if is_over:
                 connection.execute(sa.delete(backfills).where(backfills.c.group_id == group))
 
@@ -254,23 +254,23 @@ class Frontiers:
         """
 
         def work(connection: sa.Connection) -> None:
-            found = get_group(connection, group)
-            if since <= found.since:
+            current = get_group(connection, group)
+            if since <= current.since:
                 return
-            if since > found.upper:
-                raise UpperMismatch(group, expected=since, found=found.upper)
+            if since > current.upper:
+                raise UpperMismatch(group, expected=since, found=current.upper)
             held = earliest_holds(connection, self._consensus.now(connection), (group,)).get(group)
             if held is not None and held < since:
                 raise SinceHeld(group, wanted=since, held=held)
-            _change(connection, found, {"since": since})
+            _change(connection, current, {"since": since})
 
         self._write(work)
 
     @staticmethod
-    def _put(connection: sa.Connection, found: GroupFrontier, claim: Claim) -> Claim:
+    def _put(connection: sa.Connection, current: GroupFrontier, claim: Claim) -> Claim:
         """Store the group's claim. Returns it as a later read will."""
         values = claimed(claim)
-        _change(connection, found, values)
+        _change(connection, current, values)
         return replace(claim, payload=json.loads(values["claim_payload"]))
 
     def _lease(self, connection: sa.Connection, lease_ms: int) -> Timestamp:
@@ -281,39 +281,39 @@ class Frontiers:
 
 
 def _get_own(connection: sa.Connection, group: str, claim: Claim) -> GroupFrontier:
-    found = get_group(connection, group)
-    if found.claim is None or found.claim.id != claim.id:
-        raise _conflict(group, found.claim)
-    return found
+    current = get_group(connection, group)
+    if current.claim is None or current.claim.id != claim.id:
+        raise _conflict(group, current.claim)
+    return current
 
 
 def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> list[str]:
     """The ids of the claims that are not published yet. Raises ``ClaimConflict`` if a claim neither
     stands nor was published last."""
-    found = get_groups(connection, sorted(claims))
-    standing = {group: frontier.claim.id for group, frontier in found.items() if frontier.claim}
+    current = get_groups(connection, sorted(claims))
+    standing = {group: frontier.claim.id for group, frontier in current.items() if frontier.claim}
     pending = {group: claim.id for group, claim in claims.items() if standing.get(group) == claim.id}
-    for some in batches(sorted(claims.keys() - pending.keys())):
-        query = sa.select(frontiers.c.group_id, frontiers.c.published_claim_id).where(frontiers.c.group_id.in_(some))
+    for batch in batches(sorted(claims.keys() - pending.keys())):
+        query = sa.select(frontiers.c.group_id, frontiers.c.published_claim_id).where(frontiers.c.group_id.in_(batch))
         published = {row.group_id: row.published_claim_id for row in connection.execute(query)}
-        for group in some:
-            if group not in found:
+        for group in batch:
+            if group not in current:
                 raise UnknownCollection(group)
             if published[group] != claims[group].id:
-                raise _conflict(group, found[group].claim)
+                raise _conflict(group, current[group].claim)
     return list(pending.values())
 
 
-def _change(connection: sa.Connection, found: GroupFrontier, values: Mapping[str, Any]) -> None:
+def _change(connection: sa.Connection, current: GroupFrontier, values: Mapping[str, Any]) -> None:
     """Change the group's row, unless it has changed since it was read."""
     unchanged = (
-        frontiers.c.group_id == found.group,
-        frontiers.c.since == found.since,
-        frontiers.c.upper == found.upper,
-        frontiers.c.claim_id == found.claim.id if found.claim else frontiers.c.claim_id.is_(None),
+        frontiers.c.group_id == current.group,
+        frontiers.c.since == current.since,
+        frontiers.c.upper == current.upper,
+        frontiers.c.claim_id == current.claim.id if current.claim else frontiers.c.claim_id.is_(None),
     )
     if connection.execute(sa.update(frontiers).where(*unchanged).values(values)).rowcount != 1:
-        raise _conflict(found.group, found.claim)
+        raise _conflict(current.group, current.claim)
 
 
 def _conflict(group: str, standing: Claim | None) -> ClaimConflict:

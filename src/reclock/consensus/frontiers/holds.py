@@ -51,12 +51,12 @@ class ReadHolds:
         id = uuid.uuid4().hex
 
         def work(connection: sa.Connection) -> ReadHold:
-            found = get_groups(connection, sorted(wanted))
+            groups = get_groups(connection, sorted(wanted))
             for group in sorted(wanted):
-                if group not in found:
+                if group not in groups:
                     raise UnknownCollection(group)
-                if at < found[group].since:
-                    raise NotReadable(group, at=at, since=found[group].since, upper=found[group].upper)
+                if at < groups[group].since:
+                    raise NotReadable(group, at=at, since=groups[group].since, upper=groups[group].upper)
             self._sweep(connection)
             hold = ReadHold(id, wanted, at, owner, self._lease(connection, lease_ms))
             row = {"id": hold.id, "owner": hold.owner, "at": hold.at, "lease_until": hold.lease_until}

@@ -107,18 +107,18 @@ class SharedHolds:
                 return current
         began_ms = self._elapsed_ms()
         hold = self._holds().acquire(groups, at, owner=self._owner, lease_ms=self._lease_ms)
-        taken = _Shared(hold, began_ms + self._lease_ms / 2)
+        new_hold = _Shared(hold, began_ms + self._lease_ms / 2)
         with self._lock:
-            self._shared.add(taken)
+            self._shared.add(new_hold)
             before = self._current.get(groups)
             if before is None or before.hold.at <= at:
-                self._current[groups] = taken
+                self._current[groups] = new_hold
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._renew_until_closed, name="read-holds", daemon=True)
                 self._keeper.start()
         if before is not None:
             self._release_if_over(before)
-        return taken
+        return new_hold
 
     def _is_open(self, shared: _Shared) -> bool:
         """Whether another read may share the hold: it lasts until its renewal, even if one renewal

@@ -76,8 +76,8 @@ def claimed(claim: Claim) -> dict[str, Any]:
 
 def get_group(connection: sa.Connection, group: str) -> GroupFrontier:
     """Raises ``UnknownCollection``."""
-    for found in get_groups(connection, (group,)).values():
-        return found
+    for frontier in get_groups(connection, (group,)).values():
+        return frontier
     raise UnknownCollection(group)
 
 

@@ -44,20 +44,20 @@ class LeadershipRecord:
     catalog_frontier: Timestamp = MINIMUM
 
 
-def elect(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
+def elect(record: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
     """The row after ``candidate`` (its leader and epoch) stood for election, or None if another
     process leads.
 
     A leader is replaced when its lease has expired or its epoch is over; it could not write any
     more. Otherwise its term continues, and its lease is renewed once a third of it has passed.
     """
-    leads = found.leader == candidate.leader and found.epoch == candidate.epoch
-    if leads and found.lease_until - now > lease_ms * 2 // 3:
-        return found
-    if not leads and found.leader is not None and found.epoch >= candidate.epoch and now < found.lease_until:
+    leads = record.leader == candidate.leader and record.epoch == candidate.epoch
+    if leads and record.lease_until - now > lease_ms * 2 // 3:
+        return record
+    if not leads and record.leader is not None and record.epoch >= candidate.epoch and now < record.lease_until:
         return None
-    term = found.term if leads else Term(found.term + 1)
-    return LeadershipRecord(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), found.catalog_frontier)
+    term = record.term if leads else Term(record.term + 1)
+    return LeadershipRecord(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), record.catalog_frontier)
 
 
 class Seat:
@@ -84,8 +84,8 @@ class Seat:
         """Whether a process leads now."""
 
         def work(connection: sa.Connection) -> bool:
-            found = self._find(connection)
-            return found.leader is not None and self._consensus.now(connection) < found.lease_until
+            record = self._find(connection)
+            return record.leader is not None and self._consensus.now(connection) < record.lease_until
 
         return self._consensus.read(work)
 
@@ -97,17 +97,17 @@ class Seat:
             fence.check(
                 connection, self._leadership
             )  # a process that does not lead writes nothing, and must learn that it is fenced too
-            found = self._find(connection)
-            return found, elect(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
+            record = self._find(connection)
+            return record, elect(record, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
 
         def work(connection: sa.Connection) -> LeadershipRecord | None:
-            found, after = decide(connection)
-            if after is not None and after != found:
+            record, after = decide(connection)
+            if after is not None and after != record:
                 self._put(connection, after)
             return after
 
-        found, after = self._consensus.read(decide)
-        if after is not None and after != found:
+        record, after = self._consensus.read(decide)
+        if after is not None and after != record:
             after = self._consensus.transact(fence.guard(self._leadership, work))
         return after.term if after is not None else None
 
@@ -121,9 +121,9 @@ class Seat:
         ``TermOver``."""
 
         def work(connection: sa.Connection) -> None:
-            found = self._require(connection, term)
-            leader, frontier = None if leaves else found.leader, max(found.catalog_frontier, catalog_frontier)
-            self._put(connection, LeadershipRecord(term, leader, found.epoch, found.lease_until, frontier))
+            record = self._require(connection, term)
+            leader, frontier = None if leaves else record.leader, max(record.catalog_frontier, catalog_frontier)
+            self._put(connection, LeadershipRecord(term, leader, record.epoch, record.lease_until, frontier))
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
@@ -143,10 +143,10 @@ class Seat:
         return LeadershipRecord(row.term, row.leader, row.epoch, row.lease_until, row.catalog_frontier)
 
     def _require(self, connection: sa.Connection, term: Term) -> LeadershipRecord:
-        found = self._find(connection)
-        if found.term != term or found.leader != self._candidate.leader:
+        record = self._find(connection)
+        if record.term != term or record.leader != self._candidate.leader:
             raise TermOver(self.controller, own=term)
-        return found
+        return record
 
     def _put(self, connection: sa.Connection, after: LeadershipRecord) -> None:
         values: dict[str, Any] = {

@@ -45,48 +45,48 @@ def current(connection: sa.Connection) -> Leadership | None:
 
 def known_epoch(connection: sa.Connection) -> int:
     """The current epoch, or 0 before the first."""
-    found = current(connection)
-    return found.epoch if found is not None else 0
+    in_force = current(connection)
+    return in_force.epoch if in_force is not None else 0
 
 
 def advance(connection: sa.Connection, to: Leadership) -> None:
     """Mirror the catalog's leadership, in a write transaction. Raises ``Fenced`` if a higher one is
     current."""
-    found = current(connection)
+    in_force = current(connection)
     values = {"epoch": to.epoch, "deploy_generation": to.deploy_generation}
-    if found is None:
+    if in_force is None:
         connection.execute(sa.insert(_leadership).values(id=1, **values))
-    elif to.rank < found.rank:
-        raise fenced(to, found)
-    elif to != found:
+    elif to.rank < in_force.rank:
+        raise fenced(to, in_force)
+    elif to != in_force:
         connection.execute(sa.update(_leadership).values(values))
 
 
-def check(connection: sa.Connection, own: Leadership) -> None:
-    """Raises ``Fenced`` unless ``own`` is the current leadership. Call it in the transaction that
-    it guards."""
-    require(own, current(connection))
+def check(connection: sa.Connection, writer: Leadership) -> None:
+    """Raises ``Fenced`` unless ``writer`` is the current leadership. Call it in the transaction
+    that it guards."""
+    require(writer, current(connection))
 
 
-def require(own: Leadership, found: Leadership | None) -> None:
-    """Raises ``Fenced`` unless ``found`` equals ``own``, and ``LeadershipUnknown`` if there is
-    none."""
-    if found is None:
-        raise LeadershipUnknown(own=(own.epoch, own.deploy_generation))
-    if found != own:
-        raise fenced(own, found)
+def require(writer: Leadership, in_force: Leadership | None) -> None:
+    """Raises ``Fenced`` unless ``in_force`` equals ``writer``, and ``LeadershipUnknown`` if there
+    is none."""
+    if in_force is None:
+        raise LeadershipUnknown(own=(writer.epoch, writer.deploy_generation))
+    if in_force != writer:
+        raise fenced(writer, in_force)
 
 
-def fenced(own: Leadership, found: Leadership) -> Fenced:
-    """The error for a writer with the leadership ``own``, if ``found`` is the current one."""
-    return Fenced(own=(own.epoch, own.deploy_generation), found=(found.epoch, found.deploy_generation))
+def fenced(writer: Leadership, in_force: Leadership) -> Fenced:
+    """The error for a writer with the leadership ``writer``, if ``in_force`` is the current one."""
+    return Fenced(own=(writer.epoch, writer.deploy_generation), found=(in_force.epoch, in_force.deploy_generation))
 
 
-def guard(own: Leadership, work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
+def guard(writer: Leadership, work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
     """``work`` after a check in the same transaction."""
 
     def guarded(connection: sa.Connection) -> T:
-        check(connection, own)
+        check(connection, writer)
         return work(connection)
 
     return guarded

@@ -35,21 +35,21 @@ def current(connection: sa.Connection) -> EnvironmentMark | None:
 
 def establish(connection: sa.Connection, mark: EnvironmentMark) -> EnvironmentMark:
     """The environment's mark: the existing one, else ``mark``. Call it in a write transaction."""
-    found = current(connection)
-    if found is None:
+    stored = current(connection)
+    if stored is None:
         connection.execute(sa.insert(_environment).values(one=1, id=mark.id, catalog=mark.catalog))
-    return found or mark
+    return stored or mark
 
 
-def switch_catalog(connection: sa.Connection, *, found: str, to: str) -> None:
+def switch_catalog(connection: sa.Connection, *, source: str, target: str) -> None:
     """Use another implementation of the catalog from now on, in a write transaction. Repeating it
     changes nothing.
 
-    Raises ``ConfigurationError`` if neither ``found`` nor ``to`` is in use.
+    Raises ``ConfigurationError`` if neither ``source`` nor ``target`` is in use.
     """
     mark = current(connection)
-    if mark is None or mark.catalog not in (found, to):
+    if mark is None or mark.catalog not in (source, target):
         raise ConfigurationError(
-            f'the catalog in force is not "{found}"', detail="there is no mark" if mark is None else f'it is "{mark.catalog}"'
+            f'the catalog in force is not "{source}"', detail="there is no mark" if mark is None else f'it is "{mark.catalog}"'
         )
-    connection.execute(sa.update(_environment).values(catalog=to))
+    connection.execute(sa.update(_environment).values(catalog=target))

@@ -62,10 +62,10 @@ class Statistics:
             for object_id, step in moved.items():
                 new = {"steps": 1, "offsets": step.offsets, "updates": step.updates, "bytes": step.bytes}
                 mine = _statistics.c.object_id == object_id
-                found = connection.scalar(sa.select(_statistics.c.last_at).where(mine))
-                if found is None:
+                last_at = connection.scalar(sa.select(_statistics.c.last_at).where(mine))
+                if last_at is None:
                     connection.execute(sa.insert(_statistics).values(object_id=object_id, last_at=step.at, **new))
-                elif found < step.at:
+                elif last_at < step.at:
                     sums = {name: _statistics.c[name] + value for name, value in new.items()}
                     connection.execute(sa.update(_statistics).where(mine).values(last_at=step.at, **sums))
 

@@ -62,12 +62,12 @@ class StoredObjects:
 
         def work(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            found = connection.scalar(sa.select(_objects.c.incarnation).where(_objects.c.object_id == id))
-            if found is None and is_made:
-                found = ""  # from before there were incarnations
-            if found is not None and found != incarnation:
-                raise ForeignCollection(id, store="consensus", expected=incarnation, found=found)
-            if found is None:
+            stored = connection.scalar(sa.select(_objects.c.incarnation).where(_objects.c.object_id == id))
+            if stored is None and is_made:
+                stored = ""  # from before there were incarnations
+            if stored is not None and stored != incarnation:
+                raise ForeignCollection(id, store="consensus", expected=incarnation, found=stored)
+            if stored is None:
                 connection.execute(sa.insert(_objects).values(object_id=id, incarnation=incarnation))
 
         self._consensus.transact(work)

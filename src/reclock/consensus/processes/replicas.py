@@ -79,13 +79,13 @@ class Replicas:
         def work(connection: sa.Connection) -> Incarnation | None:
             now = self._consensus.now(connection)
             mine = _replicas.c.replica_id == replica_id
-            found = connection.execute(sa.select(_replicas.c.incarnation, _replicas.c.lease_until).where(mine)).one_or_none()
-            if found is not None and now < found.lease_until and not supersede:
+            row = connection.execute(sa.select(_replicas.c.incarnation, _replicas.c.lease_until).where(mine)).one_or_none()
+            if row is not None and now < row.lease_until and not supersede:
                 return None
-            incarnation = Incarnation(found.incarnation + 1 if found is not None else 1)
+            incarnation = Incarnation(row.incarnation + 1 if row is not None else 1)
             values: dict[str, Any] = {"cluster_id": cluster_id, "incarnation": incarnation, "lease_until": now + lease_ms}
             values |= {"address": None, "token": secrets.token_urlsafe(32)}
-            if found is not None:
+            if row is not None:
                 connection.execute(sa.update(_replicas).where(mine).values(values))
             else:
                 connection.execute(sa.insert(_replicas).values(replica_id=replica_id, **values))
@@ -95,10 +95,10 @@ class Replicas:
 
     def token(self, replica_id: int, incarnation: Incarnation) -> str:
         """The token that callers of this incarnation need. Raises ``ReplicaSuperseded``."""
-        found = self._read(_own(replica_id, incarnation))
-        if not found:
+        row = self._read(_own(replica_id, incarnation))
+        if not row:
             raise ReplicaSuperseded(replica_id, incarnation)
-        return found[0].token
+        return row[0].token
 
     def announce(self, replica_id: int, incarnation: Incarnation, address: str, *, lease_ms: int) -> None:
         """Publish the address of the incarnation. Raises ``ReplicaSuperseded``, ``Fenced``."""

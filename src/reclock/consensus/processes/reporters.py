@@ -58,11 +58,11 @@ class Reporters:
             return list(connection.scalars(query))
 
         def work(connection: sa.Connection) -> dict[str, Token]:
-            taken = {name: Token(uuid.uuid4().hex) for name in find(connection)}
+            tokens = {name: Token(uuid.uuid4().hex) for name in find(connection)}
             until = self._consensus.now(connection) + self.lease_ms
-            for name, token in taken.items():
+            for name, token in tokens.items():
                 connection.execute(sa.update(_reporters).where(_reporters.c.name == name).values(token=token, lease_until=until))
-            return taken
+            return tokens
 
         return self._consensus.transact(fence.guard(self._leadership, work)) if self._consensus.read(find) else {}
 
