@@ -22,7 +22,7 @@ from reclock.collections.version import Version
 from reclock.compute import maintenance
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
-from reclock.compute.engines.key_lookups import KeyLookups
+from reclock.compute.engines.key_lookups import KeyHashes, KeyLookups
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.relational import Get
 from reclock.sql.queries.views import expand
@@ -48,7 +48,7 @@ def found(lookups: KeyLookups, version: Version, columns: tuple[int, ...], keys:
         if keys:
             session.executemany(f"INSERT INTO keys VALUES ({', '.join('?' for _ in types)})", keys)
         files = version.files(upper=version.upper)
-        return lookups.matching(session, version, files, columns, "keys")
+        return lookups.matching(KeyHashes(session, "keys"), version, files, columns, version.desc.names)
 
 
 @pytest.mark.parametrize(

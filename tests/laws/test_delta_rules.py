@@ -244,12 +244,12 @@ def _blind(place: int) -> Callable[..., str]:
     """What changes in that input touches no group."""
 
     def planted(right: Any, node: Plan, step: Any) -> str:
-        def net_changes(part: Plan) -> str | None:
-            changed = step.net_changes(part)
+        def changes(part: Plan) -> str | None:
+            changed = step.changes(part)
             is_hidden = part is inputs(node)[place] and changed is not None
             return step.define(f"SELECT * FROM {changed} WHERE FALSE") if is_hidden else changed
 
-        return right(node, _Seen(step, net_changes=net_changes))
+        return right(node, _Seen(step, changes=changes))
 
     return planted
 
@@ -405,7 +405,24 @@ def _lost_refreshes_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GroupStep, "_restore", lambda *given: True)
 
 
+def _seen_matches(select: str) -> Plant:
+    """The matches of a key are a SELECT from the right ones."""
+
+    def planted(right: Any, node: Plan, step: Any) -> str:
+        def matches(join: Join, side: int, keys: str) -> str | None:
+            known = step.matches(join, side, keys)
+            return None if known is None else step.define(f"SELECT {select} FROM {known}", is_few=True)
+
+        return right(node, _Seen(step, matches=matches))
+
+    return _instead("delta", Join, planted)
+
+
 PLANTED_IN_GROUPS: dict[str, tuple[str, Plant]] = {
+    "matches are those from before": ("semi and anti join", _seen_matches("* REPLACE (was AS now)")),
+    "matches are those of now": ("semi and anti join", _seen_matches("* REPLACE (now AS was)")),
+    "every changed key has a match": ("outer join", _seen_matches("* REPLACE (TRUE AS now)")),
+    "keys without a match before had one": ("outer join", _seen_matches("* REPLACE (TRUE AS was)")),
     "deleted rows are added": ("additive aggregates", _deleted_rows_are_added),
     "groups without rows stay": ("distinct", _groups_without_rows_stay),
     "sums of nothing are zero": ("additive aggregates", _sums_of_nothing_are_zero),

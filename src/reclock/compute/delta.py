@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
+from reclock.compute.narrowing import narrowed
 from reclock.compute.operators import delta, get, has_delta, is_monotone, matched_columns, origin, snapshot
+from reclock.compute.operators.join import matched_rows, sides_to_count
 from reclock.compute.operators.partial_aggregates import PartialAggregates, partial_aggregates
 from reclock.compute.operators.rules import (
     EngineRelation,
@@ -25,7 +27,9 @@ from reclock.compute.operators.rules import (
 )
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
+    Filter,
     Get,
+    Join,
     Map,
     Plan,
     Project,
@@ -99,6 +103,7 @@ def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: Delt
     without a desc there is none. The plan must be one that ``has_delta_rules``. With ``reads`` parts of the step are carried out
     while it is written, and the statement reads what these have stored.
     """
+    plan = narrowed(plan)
     step = _Step(plan, desc, engine, step_inputs, reads)
     changes = step.changes(plan)
     names = columns(plan)
@@ -129,14 +134,23 @@ class _Step:
         self._group_states: dict[int, GroupState | None] = {}
         self._expressions: dict[str, str] = {}
         """By name, in order: what is not stored. Each reads only what comes before it."""
+        self._parts: dict[str, frozenset[str]] = {}
+        """By name: the relations that each of these reads itself."""
         self._few: set[str] = set()
         """The relations that follow the change in size: changes, keys, and what is found by keys."""
+        self._thin: set[str] = set()
+        """The relations that are another one's rows, chosen or rearranged: cheaper to read than to store."""
+        self._found: dict[tuple[int, KeyFilter], EngineRelation | None] = {}
+        """The rows of a Get that were looked up by key. They serve both versions."""
+        self._changed: dict[int, bool] = {}
         self._count = 0
 
     def changes(self, node: Plan) -> str | None:
         if not self._is_changed(node):
             return None
-        return self._once(id(node), lambda: delta(node, self), is_few=True)
+        if self._is_in_input(node):
+            return self.changes(node.input)
+        return self._once(id(node), lambda: delta(node, self), is_few=True, is_thin=isinstance(node, Filter | Project))
 
     def net_changes(self, node: Plan) -> str | None:
         changes = self.changes(node)
@@ -147,10 +161,14 @@ class _Step:
         return self._once((id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names), is_few=True)
 
     def rows(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None = None) -> str:
+        if not self._is_changed(node):
+            state = InputVersion.NOW  # one relation is both versions
+        if self._is_in_input(node):
+            return self.rows(node.input, state, key_filter)
         key = (id(node), state, key_filter)
         if key not in self._names:
             select, is_few = self._select(node, state, key_filter)
-            self._once(key, lambda: select, is_few=is_few)
+            self._once(key, lambda: select, is_few=is_few, is_thin=isinstance(node, Filter | Project))
         return self._names[key]
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
@@ -161,15 +179,30 @@ class _Step:
         partials = None if self._reads is None else partial_aggregates(node)
         if partials is None:
             return None
-        if id(node) not in self._group_states:
-            self._group_states[id(node)] = self._open_groups(partials)
-        return self._group_states[id(node)]
+        return self._groups(self._place(node), partials)
+
+    def matches(self, join: Join, side: int, keys: str) -> str | None:
+        partials = partial_aggregates(matched_rows(join, side))
+        state = None if self._reads is None or partials is None else self._groups(self._place_of_matches(join, side), partials)
+        if state is None:
+            return None
+        columns = tuple(range(len(join.keys)))
+        names = ", ".join(f"g.c{index}" for index in columns)
+        versions = f"coalesce(sum(n) FILTER (WHERE t <= {state.before:d}), 0) > 0 AS was, sum(n) > 0 AS now"
+        condition = KeyFilter(columns, keys).condition([f"g.c{index}" for index in columns])
+        select = f"SELECT {names}, {versions} FROM {state.table} AS g WHERE {condition} GROUP BY {names}"
+        return self._once((id(join), side, keys), lambda: select, is_few=True)
 
     def confirm_unchanged_groups(self) -> None:
         """The partial aggregates of the nodes that do not change stay valid after the step."""
-        for place, node in enumerate(self._nodes):
-            if self._reads is not None and not self._is_changed(node) and partial_aggregates(node):
-                self._reads.confirm_groups(place)
+        if self._reads is None:
+            return
+        for node in self._nodes:
+            if not self._is_changed(node) and partial_aggregates(node):
+                self._reads.confirm_groups(self._place(node))
+            for side in sides_to_count(node):
+                if not self._is_changed(inputs(node)[side]):
+                    self._reads.confirm_groups(self._place_of_matches(node, side))
 
     def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:
         return self._inputs.changed[str(node.collection)], self._inputs.before
@@ -181,26 +214,31 @@ class _Step:
             return self._inputs.changed[str(node.collection)].is_monotonic
         return is_monotone(node) and all(self.only_adds(part) for part in inputs(node))
 
-    def define(self, select: str, *, is_few: bool = False) -> str:
+    def define(self, select: str, *, is_few: bool = False, is_thin: bool = False) -> str:
         name, self._count = f"n{self._count}", self._count + 1
+        self._parts[name] = frozenset(_NAME.findall(select)) & self._parts.keys()
         self._expressions[name] = select
         if is_few:
             self._few.add(name)
+        if is_thin:
+            self._thin.add(name)
         return name
 
     def with_clause(self, select: str) -> str:
         """The expressions that ``select`` needs and that are not stored, as it begins with them."""
-        needed = self._needed(select)
+        needed = self._needed(frozenset(_NAME.findall(select)))
         chain = ",\n".join(f"{name} AS ({self._expressions[name]})" for name in self._expressions if name in needed)
         return f"WITH {chain}\n" if chain else ""
 
-    def _needed(self, select: str) -> set[str]:
+    def _needed(self, names: frozenset[str]) -> set[str]:
+        """Which of the relations ``names``, and of those that these read, are not stored."""
         needed: set[str] = set()
-        queue = [select]
+        queue = list(names)
         while queue:
-            names = set(_NAME.findall(queue.pop())) & self._expressions.keys()
-            queue += [self._expressions[name] for name in names - needed]
-            needed |= names
+            name = queue.pop()
+            if name in self._expressions and name not in needed:
+                needed.add(name)
+                queue += self._parts[name]
         return needed
 
     def _select(self, node: Plan, version: InputVersion, key_filter: KeyFilter | None) -> tuple[str, bool]:
@@ -248,10 +286,21 @@ class _Step:
         condition = key_filter.condition([f"i.{name}" for name in columns(node)])
         return f"SELECT * FROM ({rows}) AS i WHERE {condition}", False
 
-    def _open_groups(self, partials: PartialAggregates) -> GroupState | None:
+    def _place(self, node: Plan) -> int:
+        return next(place for place, other in enumerate(self._nodes) if other is node)
+
+    def _place_of_matches(self, join: Plan, side: int) -> int:
+        """Behind the places of all nodes: of what is counted for a join."""
+        return len(self._nodes) + 2 * self._place(join) + side
+
+    def _groups(self, place: int, partials: PartialAggregates) -> GroupState | None:
+        if place not in self._group_states:
+            self._group_states[place] = self._open_groups(place, partials)
+        return self._group_states[place]
+
+    def _open_groups(self, place: int, partials: PartialAggregates) -> GroupState | None:
         assert self._reads is not None
         node, [part] = partials.node, inputs(partials.node)
-        place = next(place for place, other in enumerate(self._nodes) if other is node)
 
         def select() -> str:
             rows = partials.of_rows(self.rendering.engine, self.rows(part, InputVersion.BEFORE))
@@ -260,11 +309,11 @@ class _Step:
         table = self._reads.open_groups(place, node, select)
         changed = self.changes(part)
         if table is None or changed is None:
-            return None if table is None else GroupState(table, None)
+            return None if table is None else GroupState(table, None, self._inputs.before)
         changes = self.define(partials.of_changes(self.rendering.engine, changed), is_few=True)
         self._store(changes)
         self._reads.add_to_groups(place, changes)
-        return GroupState(table, changes)
+        return GroupState(table, changes, self._inputs.before)
 
     def _filters(self, node: Plan, key_filter: KeyFilter | None) -> list[KeyFilter | None]:
         """Of each input, the rows that those of the node with the keys are made of, as far as its columns tell."""
@@ -301,28 +350,38 @@ class _Step:
     def _matching(self, node: Get, key_filter: KeyFilter) -> EngineRelation | None:
         if self._reads is None or key_filter.keys not in self._few:
             return None
-        self._store(key_filter.keys)
-        return self._reads.matching(node, key_filter.columns, key_filter.keys)
+        key = (id(node), key_filter)
+        if key not in self._found:
+            self._store(key_filter.keys)
+            self._found[key] = self._reads.matching(node, key_filter.columns, key_filter.keys)
+        return self._found[key]
 
     def _store(self, name: str) -> None:
         """Store the relation ``name``, and what it is made of as far as that is little."""
         assert self._reads is not None
         if name not in self._expressions:
             return
-        needed = self._needed(self._expressions[name]) | {name}
-        for part in [part for part in self._expressions if part in needed and part in self._few]:
-            select = self._expressions[part]
-            self._reads.store(part, f"{self.with_clause(select)}{select}")
-            del self._expressions[part]
+        needed = self._needed(frozenset({name}))
+        for part in [part for part in self._expressions if part in needed]:
+            if part == name or part in self._few - self._thin:
+                select = self._expressions[part]
+                self._reads.store(part, f"{self.with_clause(select)}{select}")
+                del self._expressions[part]
 
     def _is_changed(self, node: Plan) -> bool:
         if isinstance(node, Get):
             return str(node.collection) in self._inputs.changed
-        return any(self._is_changed(part) for part in inputs(node))
+        if id(node) not in self._changed:
+            self._changed[id(node)] = any(self._is_changed(part) for part in inputs(node))
+        return self._changed[id(node)]
 
-    def _once(self, key: object, select: Callable[[], str], *, is_few: bool = False) -> str:
+    def _is_in_input(self, node: Plan) -> TypeGuard[Filter]:
+        """Whether the node is a filter that its input, a Get, applies already."""
+        return isinstance(node, Filter) and len(self.rendering.predicates.get(id(node.input), ())) == len(node.predicates)
+
+    def _once(self, key: object, select: Callable[[], str], *, is_few: bool = False, is_thin: bool = False) -> str:
         if key not in self._names:
-            self._names[key] = self.define(select(), is_few=is_few)
+            self._names[key] = self.define(select(), is_few=is_few, is_thin=is_thin)
         return self._names[key]
 
 

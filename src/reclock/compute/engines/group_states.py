@@ -43,6 +43,8 @@ class _GroupTable:
     rows: int
     added: int = 0
     """How many of ``rows`` were added since it was made."""
+    is_dirty: bool = False
+    """Whether it may have rows of a step that has not succeeded."""
 
     @property
     def partials(self) -> PartialAggregates:
@@ -194,8 +196,8 @@ class GroupStep:
         """See ``StepReads.add_to_groups``."""
         table = self.states.get((self.index, place))
         assert table is not None
-        self.session.execute(f"INSERT INTO {table.name} SELECT *, {self.as_of:d} FROM {changes}")
-        [(rows,)] = self.session.execute(f"SELECT count(*) FROM {changes}").fetchall()
+        table.is_dirty = True
+        [(rows,)] = self.session.execute(f"INSERT INTO {table.name} SELECT *, {self.as_of:d} FROM {changes}").fetchall()
         self._added[place] += rows
 
     def confirm(self, place: int) -> None:
@@ -208,6 +210,7 @@ class GroupStep:
             table = self.states.get((self.index, place))
             if table is not None and table.times[-1] == self.before:
                 table.times.append(self.as_of)
+                table.is_dirty = False
                 table.rows += rows
                 table.added += rows
 
@@ -216,7 +219,11 @@ class GroupStep:
         if table.node != node or self.before not in table.times:
             return False
         try:
-            self.session.execute(f"DELETE FROM {table.name} WHERE t > {self.before:d}")
+            if table.is_dirty or self.before != table.times[-1]:
+                self.session.execute(f"DELETE FROM {table.name} WHERE t > {self.before:d}")
+                table.is_dirty = False
+            else:
+                self.session.table(table.name)
         except duckdb.CatalogException:  # the engine has opened another database since
             return False
         del table.times[table.times.index(self.before) + 1 :]

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, ScalarType
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
@@ -65,6 +66,23 @@ class _ArrangedFile:
 
 
 @dataclass(slots=True)
+class KeyHashes:
+    """The hashes of the rows of the session's relation ``keys``, whose columns are ``c0`` and so on."""
+
+    session: duckdb.DuckDBPyConnection
+    keys: str
+    _hashes: dict[tuple[ScalarType, ...], Hashes] = field(default_factory=dict)
+
+    def of(self, types: Sequence[ScalarType]) -> Hashes:
+        """The different hashes of the rows as values of ``types``, ascending."""
+        key = tuple(types)
+        if key not in self._hashes:
+            listed = ", ".join(f"CAST(c{place} AS {type_sql(NAME, type)})" for place, type in enumerate(types))
+            self._hashes[key] = np.unique(self.session.sql(f"SELECT hash({listed}) AS h FROM {self.keys}").fetchnumpy()["h"])
+        return self._hashes[key]
+
+
+@dataclass(slots=True)
 class KeyLookups:
     """The files that are looked up again and again, in ``limit_bytes`` in all. Safe for threads.
 
@@ -81,12 +99,18 @@ class KeyLookups:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def matching(
-        self, session: duckdb.DuckDBPyConnection, version: Version, files: Sequence[DataFile], columns: tuple[int, ...], keys: str
+        self,
+        keys: KeyHashes,
+        version: Version,
+        files: Sequence[DataFile],
+        columns: tuple[int, ...],
+        names: Sequence[str],
     ) -> pa.Table | None:
-        """The updates in ``files`` whose ``columns`` have a value of the session's relation ``keys``, with times and diffs.
+        """The updates in ``files`` whose ``columns`` have a value of ``keys``: the columns ``names``, with times and diffs.
 
         Updates with other values may be among them, since hashes are compared. NULL is a value. None where a scan is better.
         """
+        session = keys.session
         types = [version.desc.columns[index].type for index in columns]
         if not columns or any(type.is_float or type.element is not None for type in types):
             return None
@@ -95,16 +119,15 @@ class KeyLookups:
             self._requests[str(version.id), columns] += 1
             if self._requests[str(version.id), columns] < self.from_request or not self._make_room(files):
                 return None
-            [(count,)] = session.sql(f"SELECT count(*) FROM {keys}").fetchall()
-            if count > max(_FEW_ROWS, rows * _SHARE):
+            hashes = keys.of(types)
+            if len(hashes) > max(_FEW_ROWS, rows * _SHARE):
                 return None
-            listed = ", ".join(f"CAST(c{place} AS {type_sql(NAME, type)})" for place, type in enumerate(types))
-            hashes = np.unique(session.sql(f"SELECT hash({listed}) AS h FROM {keys}").fetchnumpy()["h"])
             found = [self._find(session, version, file, columns, hashes) for file in files]
             if sum(len(places) for _, places in found) > max(_FEW_ROWS, rows * _SHARE):
                 return None
-            schema = arrow_schema(version.desc, with_updates=True)
-            return pa.concat_tables([schema.empty_table(), *(arranged.updates.take(places) for arranged, places in found)])
+            read = [*names, TIME_COLUMN, DIFF_COLUMN]
+            empty = arrow_schema(version.desc, with_updates=True).empty_table().select(read)
+            return pa.concat_tables([empty, *(file.updates.select(read).take(places) for file, places in found if len(places))])
 
     def _find(
         self, session: duckdb.DuckDBPyConnection, version: Version, file: DataFile, columns: tuple[int, ...], hashes: Hashes

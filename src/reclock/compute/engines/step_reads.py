@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import duckdb
 import pyarrow as pa
@@ -12,7 +12,7 @@ from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.engine import CollectionInput, Input
 from reclock.compute.engines.group_states import GroupStep
-from reclock.compute.engines.key_lookups import KeyLookups
+from reclock.compute.engines.key_lookups import KeyHashes, KeyLookups
 from reclock.compute.operators.rules import EngineRelation
 from reclock.plan.relational import Get, Plan
 
@@ -27,13 +27,17 @@ class DuckDbStepReads:
     inputs: Mapping[StorageCollectionId, Input]
     relations: Mapping[str, EngineRelation]
     as_of: Timestamp
+    _hashes: dict[str, KeyHashes] = field(default_factory=dict)
     _count: int = 0
 
     def matching(self, node: Get, columns: tuple[int, ...], keys: str) -> EngineRelation | None:
         input = self.inputs.get(node.collection)
         if self.lookups is None or not isinstance(input, CollectionInput):
             return None
-        updates = self.lookups.matching(self.session, input.version, input.files(self.as_of), columns, keys)
+        desc = input.version.desc
+        places = tuple(desc.names.index(node.desc.names[index]) for index in columns)
+        hashes = self._hashes.setdefault(keys, KeyHashes(self.session, keys))
+        updates = self.lookups.matching(hashes, input.version, input.files(self.as_of), places, node.desc.names)
         if updates is None:
             return None
         if input.tail is not None:

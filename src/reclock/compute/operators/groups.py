@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reclock.compute.operators.get import repeated
+from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.operators.rules import EMPTY_ROW, DeltaStep, InputVersion, KeyFilter, columns, select_list, snapshot
 from reclock.plan.relational import Plan, inputs
 
@@ -17,12 +18,12 @@ the SELECT of the groups' new rows."""
 def changed_groups(node: Plan, step: DeltaStep, group_columns: int) -> str | None:
     """The changes of a node whose groups have partial aggregates kept, from those of the groups that
     change; None if none are kept. The first ``group_columns`` of the node's columns are the keys."""
-    state = step.group_state(node)
-    if state is None or state.changes is None:
+    state, partials = step.group_state(node), partial_aggregates(node)
+    if state is None or state.changes is None or partials is None:
         return None
-    touched = KeyFilter(tuple(range(group_columns)), state.changes)
-    previous, current = (step.rows(node, version, touched) for version in InputVersion)
-    return _difference(node, previous, [current])
+    columns = tuple(range(group_columns))
+    touched = KeyFilter(columns, state.changes).condition([f"g.c{index}" for index in columns])
+    return partials.changed_values(step.rendering.engine, state.table, touched, state.before)
 
 
 def regrouped(
@@ -42,9 +43,8 @@ def regrouped(
     maintained result. The *net* changes decide which rows were inserted and which deleted: a delta rule
     may delete a row and insert it again.
     """
-    changes = [
-        (changed, columns) for part, columns in zip(inputs(node), groups, strict=True) if (changed := step.net_changes(part))
-    ]
+    changes_of = step.changes if merge is None else step.net_changes
+    changes = [(changed, columns) for part, columns in zip(inputs(node), groups, strict=True) if (changed := changes_of(part))]
     keys = " UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes)
     touched = step.define(keys if groups[0] else f"SELECT {EMPTY_ROW}", is_few=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reclock.algebra.relations import RelationDesc
 from reclock.compute.expressions import all_references, to_sql
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import (
@@ -22,7 +23,8 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
-from reclock.plan.relational import Join, JoinKind
+from reclock.plan.functions.sql_names import literal
+from reclock.plan.relational import Join, JoinKind, Plan, Reduce, inputs
 from reclock.plan.totality import could_error
 
 
@@ -37,11 +39,20 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Join, step: DeltaStep) -> str:
-    """An inner join is linear in each side. The other kinds compute again the rows of every key that changes on either side."""
-    left, right = (tuple(pair[side] for pair in node.keys) for side in (0, 1))
-    if node.kind is not JoinKind.INNER:
-        shown = {JoinKind.FULL: None, JoinKind.RIGHT: tuple(len(node.left.desc) + index for index in right)}.get(node.kind, left)
-        return regrouped(node, step, [left, right], shown)
+    """An inner join is linear in each side. The other kinds compute again the rows of every key that changes on either side,
+    if it is not known how many rows of the other side have each key."""
+    parts = _pair_changes(node, step) if node.kind is JoinKind.INNER else _from_matches(node, step)
+    if parts is not None:
+        # A row deleted on one side still meets a row inserted on the other; another part takes that back.
+        return parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
+    left, right = _key_columns(node)
+    shown = {JoinKind.FULL: None, JoinKind.RIGHT: tuple(len(node.left.desc) + index for index in right)}.get(node.kind, left)
+    return regrouped(node, step, [left, right], shown)
+
+
+def _pair_changes(node: Join, step: DeltaStep) -> list[str]:
+    """The changes of the pairs of rows that match, as SELECTs to be summed up."""
+    left, right = _key_columns(node)
     condition = _condition(node, step.rendering.engine)
     parts = []
     if changed := step.changes(node.left):
@@ -50,16 +61,95 @@ def _(node: Join, step: DeltaStep) -> str:
     if changed := step.changes(node.right):
         partners = step.rows(node.left, InputVersion.BEFORE, _key_filter(left, right, changed, step))
         parts.append(f"SELECT {_pair(node)}, r.n AS n FROM {partners} AS l JOIN {changed} AS r ON {condition}")
-    # A row deleted on one side still joins a row inserted on the other; the second part cancels that pair.
-    return parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
+    return parts
+
+
+_FILLED_UP = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1)}
+"""The inputs whose rows without a match an outer join shows, with NULLs for the other side."""
+
+
+def matched_rows(node: Join, side: int) -> Reduce:
+    """The number of rows of the input ``side`` by the columns that the join compares."""
+    part, columns = (node.left, node.right)[side], _key_columns(node)[side]
+    return Reduce(part, columns, (), RelationDesc(tuple(part.desc.columns[index] for index in columns)))
+
+
+def sides_to_count(node: Plan) -> tuple[int, ...]:
+    """The inputs of a join of which the delta rule asks for matches: whether a row of the other input has a match decides
+    whether it is shown. A residual condition depends on more than the keys, so such a join has none."""
+    if not isinstance(node, Join) or not node.keys or node.residual:
+        return ()
+    return tuple(1 - side for side in _FILLED_UP.get(node.kind, () if node.kind is JoinKind.INNER else (0,)))
+
+
+def _from_matches(node: Join, step: DeltaStep) -> list[str] | None:
+    """The changes of a join other than an inner one, as SELECTs to be summed up, from how many rows have each key.
+
+    None if that is not known.
+    """
+    if not (counted := sides_to_count(node)):
+        return None
+    parts: list[str] = []
+    for side in (1 - other for other in counted):
+        changes = _changes_by_match(node, step, side, is_matched=node.kind is JoinKind.SEMI)
+        if changes is None:
+            return None
+        parts += changes
+    return parts if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else [*parts, *_pair_changes(node, step)]
+
+
+def _changes_by_match(node: Join, step: DeltaStep, side: int, *, is_matched: bool) -> list[str] | None:
+    """The changes of the rows of the input ``side`` that have a match in the other one, or have none: a changed row counts by the
+    matches of now, and a row that was there by what its key's matches were and are."""
+    own, other = inputs(node)[side], inputs(node)[1 - side]
+    own_keys, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
+    changed, other_changed = step.changes(own), step.changes(other)
+    listed = [(changed, own_keys), (other_changed, other_keys)]
+    keys = step.define(
+        " UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {relation}" for relation, columns in listed if relation),
+        is_few=True,
+    )
+    matches = step.matches(node, 1 - side, keys)
+    if matches is None:
+        return None
+    joined = " AND ".join(f"i.c{column} = m.c{place}" for place, column in enumerate(own_keys))
+    shown = _row_of_side(node, step.rendering.engine, side)
+    parts = []
+    if changed:
+        condition = "m.now" if is_matched else "m.now IS NOT TRUE"
+        parts.append(f"SELECT {shown}, i.n AS n FROM {changed} AS i LEFT JOIN {matches} AS m ON {joined} WHERE {condition}")
+    if other_changed:
+        flipped = step.define(f"SELECT * FROM {matches} WHERE was <> now", is_few=True)
+        rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, flipped))
+        n = f"CAST(CASE WHEN m.now THEN {1 if is_matched else -1} ELSE {-1 if is_matched else 1} END AS BIGINT)"
+        parts.append(f"SELECT {shown}, {n} AS n FROM {rows} AS i JOIN {flipped} AS m ON {joined}")
+    return parts
+
+
+def _row_of_side(node: Join, engine: str, side: int) -> str:
+    """The node's columns for a row ``i`` of one input without a partner."""
+    own, other = inputs(node)[side], inputs(node)[1 - side]
+    row = columns(own, "i")
+    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return select_list(row)
+    nothing = [literal(engine, None, type) for type in other.desc.types]
+    return select_list([*row, *nothing] if side == 0 else [*nothing, *row])
+
+
+def _key_columns(node: Join) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The columns of each input that the join compares."""
+    return tuple(left for left, _ in node.keys), tuple(right for _, right in node.keys)
+
+
+def _named(indexes: Sequence[int]) -> str:
+    return select_list([f"c{index}" for index in indexes])
 
 
 def _key_filter(other_keys: tuple[int, ...], changed_keys: tuple[int, ...], changed: str, step: DeltaStep) -> KeyFilter | None:
     """The rows of the other side whose keys are among those of the changed rows."""
     if not changed_keys:
         return None
-    keys = select_list([f"c{index}" for index in changed_keys])
-    return KeyFilter(other_keys, step.define(f"SELECT DISTINCT {keys} FROM {changed}", is_few=True))
+    return KeyFilter(other_keys, step.define(f"SELECT DISTINCT {_named(changed_keys)} FROM {changed}", is_few=True))
 
 
 @has_delta.register
@@ -94,7 +184,7 @@ def _(node: Join, side: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI) if side == 0 else (JoinKind.INNER, JoinKind.RIGHT)
     if not node.keys or node.kind not in kinds:
         return None
-    left, right = (tuple(pair[of] for pair in node.keys) for of in (0, 1))
+    left, right = _key_columns(node)
     return (left, right) if side == 0 else (right, left)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InternalError
-from reclock.plan.relational import Get, Plan
+from reclock.plan.relational import Get, Join, Plan
 from reclock.plan.scalars import Scalar
 
 EMPTY_ROW = "TRUE AS c"
@@ -71,11 +71,13 @@ class KeyFilter:
 class GroupState:
     """The partial aggregates of a node's groups in ``table``, with the time of each in a column ``t``.
 
-    ``changes`` is what the step adds to them, one row a group; None if it changes no row of the input.
+    Those up to ``before`` are as of the beginning of the step. ``changes`` is what the step has added to
+    them, one row a group; None if it changes no row of the input.
     """
 
     table: str
     changes: str | None
+    before: Timestamp
 
 
 class DeltaStep(Protocol):
@@ -114,6 +116,14 @@ class DeltaStep(Protocol):
     def group_state(self, node: Plan) -> GroupState | None:
         """The partial aggregates kept of the node's groups, from which ``rows`` then answers; None if
         none are kept. Only nodes that have ``partial_aggregates`` may be asked for."""
+        ...
+
+    def matches(self, join: Join, side: int, keys: str) -> str | None:
+        """For values of the join's keys in the relation ``keys``: the values as columns ``c0`` and so on, and in ``was`` and
+        ``now`` whether rows of the input ``side`` have them, before the step and after it.
+
+        A value that no row had or has may be missing. None if the engine does not keep the numbers of rows.
+        """
         ...
 
     def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:

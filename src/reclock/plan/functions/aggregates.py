@@ -22,7 +22,7 @@ from reclock.algebra.relations import (
 from reclock.algebra.textual import textual
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions import intervals
-from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient, spark_quotient
+from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_digits, spark_quotient
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import within_range
@@ -126,11 +126,25 @@ def exact_average(engine: str, total: str, count: str, type: ScalarType) -> str:
 
     NULL if the count is 0.
     """
+    return average_quotient(engine, *average_operands(engine, total, count, type), type)
+
+
+def average_operands(engine: str, total: str, count: str, type: ScalarType) -> tuple[str, str]:
+    """What ``average_quotient`` divides. It repeats its operands, so they are better columns than long expressions."""
     scale = 0 if type.is_integer else parameters(type)[1]
     operand = f"DECIMAL(38, {scale})"
     dividend = f"CAST({total} AS {operand})"
     divisor = f"CAST(CASE WHEN {count} = 0 THEN NULL ELSE {count} END AS {operand})"
-    return (spark_quotient if engine == "spark" else duckdb_quotient)(dividend, divisor, scale)
+    if engine == "spark":
+        return dividend, divisor
+    return duckdb_digits(dividend, scale), duckdb_digits(divisor, scale)
+
+
+def average_quotient(engine: str, dividend: str, divisor: str, type: ScalarType) -> str:
+    """The average of values of ``type`` from the ``average_operands``."""
+    if engine == "spark":
+        return spark_quotient(dividend, divisor, 0 if type.is_integer else parameters(type)[1])
+    return f"reclock_quotient({dividend}, {divisor})"
 
 
 def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:

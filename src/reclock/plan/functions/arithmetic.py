@@ -207,9 +207,12 @@ def _divide_duckdb(site: Site) -> str:
 
 def duckdb_quotient(left: str, right: str, scale: int) -> str:
     """Both numerics of ``scale``, as a numeric of 18 digits after the point, by macros of the engine's connection."""
-    if scale:
-        return f"reclock_quotient(reclock_unscaled({left}, {10**scale}::HUGEINT), reclock_unscaled({right}, {10**scale}::HUGEINT))"
-    return f"reclock_quotient(CAST({left} AS HUGEINT), CAST({right} AS HUGEINT))"
+    return f"reclock_quotient({duckdb_digits(left, scale)}, {duckdb_digits(right, scale)})"
+
+
+def duckdb_digits(number: str, scale: int) -> str:
+    """A numeric of ``scale`` without its point, as a HUGEINT, which ``reclock_quotient`` divides."""
+    return f"reclock_unscaled({number}, {10**scale}::HUGEINT)" if scale else f"CAST({number} AS HUGEINT)"
 
 
 def _divide_spark(site: Site) -> str:

@@ -1,0 +1,162 @@
+"""Plans without the columns that nothing reads.
+
+The optimizer leaves such columns in plans, because engines skip them when they run a whole query. A
+refresh stores what it computes on the way, so each of these columns would cost time there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+from reclock.algebra.relations import RelationDesc
+from reclock.compute.rendering import list_nodes, wanted_columns
+from reclock.plan.build import project
+from reclock.plan.relational import (
+    Constant,
+    Filter,
+    FlatMap,
+    Get,
+    Join,
+    JoinKind,
+    Map,
+    Plan,
+    Project,
+    RecursiveUnion,
+    Reduce,
+    Union,
+    inputs,
+    with_inputs,
+)
+from reclock.plan.scalar_trees import move_columns
+from reclock.plan.scalars import Aggregate
+
+
+def narrowed(plan: Plan) -> Plan:
+    """An equal plan whose nodes have only the columns that something reads, in the same order.
+
+    A node that several nodes read stays one node. Plans with a recursion are returned as they are.
+    """
+    nodes: dict[int, Plan] = {}
+    list_nodes(plan, nodes)
+    if any(isinstance(node, RecursiveUnion) for node in nodes.values()):
+        return plan
+    wanted = wanted_columns(plan, nodes)
+    results: dict[int, _Narrowed] = {}
+    for key, node in nodes.items():
+        columns = tuple(sorted(wanted[key]))
+        results[key] = _cut(_narrow(node, columns, [results[id(part)] for part in inputs(node)]), columns)
+    return results[id(plan)].plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Narrowed:
+    """A plan whose columns are those at ``columns``, ascending, of the node that it replaces."""
+
+    plan: Plan
+    columns: tuple[int, ...]
+
+    @property
+    def places(self) -> Mapping[int, int]:
+        """Where each column is now."""
+        return {column: place for place, column in enumerate(self.columns)}
+
+    def moved(self, scalars: Sequence[Any]) -> tuple[Any, ...]:
+        """``scalars`` over the columns of the node, over those of the plan."""
+        places = self.places
+        return tuple(move_columns(scalar, lambda index: places[index]) for scalar in scalars)
+
+
+def _cut(narrowed: _Narrowed, columns: Sequence[int]) -> _Narrowed:
+    if narrowed.columns == columns:
+        return narrowed
+    return _Narrowed(project(narrowed.plan, [narrowed.places[column] for column in columns]), tuple(columns))
+
+
+def _only(desc: RelationDesc, columns: Sequence[int]) -> RelationDesc:
+    names = [desc.names[column] for column in columns]
+    key = desc.key if desc.key is not None and set(desc.key) <= set(names) else None
+    return RelationDesc(tuple(desc.columns[column] for column in columns), key)
+
+
+@singledispatch
+def _narrow(node: Plan, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    """The node over ``parts`` with at least the ``wanted`` columns. By default it has all of them, and needs all of its inputs'."""
+    whole = with_inputs(node, [part.plan for part in parts])
+    return _Narrowed(whole, tuple(range(len(node.desc))))
+
+
+@_narrow.register
+def _(node: Get, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    return _Narrowed(replace(node, desc=_only(node.desc, wanted)), tuple(wanted))
+
+
+@_narrow.register
+def _(node: Constant, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    rows = tuple(tuple(row[column] for column in wanted) for row in node.rows)
+    return _Narrowed(Constant(rows, _only(node.desc, wanted)), tuple(wanted))
+
+
+@_narrow.register
+def _(node: Filter, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    [part] = parts
+    return _Narrowed(Filter(part.plan, part.moved(node.predicates)), part.columns)
+
+
+@_narrow.register
+def _(node: Map, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    [part] = parts
+    width = len(node.input.desc)
+    computed = [column for column in wanted if column >= width]
+    if not computed:
+        return part
+    columns = (*part.columns, *computed)
+    scalars = part.moved([node.scalars[column - width] for column in computed])
+    return _Narrowed(Map(part.plan, scalars, _only(node.desc, columns)), columns)
+
+
+@_narrow.register
+def _(node: Project, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    [part] = parts
+    indexes = tuple(part.places[node.indexes[column]] for column in wanted)
+    return _Narrowed(Project(part.plan, indexes, _only(node.desc, wanted)), tuple(wanted))
+
+
+@_narrow.register
+def _(node: Join, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    left, right = parts
+    width = len(node.left.desc)
+    pairs = _Narrowed(node, (*left.columns, *(column + width for column in right.columns)))
+    keys = tuple((left.places[i], right.places[j]) for i, j in node.keys)
+    columns = left.columns if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else pairs.columns
+    joined = Join(left.plan, right.plan, node.kind, keys, pairs.moved(node.residual), _only(node.desc, columns))
+    return _Narrowed(joined, columns)
+
+
+@_narrow.register
+def _(node: Reduce, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    [part] = parts
+    width = len(node.group_by)
+    columns = (*range(width), *(column for column in wanted if column >= width))
+    aggregates = tuple(_moved_aggregate(node.aggregates[column - width], part) for column in columns[width:])
+    group_by = tuple(part.places[column] for column in node.group_by)
+    return _Narrowed(Reduce(part.plan, group_by, aggregates, _only(node.desc, columns)), columns)
+
+
+def _moved_aggregate(aggregate: Aggregate, part: _Narrowed) -> Aggregate:
+    filter = None if aggregate.filter is None else part.moved([aggregate.filter])[0]
+    return replace(aggregate, arguments=part.moved(aggregate.arguments), filter=filter)
+
+
+@_narrow.register
+def _(node: FlatMap, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    [part] = parts
+    columns = (*part.columns, *range(len(node.input.desc), len(node.desc)))
+    return _Narrowed(FlatMap(part.plan, part.moved(node.arrays), _only(node.desc, columns)), columns)
+
+
+@_narrow.register
+def _(node: Union, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
+    return _Narrowed(Union(tuple(_cut(part, tuple(wanted)).plan for part in parts), _only(node.desc, wanted)), tuple(wanted))
