@@ -22,6 +22,7 @@ from reclock.collections.version import Version
 from reclock.compute import maintenance
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
+from reclock.compute.engines.group_states import GroupStates
 from reclock.compute.engines.key_lookups import KeyHashes, KeyLookups
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.relational import Get
@@ -156,3 +157,30 @@ def test_a_join_of_three_reads_only_what_matches_the_change(tmp_path: Path) -> N
     new = [row for row in updates.to_pylist() if row[TIME_COLUMN] == 2]
     assert sorted((row["name"], row["amount"]) for row in new) == [("c77", -1), ("c78", -2)]
     assert lookups.counts == [2, 2]
+
+
+def test_an_anti_join_looks_up_only_rows_whose_matches_come_or_go(tmp_path: Path) -> None:
+    """Once the engine keeps how many orders each customer has, no order is read again."""
+    world = World()
+    world.execute("CREATE TABLE customers (id bigint, name text)")
+    world.execute("CREATE TABLE orders (id bigint, customer bigint)")
+    world.execute(
+        "CREATE VIEW v AS SELECT name FROM customers WHERE NOT EXISTS (SELECT 1 FROM orders WHERE customer = customers.id)"
+    )
+    view = world.catalog.relation(world.item("v").id)
+    plan = expand(Get(view.collection, "v", view.desc), world.catalog)
+    customers, orders = (world.catalog.relation(world.item(name).id) for name in ("customers", "orders"))
+    in_files = [[(n, f"c{n}") for n in range(ROWS)]]
+    with_orders = [[(n, n // 2) for n in range(ROWS)], [(-1, 7), (-2, 8)], [(-3, 9), (-4, ROWS - 1)]]
+    inputs = {
+        customers.collection: CollectionInput(stored(tmp_path, customers.desc, *in_files, id="u1")),
+        orders.collection: CollectionInput(stored(tmp_path, orders.desc, *with_orders, id="u2")),
+    }
+    lookups = Counting(1 << 26, from_request=1)
+    lookups.counts = []
+    engine = DuckDbEngine([str(tmp_path)], lookups=lookups, group_states=GroupStates(1 << 26, from_request=1))
+    maintainer = maintenance.maintainer(plan, plan.desc, GlobalId("u3"))
+    times = [Timestamp(time) for time in (1, 2, 3)]
+    updates = maintenance.refresh_each(maintainer, engine, inputs, None, None, times).updates
+    assert [row["name"] for row in updates.to_pylist() if row[TIME_COLUMN] > 1] == [f"c{ROWS - 1}"]
+    assert lookups.counts == [0, 1]

@@ -120,8 +120,10 @@ def _(node: Map, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed
 @_narrow.register
 def _(node: Project, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     [part] = parts
-    indexes = tuple(part.places[node.indexes[column]] for column in wanted)
-    return _Narrowed(Project(part.plan, indexes, _only(node.desc, wanted)), tuple(wanted))
+    source, indexes = part.plan, [part.places[node.indexes[column]] for column in wanted]
+    if isinstance(source, Project):
+        source, indexes = source.input, [source.indexes[index] for index in indexes]
+    return _Narrowed(Project(source, tuple(indexes), _only(node.desc, wanted)), tuple(wanted))
 
 
 @_narrow.register
