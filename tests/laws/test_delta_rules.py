@@ -278,8 +278,9 @@ def _any_column(right: Any, node: Any, column: int) -> Any:
     return (min(column, 1),)  # the second one stands for what the node computes
 
 
-def _right_side(right: Any, node: Plan, column: int) -> Any:
-    return (None, column - 2) if column > 1 else right(node, column)
+def _right_side(right: Any, node: Any, column: int) -> Any:
+    width = len(node.left.desc)
+    return (None, column - width) if column >= width else right(node, column)
 
 
 def _other_side(right: Any, node: Plan, column: int) -> Any:
@@ -392,7 +393,7 @@ def _deleted_rows_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _groups_without_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     right = PartialAggregates.summed
-    monkeypatch.setattr(PartialAggregates, "summed", lambda self, engine, select, **_: right(self, engine, select, keep_empty=True))
+    monkeypatch.setattr(PartialAggregates, "summed", lambda *given, **named: right(*given, **{**named, "keep_empty": True}))
 
 
 def _sums_of_nothing_are_zero(monkeypatch: pytest.MonkeyPatch) -> None:
