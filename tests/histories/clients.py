@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import psycopg
 from histories.cluster import Cluster, Running
 from histories.linearizability import Operation
-from histories.models import BAGS, LISTS, Key, Step, Transaction, Values
+from histories.models import BAGS, LISTS, UNIQUES, Key, Step, Transaction, Values
 
 KEYS = (0, 1)
 
@@ -38,6 +38,8 @@ def definitions() -> Iterator[str]:
         yield f"INSERT INTO {table} VALUES {', '.join(f'({key}, {_EMPTY})' for key in KEYS)}"
     for table in BAGS:
         yield f"CREATE TABLE {table} (key int NOT NULL, value text NOT NULL)"
+    for table in UNIQUES:
+        yield f"CREATE TABLE {table} (key int PRIMARY KEY, value text NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Client:
 
     def read_everything(self) -> None:
         self._connect()
-        self.transact([(*LISTS, *BAGS)])
+        self.transact([(*LISTS, *BAGS, *UNIQUES)])
         self.close()
 
     def close(self) -> None:
@@ -133,7 +135,7 @@ class Client:
             case "read":
                 return [self._tables()]
             case "write":
-                return [self._write()]
+                return [self._claim() if self._chance.random() < 0.35 else self._write()]
             case "read twice":
                 return [self._tables(), self._tables()]
             case "writes":
@@ -142,7 +144,7 @@ class Client:
                 return [self._tables(), *(self._write() for _ in range(self._chance.randint(1, 2)))]
 
     def _tables(self) -> Read:
-        every = (*LISTS, *BAGS)
+        every = (*LISTS, *BAGS, *UNIQUES)
         return tuple(sorted(self._chance.sample(every, self._chance.choice((1, 1, 2, 3)))))
 
     def _write(self) -> Step:
@@ -151,6 +153,11 @@ class Client:
         key = (self._chance.choice(BAGS), self._chance.choice(KEYS))
         kind = self._chance.choices(("insert", "update", "delete"), (6, 1, 1))[0]
         return Step(kind, key, next(self._fresh))  # type: ignore[arg-type]
+
+    def _claim(self) -> Step:
+        """In no block, which would fail with it."""
+        kind = self._chance.choices(("claim", "delete"), (3, 2))[0]
+        return Step(kind, (self._chance.choice(UNIQUES), self._chance.choice(KEYS)), next(self._fresh))  # type: ignore[arg-type]
 
     def _read_and_tell_the_time(self) -> None:
         self.transact([self._tables()], tells_time=True)
@@ -181,6 +188,12 @@ class Client:
                     return [Step("read", action.key, answer=NO_LIST)]
             case "insert":
                 self._execute(f"INSERT INTO {table} VALUES ({key}, '{value}')")
+            case "claim":
+                try:
+                    self._execute(f"INSERT INTO {table} VALUES ({key}, '{value}')")
+                except psycopg.errors.UniqueViolation:
+                    return [action._replace(answer=0)]
+                return [action._replace(answer=1)]
             case "update":
                 return [action._replace(answer=self._count(f"UPDATE {table} SET value = '{value}' WHERE key = {key}"))]
             case "delete":

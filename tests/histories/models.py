@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 LISTS = ("lists_a", "lists_b")
 BAGS = ("bags",)
+UNIQUES = ("uniques",)
 
 Key = tuple[str, int]
 Values = tuple[int, ...]
@@ -13,11 +14,13 @@ Values = tuple[int, ...]
 
 class Step(NamedTuple):
     """One statement on one key. A *list* grows at its end; a *bag* holds values in no order, each as often as it was inserted.
+    Of *uniques*, where the key is the primary key, a ``claim`` inserts a value if there is none.
 
-    ``answer``: the values for ``read``; for ``update`` and ``delete`` how many there were; None where none came.
+    ``answer``: the values for ``read``; for ``update`` and ``delete`` how many there were; for ``claim`` whether it inserted (1 or
+    0); None where none came.
     """
 
-    kind: Literal["read", "append", "insert", "update", "delete"]
+    kind: Literal["read", "append", "insert", "claim", "update", "delete"]
     key: Key
     value: int | None = None
     answer: Values | int | None = None
@@ -59,6 +62,8 @@ def tables_step(state: TablesState, call: Transaction | Fence) -> TablesState | 
                 after, answer = (*found, step.value), None
             case "insert":
                 after, answer = tuple(sorted((*found, step.value))), None
+            case "claim":
+                after, answer = found or (step.value,), int(not found)
             case "update":
                 after, answer = (step.value,) * len(found), len(found)
             case "delete":

@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
 from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
+from reclock.collections.key_counts import KeyCounts
+from reclock.collections.key_hashes import Hashes, KeyColumns
 from reclock.collections.keys import Keys
 from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus, metadata
@@ -108,11 +111,28 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyRead:
+    """The transaction rests on how many rows of ``table`` had keys with these ``hashes`` at ``read_at``."""
+
+    table: GlobalId
+    read_at: Timestamp
+    key: KeyColumns
+    hashes: Hashes
+
+    def is_changed_by(self, payload: Payload) -> bool:
+        """Whether the number may be another after the write."""
+        if payload.rows is None:
+            return True
+        changed, _ = self.key.net_counts(rows_of_payload(payload.rows))
+        return bool(np.isin(changed, self.hashes).any())
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """The writes of one transaction, and their dependencies.
 
     The transaction was planned at ``catalog_ts`` of the catalog, and read the tables ``reads`` at ``read_at``: only the rows
-    with ``keys`` of the tables there, any rows of the others.
+    with ``keys`` of the tables there, any rows of the others. ``key_reads`` have times of their own.
     """
 
     writes: Mapping[GlobalId, Payload]
@@ -120,6 +140,14 @@ class Commit:
     reads: frozenset[GlobalId] = frozenset()
     read_at: Timestamp | None = None
     keys: Mapping[GlobalId, Keys] = field(default_factory=dict)
+    key_reads: tuple[KeyRead, ...] = ()
+    key_changes: Mapping[tuple[GlobalId, KeyColumns], KeyCounts] = field(default_factory=dict)
+    """How the writes change the counts of keys, where that is known."""
+
+    @property
+    def tables(self) -> frozenset[GlobalId]:
+        """All that it reads or writes."""
+        return self.reads.union(self.writes, (read.table for read in self.key_reads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +162,15 @@ class PendingWrite:
 
 Outcome = Timestamp | WriteConflict | CatalogMoved | StagedRowsGone
 """The time of a commit, or why it was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedBatch:
+    """Commits with their outcomes, and when each of their tables was last written before them."""
+
+    commits: Sequence[Commit]
+    outcomes: Sequence[Outcome]
+    last_writes: Mapping[GlobalId, Timestamp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +204,7 @@ def decide(batch: Sequence[Commit], state: WalState) -> list[WriteConflict | Cat
 def _refusal(
     commit: Commit, state: WalState, batch_writes: Mapping[GlobalId, Sequence[Payload]]
 ) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
-    is_gone = not (commit.writes.keys() | commit.reads) <= state.last_writes.keys()
+    is_gone = not commit.tables <= state.last_writes.keys()
     if commit.catalog_ts < state.catalog_ts or is_gone:
         return CatalogMoved(planned=commit.catalog_ts, found=state.catalog_ts)
     for table in sorted(commit.reads):
@@ -175,6 +212,10 @@ def _refusal(
             raise InternalError("a commit that read tables does not say when")
         if _was_written(table, commit.read_at, commit.keys.get(table), state, batch_writes.get(table, ())):
             return WriteConflict(table, read_at=commit.read_at)
+    for read in commit.key_reads:
+        payloads = _writes_since(read.table, read.read_at, state, batch_writes.get(read.table, ()))
+        if payloads is None or any(map(read.is_changed_by, payloads)):
+            return WriteConflict(read.table, read_at=read.read_at)
     for payload in commit.writes.values():
         if payload.staged is not None and payload.staged not in state.staged:
             return StagedRowsGone(payload.staged)
@@ -185,14 +226,20 @@ def _was_written(
     table: GlobalId, read_at: Timestamp, keys: Keys | None, state: WalState, batch_payloads: Sequence[Payload]
 ) -> bool:
     """Whether the rows that were read may have been written since. Writes that are no longer in the log may be of any rows."""
+    payloads = _writes_since(table, read_at, state, batch_payloads)
+    if payloads is None or keys is None:
+        return payloads is None or bool(payloads)
+    return any(payload.rows is None or keys.contain_any([rows_of_payload(payload.rows)]) for payload in payloads)
+
+
+def _writes_since(table: GlobalId, read_at: Timestamp, state: WalState, batch_payloads: Sequence[Payload]) -> list[Payload] | None:
+    """The writes to the table since ``read_at``; None if there were some that are not in ``state.recent``."""
     payloads = list(batch_payloads)
     if state.last_writes[table] > read_at:
-        if keys is None or table not in state.recent:
-            return True
+        if table not in state.recent:
+            return None
         payloads += [write.payload for write in state.recent[table] if write.at > read_at]
-    if keys is None:
-        return bool(payloads)
-    return any(payload.rows is None or keys.contain_any([rows_of_payload(payload.rows)]) for payload in payloads)
+    return payloads
 
 
 def rows_of_payload(ipc: bytes) -> pa.Table:
@@ -213,6 +260,8 @@ class TableWal:
         *,
         max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS,
     ) -> None:
+        self.on_batch: Callable[[CommittedBatch], None] = lambda batch: None
+        """Called after each batch that this process committed."""
         self._max_clock_jump_ms = max_clock_jump_ms
         self.ledger = ledger
         self._consensus = consensus
@@ -231,26 +280,35 @@ class TableWal:
         for _ in range(_ATTEMPTS):
             token = uuid.uuid4().hex
             outcomes: list[Outcome] = []
+            committed = CommittedBatch((), (), {})
 
             def work(connection: sa.Connection, token: str = token) -> list[Outcome]:
-                nonlocal outcomes
+                nonlocal outcomes, committed
                 commits = batch() if callable(batch) else batch
-                outcomes = self._commit(connection, commits, token, at)
+                last_writes = self._last_writes(connection, {table for commit in commits for table in commit.tables})
+                outcomes = self._commit(connection, commits, token, at, last_writes)
+                committed = CommittedBatch(commits, outcomes, last_writes)
                 return outcomes
 
             try:
                 failpoint("tables.commit.before")
                 self._write(work)
                 failpoint("tables.commit.after")
+                self.on_batch(committed)
                 return outcomes
             except ConsensusOutcomeUnknown:
                 if self._is_committed(token):
                     return outcomes
         raise InternalError(f"no commit to tables in {_ATTEMPTS} attempts")
 
-    def _commit(self, connection: sa.Connection, batch: Sequence[Commit], token: str, at: Timestamp | None) -> list[Outcome]:
-        touched = {table for commit in batch for table in (*commit.reads, *commit.writes)}
-        last_writes = self._last_writes(connection, touched)
+    def _commit(
+        self,
+        connection: sa.Connection,
+        batch: Sequence[Commit],
+        token: str,
+        at: Timestamp | None,
+        last_writes: Mapping[GlobalId, Timestamp],
+    ) -> list[Outcome]:
         staged = [payload.staged for commit in batch for payload in commit.writes.values() if payload.staged is not None]
         recent = self._recent(connection, batch, last_writes)
         state = WalState(last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent)
@@ -292,19 +350,21 @@ class TableWal:
         """See ``WalState.recent``."""
         since: dict[GlobalId, Timestamp] = {}
         for commit in batch:
-            for table in commit.keys.keys() & last_writes.keys():
-                if commit.read_at is not None and last_writes[table] > commit.read_at:
-                    since[table] = min(commit.read_at, since.get(table, commit.read_at))
-        if not since:
-            return {}
+            read_ats = [(table, commit.read_at) for table in commit.keys if commit.read_at is not None]
+            for table, read_at in (*read_ats, *((read.table, read.read_at) for read in commit.key_reads)):
+                if table in last_writes and last_writes[table] > read_at:
+                    since[table] = min(read_at, since.get(table, read_at))
+        recent = {table: self._writes_since(connection, table, read_at) for table, read_at in sorted(since.items())}
+        return {table: writes for table, writes in recent.items() if writes is not None}
+
+    def _writes_since(self, connection: sa.Connection, table: GlobalId, since: Timestamp) -> list[PendingWrite] | None:
+        """The writes to the table after ``since``, in order; None if the log has not all of them any more."""
         c, trimmed = self.ledger.writes.c, self.ledger.trimmed.c
-        trimmed_tables = connection.execute(sa.select(self.ledger.trimmed).where(trimmed.table_id.in_(sorted(since)))).all()
-        complete = since.keys() - {row.table_id for row in trimmed_tables if row.upper > since[row.table_id] + 1}
-        writes: dict[GlobalId, list[PendingWrite]] = {}
-        for table in sorted(complete):
-            query = sa.select(self.ledger.writes).where(c.table_id == table, c.at > since[table])
-            writes[table] = [_as_write(row) for row in connection.execute(query)]
-        return writes
+        upper = connection.scalar(sa.select(trimmed.upper).where(trimmed.table_id == table))
+        if upper is not None and upper > since + 1:
+            return None
+        query = sa.select(self.ledger.writes).where(c.table_id == table, c.at > since).order_by(c.at, c.part)
+        return [_as_write(row) for row in connection.execute(query)]
 
     def _next_time(self, connection: sa.Connection, upper: Timestamp) -> Timestamp:
         now = self._clock()
@@ -363,6 +423,10 @@ class TableWal:
         if through is not None:
             query = query.where(self.ledger.writes.c.at <= through)
         return self._consensus.read(lambda connection: [_as_write(row) for row in connection.execute(query)])
+
+    def writes_since(self, table: GlobalId, since: Timestamp) -> list[PendingWrite] | None:
+        """The writes to the table after ``since``, in order; None if the log has not all of them any more."""
+        return self._consensus.read(lambda connection: self._writes_since(connection, table, since))
 
     def trim(self, uppers: Mapping[GlobalId, Timestamp]) -> None:
         """Delete the writes that are durable in the Delta tables: those below the physical upper of each table."""

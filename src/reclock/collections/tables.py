@@ -20,11 +20,15 @@ from reclock.collections.files import write_file
 from reclock.collections.folder import staging_path
 from reclock.collections.follower import Follower
 from reclock.collections.group_commit import GroupCommit
+from reclock.collections.key_counts import KeyCounts
+from reclock.collections.key_hashes import KeyColumns
+from reclock.collections.key_index import KeyIndexes
 from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_wal import Commit, Payload, PendingWrite, TableWal, rows_of_payload
+from reclock.collections.table_wal import Commit, KeyRead, Payload, PendingWrite, TableWal
 from reclock.collections.version import Version
+from reclock.collections.wal_rows import write_rows
 from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 
@@ -69,6 +73,8 @@ class Tables:
         self._lake = lake
         self.log = log
         self._pinned: dict[GlobalId, TableVersion] = {}
+        self.key_indexes = KeyIndexes(lake, log)
+        log.on_batch = self.key_indexes.note
         self._group_commit = GroupCommit(log)
         self._follower = Follower(self.apply, apply_delay_ms) if apply_delay_ms is not None else None
 
@@ -82,17 +88,22 @@ class Tables:
         reads: frozenset[GlobalId] = frozenset(),
         read_at: Timestamp | None = None,
         keys: Mapping[GlobalId, Keys] | None = None,
+        key_reads: Sequence[KeyRead] = (),
+        key_changes: Mapping[tuple[GlobalId, KeyColumns], KeyCounts] | None = None,
     ) -> Timestamp:
         """Commit rows with their diffs (``rows_schema``) to all the tables at one time, and return it. Durable when it returns.
 
         Commits of several threads that do not conflict share one transaction and one time. Raises ``WriteConflict`` if one of
-        ``reads`` was written since ``read_at`` (a table in ``keys``: only if rows with these values were), ``CatalogMoved`` if the
-        catalog changed since ``catalog_ts``, and the errors of opening a table.
+        ``reads`` was written since ``read_at`` (a table in ``keys``: only if rows with these values were), or if how often a table
+        has a key of ``key_reads`` has changed, ``CatalogMoved`` if the catalog changed since ``catalog_ts``, and the errors of
+        opening a table.
         """
         for table in writes:
             self._check_writable(table)
         payloads = {table: self._payload(table, rows) for table, rows in writes.items()}
-        at = self._group_commit.commit(Commit(payloads, catalog_ts, reads, read_at, keys or {}))
+        at = self._group_commit.commit(
+            Commit(payloads, catalog_ts, reads, read_at, keys or {}, tuple(key_reads), key_changes or {})
+        )
         if self._follower is not None:
             self._follower.wake()
         return at
@@ -198,17 +209,8 @@ class Tables:
 
     def _updates(self, collection: Collection, writes: Sequence[PendingWrite]) -> pa.Table:
         schema = arrow_schema(collection.desc, with_updates=True)
-        parts = [updates_at(self._rows(collection, write.payload), write.at, collection.desc) for write in writes]
+        parts = [updates_at(write_rows(collection.folder, write.payload), write.at, collection.desc) for write in writes]
         return pa.concat_tables([schema.empty_table(), *parts])
-
-    @staticmethod
-    def _rows(collection: Collection, payload: Payload) -> pa.Table:
-        if payload.rows is not None:
-            return rows_of_payload(payload.rows)
-        import pyarrow.parquet as pq
-
-        path = f"{staging_path(payload.staged or '')}/rows.parquet"
-        return pq.read_table(path, filesystem=collection.folder.filesystem).drop_columns([TIME_COLUMN])
 
     # --- definitions ---
 
@@ -237,6 +239,7 @@ class Tables:
     def drop(self, id: GlobalId) -> None:
         """Delete the table, with all writes to it."""
         self.forget(id)
+        self.key_indexes.forget(id)
         self._lake.drop(table_id(id))
         failpoint("tables.drop.before_forget")
         self.log.forget([id])

@@ -172,9 +172,32 @@ class NotNullViolation(ReclockError):
     def __init__(self, column: str, table: str, *, row: str) -> None:
         super().__init__(
             f'null value in column "{column}" of relation "{table}" violates not-null constraint',
-            detail=f"failing row contains ({row})",
+            detail=f"Failing row contains ({row}).",
         )
         self.column, self.table = column, table
+
+
+class UniqueViolation(ReclockError):
+    """A row repeats the key of a PRIMARY KEY or UNIQUE constraint, or of a unique index."""
+
+    sqlstate = "23505"
+
+    def __init__(self, constraint: str, table: str, *, key: str) -> None:
+        super().__init__(f'duplicate key value violates unique constraint "{constraint}"', detail=f"Key {key} already exists.")
+        self.constraint, self.table = constraint, table
+
+
+class CheckViolation(ReclockError):
+    """The condition of a CHECK constraint is false for a row."""
+
+    sqlstate = "23514"
+
+    def __init__(self, constraint: str, table: str, *, row: str) -> None:
+        super().__init__(
+            f'new row for relation "{table}" violates check constraint "{constraint}"',
+            detail=f"Failing row contains ({row}).",
+        )
+        self.constraint, self.table = constraint, table
 
 
 class BadCopyData(ReclockError):

@@ -1,7 +1,4 @@
-"""The constraints that tables declare, in the catalogs that PostgreSQL's clients read.
-
-Only NOT NULL is enforced.
-"""
+"""The constraints of tables, in the catalogs that PostgreSQL's clients read."""
 
 from __future__ import annotations
 
@@ -42,6 +39,7 @@ def _constraints(state: SystemState) -> Rows:
             *codes,
             f"({facts.condition})" if facts.condition is not None else None,
             *_definition(facts),
+            facts.is_enforced,
         )
 
 
@@ -53,15 +51,16 @@ def _definition(facts: ConstraintFacts) -> tuple[str, str]:
     """
     deferrable = " DEFERRABLE" if facts.is_deferrable else ""
     deferrable += " INITIALLY DEFERRED" if facts.is_deferred else ""
+    unchecked = "" if facts.is_enforced else " NOT VALID"
     target = facts.reference
     if target is not None:
         match = " MATCH FULL" if target.match == "FULL" else ""
         on_update = f" ON UPDATE {target.on_update}" if target.on_update != "NO ACTION" else ""
         on_delete = f" ON DELETE {target.on_delete}" if target.on_delete != "NO ACTION" else ""
-        definition_after_target = f"({target.key}){match}{on_update}{on_delete}{deferrable} NOT VALID"
+        definition_after_target = f"({target.key}){match}{on_update}{on_delete}{deferrable}{unchecked}"
         return f"FOREIGN KEY ({facts.key}) REFERENCES ", definition_after_target
     if facts.condition is not None:
-        return f"CHECK (({facts.condition})) NOT VALID", ""
+        return f"CHECK (({facts.condition})){unchecked}", ""
     kind = "PRIMARY KEY" if facts.type == "p" else "UNIQUE"
     nulls = " NULLS NOT DISTINCT" if facts.are_nulls_equal else ""
     return f"{kind}{nulls} ({facts.key}){deferrable}", ""
@@ -97,6 +96,7 @@ CONSTRAINTS: tuple[Builtin, ...] = (
             condition=TEXT,
             definition=TEXT,
             definition_after_target=TEXT,
+            is_enforced=BOOLEAN,
         ),
         _constraints,
     ),

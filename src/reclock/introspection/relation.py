@@ -52,6 +52,7 @@ class ConstraintFacts:
     is_deferrable: bool
     is_deferred: bool
     are_nulls_equal: bool
+    is_enforced: bool
     condition: str | None
     """The condition of a CHECK, as SQL."""
     reference: Reference | None

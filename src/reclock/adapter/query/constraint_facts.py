@@ -48,6 +48,7 @@ def _facts(entry: RelationEntry, tables: dict[tuple[str, ...], RelationEntry]) -
             constraint.is_deferrable,
             constraint.is_deferred,
             constraint.are_nulls_equal,
+            constraint.is_enforced,
             to_sql(constraint.condition) if constraint.condition is not None else None,
             reference,
         )

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from reclock.adapter.timestamps import readiness
 from reclock.adapter.timestamps.read_time import ReadTime
+from reclock.adapter.transaction.constraint_checks import ConstraintChecks
 from reclock.adapter.transaction.ddl_transaction import DdlStatement, Definitions
 from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
@@ -31,6 +32,7 @@ from reclock.errors import (
 )
 from reclock.plan.relational import Plan, collections
 from reclock.runtime.environment import Environment
+from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.views import expand
@@ -86,6 +88,7 @@ class Transaction:
         self._domain: Groups = frozenset()
         self._held = ExitStack()
         self._catalog_ts: Timestamp | None = None
+        self._checks = ConstraintChecks(environment)
 
     # --- reading ---
 
@@ -167,8 +170,12 @@ class Transaction:
             raise TransactionReadOnly(statement)
 
     def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
-        """Add rows, with their diffs, to the commit; a temporary table gets them at once. Raises ``MixedTransaction``."""
+        """Add the rows of a statement, with their diffs, to the commit; a temporary table gets them at once.
+
+        Raises ``MixedTransaction``, and the violations of the table's constraints.
+        """
         if table.is_temporary:
+            self._check_temporary(table, rows, catalog)
             self._temporary.write(table, rows)
             return
         if table.id not in self.made:
@@ -178,7 +185,14 @@ class Transaction:
                 raise _reads_other_relations()
             self._touch(table, catalog)
         if rows.num_rows:
-            self.writes.setdefault(table.id, []).append(rows)
+            written = self.writes.setdefault(table.id, [])
+            self._checks.check(table, written, rows, catalog, is_new=table.id in self.made)
+            written.append(rows)
+
+    def _check_temporary(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
+        present = self._temporary.rows(table)
+        before = pa.table([*present.columns, pa.repeat(pa.scalar(1, pa.int64()), present.num_rows)], names=rows.column_names)
+        ConstraintChecks(self._environment).check(table, [before], rows, catalog, is_new=True)
 
     def define(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
         """Add a definition to the commit, see ``Definitions.add``. Raises ``MixedTransaction``."""
@@ -252,7 +266,15 @@ class Transaction:
         reads, keys = frozenset(self._reads), {table: keys for table, keys in self._reads.items() if keys is not None}
         for attempt in range(_ATTEMPTS):
             try:
-                self._environment.stores.tables.commit(writes, catalog_ts=self._catalog_ts, reads=reads, read_at=read_at, keys=keys)
+                self._environment.stores.tables.commit(
+                    writes,
+                    catalog_ts=self._catalog_ts,
+                    reads=reads,
+                    read_at=read_at,
+                    keys=keys,
+                    key_reads=self._checks.key_reads(),
+                    key_changes=self._checks.key_changes(self.writes),
+                )
                 return
             except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
                 catalog_ts = self._recheck_relations()
@@ -273,7 +295,7 @@ class Transaction:
         assert catalog.snapshot is not None
         for id, relation in self._used.items():
             entry = catalog.entry(id)
-            if not isinstance(entry, RelationEntry) or entry.desc != relation.desc:
+            if not isinstance(entry, RelationEntry) or entry.desc != relation.desc or _enforced(entry) != _enforced(relation):
                 raise RelationChanged(str(relation.name))
         readiness.require_ready(self._environment, catalog, self._tables)
         return catalog.snapshot.upper
@@ -288,6 +310,10 @@ def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
         if get.collection.source_id in tables:
             tables[get.collection.source_id] = Keys(get.desc.names[column], values)
     return tables
+
+
+def _enforced(relation: RelationEntry) -> list[Constraint]:
+    return [constraint for constraint in relation.table.constraints if constraint.is_enforced] if relation.table else []
 
 
 def _reads_other_relations() -> UnsupportedSql:

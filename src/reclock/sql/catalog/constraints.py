@@ -19,6 +19,7 @@ class Constraint:
     """``columns`` are the constrained ones, or those that the ``condition`` of a CHECK (as syntax) names, in its order.
 
     A foreign key refers to ``target_columns`` of the table with the full name ``target``. Words are those of SQL, upper case.
+    A constraint that is not enforced is only declared.
     """
 
     name: str
@@ -33,3 +34,8 @@ class Constraint:
     is_deferrable: bool = False
     is_deferred: bool = False
     condition: Any = None
+    is_enforced: bool = False
+
+    @property
+    def is_key(self) -> bool:
+        return self.kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)

@@ -51,7 +51,7 @@ class SinkDefinition:
 class TableDefinition:
     """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax.
 
-    ``constraints`` are declared, not enforced: other definitions and the catalog's relations may use them, never a plan.
+    A plan may rest only on those ``constraints`` that are enforced.
     """
 
     desc: RelationDesc

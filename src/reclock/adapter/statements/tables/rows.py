@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
+from reclock.adapter.context.texts import text_of
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.collections.schema import arrow_schema
 from reclock.collections.tables import rows_schema
@@ -48,5 +49,5 @@ def check_not_null(rows: pa.Table, table: RelationEntry) -> None:
         if not column.is_nullable and values.null_count:
             first = values.is_null().index(True).as_py()
             row = rows.slice(first, 1).drop_columns([DIFF_COLUMN]).to_pylist()[0]
-            written = ", ".join("null" if value is None else str(value) for value in row.values())
+            written = ", ".join("null" if value is None else text_of(value) for value in row.values())
             raise NotNullViolation(column.name, table.name.item, row=written)

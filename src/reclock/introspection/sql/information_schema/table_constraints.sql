@@ -13,7 +13,7 @@ SELECT
   END,  -- constraint_type text
   CASE WHEN c.condeferrable THEN 'YES' ELSE 'NO' END,  -- is_deferrable text
   CASE WHEN c.condeferred THEN 'YES' ELSE 'NO' END,  -- initially_deferred text
-  'NO',  -- enforced text
+  CASE WHEN c.conenforced THEN 'YES' ELSE 'NO' END,  -- enforced text
   -- nulls_distinct text
   CASE WHEN x.indnullsnotdistinct THEN 'NO' WHEN c.contype = 'u' THEN 'YES' END
 FROM pg_catalog.pg_constraint AS c

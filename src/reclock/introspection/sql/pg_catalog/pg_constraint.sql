@@ -5,8 +5,8 @@ SELECT
   c.type,  -- contype text
   c.is_deferrable,  -- condeferrable boolean
   c.is_deferred,  -- condeferred boolean
-  FALSE,  -- conenforced boolean
-  c.type IN ('p', 'u'),  -- convalidated boolean
+  c.is_enforced,  -- conenforced boolean
+  c.is_enforced OR c.type IN ('p', 'u'),  -- convalidated boolean
   c.table_oid,  -- conrelid oid
   0,  -- contypid oid
   c.index_oid,  -- conindid oid

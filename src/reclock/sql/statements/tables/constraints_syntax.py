@@ -118,7 +118,7 @@ def _attributes(parser: StatementParser, constraint: TableConstraint) -> TableCo
         if parser.accept("NOT", "ENFORCED"):
             constraint.set("is_not_enforced", True)
         elif parser.accept("ENFORCED"):
-            raise UnsupportedSql("constraints that are ENFORCED are not supported", hint="write NOT ENFORCED")
+            pass
         elif parser.accept("INITIALLY", "DEFERRED"):
             constraint.set("deferrable", "DEFERRABLE INITIALLY DEFERRED")
         elif parser.accept("DEFERRABLE"):

@@ -1,14 +1,13 @@
-"""The constraints of tables: checked when they are declared, kept in the definition, and never enforced.
+"""The constraints of tables: checked when they are declared, and kept in the definition as enforced or not.
 
-No plan may rest on them. The exception is that the columns of a primary key are NOT NULL, which is enforced. What a constraint
-names is looked up when the table is created and never again, so a definition stays valid whatever becomes of the target of
-a foreign key or of the functions of a CHECK.
+The columns of a primary key are NOT NULL, which is always enforced. What a constraint that is not enforced names is looked up when
+the table is created and never again, so a definition stays valid whatever becomes of the target of a foreign key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
@@ -62,27 +61,33 @@ def _declared(node: TableConstraint) -> Constraint:
         is_deferrable=bool(arguments.get("deferrable")),
         is_deferred="DEFERRED" in (arguments.get("deferrable") or ""),
         condition=condition,
+        is_enforced=not arguments.get("is_not_enforced"),
     )
 
 
 def declare_constraints(
     node: CreateTableStatement, name: QualifiedName, desc: RelationDesc, catalog: PlannerCatalog, session: SessionNames
 ) -> tuple[str, ...]:
-    """Bring the constraints of ``node`` into the form that is kept: named, with full names, NOT ENFORCED. Answers the notices.
+    """Bring the constraints of ``node`` into the form that is kept: named, with full names, and those that cannot be enforced
+    as NOT ENFORCED. Returns the notices about these.
 
     Raises for constraints that could not hold of the table: those that PostgreSQL refuses.
     """
     constraints: list[TableConstraint] = node.args.get("constraints") or []
     if sum(constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints) > 1:
         raise InvalidConstraint(f'multiple primary keys for table "{name.item}" are not allowed')
-    assumed = [constraint for constraint in constraints if not constraint.args.get("is_not_enforced")]
+    assumed = []
     for constraint in constraints:
         _check_columns(constraint, desc)
+        is_enforceable = True
         if constraint.args["kind"] == "CHECK":
-            _declare_check(constraint, name, desc)
+            is_enforceable = not _declare_check(constraint, name, desc)
         elif constraint.args["kind"] == "FOREIGN KEY":
             _declare_foreign_key(constraint, node, name, desc, catalog, session)
-        constraint.set("is_not_enforced", True)
+            is_enforceable = False
+        if not is_enforceable and not constraint.args.get("is_not_enforced"):
+            assumed.append(constraint)
+            constraint.set("is_not_enforced", True)
     _name_constraints(constraints, name.item)
     key = key_columns(node)
     for column in node.args["columns"]:
@@ -110,29 +115,43 @@ def _check_exist(names: Sequence[str], desc: RelationDesc) -> None:
             raise UnknownColumn(name, hint=nearest(name, desc.names))
 
 
-def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: RelationDesc) -> None:
-    """The kept condition names columns alone, so that it stays valid when the table is renamed."""
+def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: RelationDesc) -> bool:
+    """The kept condition names columns alone, so that it stays valid when the table is renamed.
+
+    Returns whether it asks about the session: such a condition is not enforced.
+    """
     condition = constraint.args["check"]
-    _plan_check(condition, Scope.of(desc, name.item, name))
+    asks = _InCheck(NO_PARAMETERS, "it may use the columns of the row")
+    _plan_check(condition, Scope.of(desc, name.item, name), asks)
     for column in condition.find_all(exp.Column):
         for qualifier in ("table", "db", "catalog"):
             column.set(qualifier, None)
-    _plan_check(condition, Scope.of(desc, None))
+    _plan_check(condition, Scope.of(desc, None), asks)
+    return bool(asks.calls)
 
 
-def _plan_check(condition: exp.Expr, scope: Scope) -> None:
+def check_condition(constraint: Constraint, desc: RelationDesc) -> Any:
+    """The condition of an enforced CHECK, as a scalar over the columns of the table."""
+    subqueries = NoSubqueries(NO_PARAMETERS, "it may use the columns of the row")
+    return _plan_check(constraint.condition, Scope.of(desc, None), subqueries)
+
+
+def _plan_check(condition: exp.Expr, scope: Scope, subqueries: NoSubqueries) -> Any:
     try:
-        value = scalar(condition, ExprContext(scope, _InCheck(NO_PARAMETERS, "it may use the columns of the row"), "CHECK"))
+        value = scalar(condition, ExprContext(scope, subqueries, "CHECK"))
     except AggregateNotAllowed as error:
         raise AggregateNotAllowed("aggregate functions are not allowed in check constraints") from error
-    expect(value, BOOLEAN, "argument of CHECK")
+    return expect(value, BOOLEAN, "argument of CHECK")
 
 
 @dataclass(frozen=True, slots=True)
 class _InCheck(NoSubqueries):
-    """A condition may ask about the session, as in PostgreSQL: it is never evaluated."""
+    """A condition may ask about the session, as in PostgreSQL."""
+
+    calls: list[Call] = field(default_factory=list)
 
     def about_session(self, call: Call) -> Any:
+        self.calls.append(call)
         return call
 
 

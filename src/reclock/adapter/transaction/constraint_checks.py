@@ -1,0 +1,155 @@
+"""The constraints of the tables that a transaction writes, checked at the end of each statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.adapter.context.texts import text_of
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BOOLEAN, DIFF_COLUMN
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.collections.key_counts import KeyCounts
+from reclock.collections.key_hashes import Hashes, KeyColumns
+from reclock.collections.table_wal import KeyRead
+from reclock.compute.engines.engine import TableInput
+from reclock.errors import CheckViolation, UniqueViolation
+from reclock.plan.conditions import is_satisfied, is_simple
+from reclock.plan.relational import Filter, Finishing, Get
+from reclock.plan.scalars import Call
+from reclock.runtime.environment import Environment
+from reclock.sql.catalog.constraints import Constraint, ConstraintKind
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.statements.tables.declared_constraints import check_condition
+
+_FEW_ROWS = 100
+"""So many rows need no engine to be checked against a simple condition."""
+
+_KeyOfTable = tuple[GlobalId, KeyColumns]
+
+
+@dataclass(slots=True)
+class ConstraintChecks:
+    """What one transaction knows of the keys of its tables: how its own writes change their counts, and what it has read."""
+
+    environment: Environment
+    _own: dict[_KeyOfTable, tuple[int, KeyCounts]] = field(default_factory=dict)
+    """After so many of the transaction's writes, the count of each key that they change."""
+    _reads: dict[_KeyOfTable, list[tuple[Timestamp, Hashes]]] = field(default_factory=dict)
+
+    def check(
+        self, table: RelationEntry, written: Sequence[pa.Table], rows: pa.Table, catalog: PlannerCatalog, *, is_new: bool
+    ) -> None:
+        """Check ``rows``, the changes of one statement with their diffs, that follow ``written``, all earlier changes.
+
+        A table that ``is_new`` has no other rows. Raises ``CheckViolation``, ``UniqueViolation``.
+        """
+        constraints = [constraint for constraint in table.table.constraints if constraint.is_enforced] if table.table else []
+        checks = [constraint for constraint in constraints if constraint.kind is ConstraintKind.CHECK]
+        if checks:
+            self._check_conditions(table, checks, rows, catalog)
+        for constraint in constraints:
+            if constraint.is_key:
+                self._check_unique(table, constraint, written, rows, is_new=is_new)
+
+    def key_reads(self) -> list[KeyRead]:
+        """The counts of keys that the transaction rests on."""
+        return [
+            KeyRead(table, min(at for at, _ in reads), key, np.concatenate([hashes for _, hashes in reads]))
+            for (table, key), reads in self._reads.items()
+        ]
+
+    def key_changes(self, written: Mapping[GlobalId, Sequence[pa.Table]]) -> dict[_KeyOfTable, KeyCounts]:
+        """How the transaction, which has ``written`` these changes, changes the counts of keys."""
+        return {of: own for of, (known, own) in self._own.items() if known == len(written.get(of[0], ()))}
+
+    # --- keys ---
+
+    def _check_unique(
+        self, table: RelationEntry, constraint: Constraint, written: Sequence[pa.Table], rows: pa.Table, *, is_new: bool
+    ) -> None:
+        key = KeyColumns(constraint.columns, constraint.are_nulls_equal)
+        changed, changes = key.net_counts(rows)
+        added = changed[changes > 0]
+        own = self._own_counts((table.id, key), written)
+        own.add(changed, changes)
+        self._own[table.id, key] = (len(written) + 1, own)
+        if not len(added):
+            return
+        counts = own.counts(added) if written else changes[changes > 0]
+        if not is_new:
+            index = self.environment.stores.tables.key_indexes.of(table.id, key)
+            stored, at = index.counts(added)
+            counts = counts + stored
+            self._reads.setdefault((table.id, key), []).append((at, added))
+        repeated = added[counts > 1]
+        if len(repeated):
+            self._check_rows(table, constraint, key, [*written, rows], repeated, is_new=is_new)
+
+    def _own_counts(self, of: _KeyOfTable, written: Sequence[pa.Table]) -> KeyCounts:
+        """How the earlier writes of the transaction change the counts."""
+        known, own = self._own.get(of, (0, KeyCounts()))
+        if known != len(written):  # some were rolled back
+            own = KeyCounts()
+            for rows in written:
+                own.add(*of[1].net_counts(rows))
+        return own
+
+    def _check_rows(
+        self,
+        table: RelationEntry,
+        constraint: Constraint,
+        key: KeyColumns,
+        changes: Sequence[pa.Table],
+        repeated: Hashes,
+        *,
+        is_new: bool,
+    ) -> None:
+        """Compare the keys themselves: different keys may have one hash."""
+        parts = [key.having(repeated, rows) for rows in changes]
+        if not is_new:
+            parts.append(self.environment.stores.tables.key_indexes.of(table.id, key).changes_with(repeated))
+        keys = pa.concat_tables(parts)
+        counts = keys.group_by(list(key.names), use_threads=False).aggregate([(DIFF_COLUMN, "sum")])
+        for row in counts.filter(pc.greater(counts[f"{DIFF_COLUMN}_sum"], 1)).slice(0, 1).to_pylist():
+            values = ", ".join("null" if row[name] is None else text_of(row[name]) for name in key.names)
+            raise UniqueViolation(constraint.name, table.name.item, key=f"({', '.join(key.names)})=({values})")
+
+    # --- conditions ---
+
+    def _check_conditions(
+        self, table: RelationEntry, checks: Sequence[Constraint], rows: pa.Table, catalog: PlannerCatalog
+    ) -> None:
+        added = rows.filter(pc.greater(rows[DIFF_COLUMN], 0)).drop_columns([DIFF_COLUMN])
+        if not added.num_rows:
+            return
+        for constraint, condition in self._conditions(table, checks, catalog):
+            for row in self._violations(table, condition, added):
+                written = ", ".join("null" if value is None else text_of(value) for value in row)
+                raise CheckViolation(constraint.name, table.name.item, row=written)
+
+    @staticmethod
+    def _conditions(table: RelationEntry, checks: Sequence[Constraint], catalog: PlannerCatalog) -> list[tuple[Constraint, Any]]:
+        cache_key = ("checks", table.id)
+        if cache_key not in catalog.planned:
+            in_order = sorted(checks, key=lambda constraint: constraint.name)
+            catalog.planned[cache_key] = [(constraint, check_condition(constraint, table.desc)) for constraint in in_order]
+        return catalog.planned[cache_key]  # type: ignore[no-any-return]
+
+    def _violations(self, table: RelationEntry, condition: Any, rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+        """The first row for which the condition is false, if there is one."""
+        if rows.num_rows <= _FEW_ROWS and is_simple(condition):
+            values = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+            yield from (row for row in values if is_satisfied(condition, row) is False)
+            return
+        collection = StorageCollectionId(GlobalId("t0"))
+        plan = Filter(Get(collection, table.name.item, table.desc), (Call("not", (condition,), BOOLEAN),))
+        answer = self.environment.runtime.engines.small.run(plan, Finishing(limit=1), {collection: TableInput(rows)}, MAXIMUM)
+        for batch in answer.batches:
+            yield from (tuple(row.values()) for row in batch.to_pylist())
