@@ -82,9 +82,9 @@ def test_paths_have_few_stops(title: str) -> None:
     assert 1 < len(re.findall(r"^\d+\. ", section, re.MULTILINE)) < MOST_STOPS
 
 
-def test_decisions_are_numbered_without_gaps() -> None:
+def test_each_decision_has_a_number_of_its_own() -> None:
     decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
+    assert len({int(path.name[:4]) for path in decisions}) == len(decisions)
     for path in decisions:
         text = path.read_text()
         assert text.startswith(f"# {int(path.name[:4])}. "), path.name
