@@ -64,6 +64,10 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
+ANSWERS = ("same", "intervals", "bits", "recursive", "subqueries")
+"""Files of queries that are compared."""
+
+
 def queries(name: str) -> list[str]:
     """The queries of ``answers/name.sql``, one a line."""
     return (Path(__file__).parent / "answers" / f"{name}.sql").read_text().splitlines()
@@ -123,7 +127,7 @@ def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value(each) for each in row)
 
 
-@pytest.mark.parametrize("sql", [*queries("same"), *queries("intervals"), *queries("bits"), *queries("recursive")])
+@pytest.mark.parametrize("sql", [sql for name in ANSWERS for sql in queries(name)])
 def test_a_query_means_what_it_means_to_postgresql(
     sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
 ) -> None:

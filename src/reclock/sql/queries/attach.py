@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reclock.plan.build import distinct, join, project
+from reclock.plan.build import compute, distinct, join
 from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
-from reclock.plan.scalar_trees import rewrite
+from reclock.plan.scalar_trees import columns_of, rewrite
 from reclock.plan.scalars import ColumnRef
-from reclock.sql.queries.rewrite import AROUND, OuterRef, SubqueryValue
+from reclock.sql.queries.rewrite import AROUND, AggregateCall, GroupingCall, OuterRef, SubqueryValue
 
 
 def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """``plan`` joined with every subquery in ``scalars``, behind its columns, and the scalars over the wider rows."""
-    starts: dict[tuple[Plan, tuple[OuterRef, ...], tuple[Any, ...]], int] = {}
+    starts: dict[tuple[Plan, tuple[Any, ...], tuple[Any, ...]], int] = {}
     rows = plan
 
     def place(value: SubqueryValue) -> Any:
@@ -22,13 +22,11 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
         source = (value.plan, value.domain, value.conditions)
         if source not in starts:
             conditions = [rewrite(condition, change_around) for condition in value.conditions]
+            domain = [to_inner(rewrite(scalar, change_around)) for scalar in value.domain]
+            needed = rows if all(index < len(rows.desc) for scalar in domain for index in columns_of(scalar)) else plan
+            inner = _over(value.plan, distinct(compute(needed, domain))) if domain else value.plan
             starts[source] = width = len(plan.desc)
             kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
-            inner = (
-                _over(value.plan, distinct(project(rows, [column.index for column in value.domain])))
-                if value.domain
-                else value.plan
-            )
             plan = join(plan, inner, kind, [shift_inner(condition, width) for condition in conditions])
         return rewrite(shift_inner(value.result, starts[source]), change)
 
@@ -62,5 +60,16 @@ def shift_inner(scalar: Any, width: int) -> Any:
 
 
 def to_outer(scalar: Any) -> Any:
-    """A scalar of the query around, as a subquery's expressions say it."""
-    return rewrite(scalar, lambda part: OuterRef(part.index, part.type) if isinstance(part, ColumnRef) else None)
+    """A scalar of the query around, as a subquery's expressions say it. An aggregate stays one of the rows that it is of."""
+
+    def change(part: Any) -> Any | None:
+        if isinstance(part, AggregateCall | GroupingCall):
+            return part
+        return OuterRef(part.index, part.type) if isinstance(part, ColumnRef) else None
+
+    return rewrite(scalar, change)
+
+
+def to_inner(scalar: Any) -> Any:
+    """A scalar of the query around that a subquery's expressions name, as that query says it itself."""
+    return rewrite(scalar, lambda part: ColumnRef(part.index, part.type) if isinstance(part, OuterRef) else None)

@@ -14,7 +14,6 @@ from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, JSONB, OID, RE
 from reclock.errors import (
     AmbiguousFunction,
     SqlSyntaxError,
-    TypeMismatch,
     UnknownObject,
     UnknownParameter,
     UnsupportedSql,
@@ -42,6 +41,7 @@ class Subqueries(Protocol):
     def value(self, query: exp.Expr, scope: Scope) -> Any: ...
     def exists(self, query: exp.Expr, scope: Scope) -> Any: ...
     def contains(self, operands: Sequence[Any], query: exp.Expr, scope: Scope) -> Any: ...
+    def any(self, operands: Sequence[Any], name: str, query: exp.Expr, scope: Scope, *, is_negated: bool = False) -> Any: ...
     def rows(self, query: exp.Expr, scope: Scope) -> Any: ...
 
 
@@ -221,9 +221,9 @@ def _binary(node: exp.Binary, context: ExprContext) -> Any:
     if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
         return _quantified(node, context)
     left, right = _operand(node.this), _operand(node.expression)
-    if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and isinstance(node, exp.EQ | exp.NEQ):
-        result = _rows_equal(left, right, context)
-        return negated(result) if isinstance(node, exp.NEQ) else result
+    left_row, right_row = row_items(left), row_items(right)
+    if left_row is not None and right_row is not None and _OPERATORS[type(node)] in ROW_OPERATORS:
+        return _rows_compared(_OPERATORS[type(node)], left_row, right_row, context)
     values = [scalar(left, context), scalar(right, context)]
     name = _OPERATORS[type(node)]
     arrays = [value.type for value in values if value.type is not None and value.type.element is not None]
@@ -253,11 +253,36 @@ def _operand(node: exp.Expr) -> exp.Expr:
     return node.unnest() if isinstance(node, exp.Paren) else node
 
 
-def _rows_equal(left: exp.Tuple, right: exp.Tuple, context: ExprContext) -> Any:
-    if len(left.expressions) != len(right.expressions):
-        raise TypeMismatch("unequal number of entries in row expressions")
-    pairs = zip(left.expressions, right.expressions, strict=True)
-    return balanced("and", [operator("=", [scalar(a, context), scalar(b, context)]) for a, b in pairs])
+ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def row_items(node: exp.Expr) -> list[exp.Expr] | None:
+    """What a row, such as ``(a, b)`` or ``ROW(a)``, is of; None if ``node`` is none."""
+    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and function_name(node) == "row"):
+        return node.expressions
+    return None
+
+
+def _rows_compared(name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], context: ExprContext) -> Any:
+    if len(left) != len(right):
+        raise SqlSyntaxError("unequal number of entries in row expressions")
+    if not left:
+        raise UnsupportedSql("cannot compare rows of zero length")
+    return row_comparison(name, [scalar(item, context) for item in left], [scalar(item, context) for item in right])
+
+
+def row_comparison(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
+    """Two rows compared as PostgreSQL does: by the first column in which they differ, or in which a NULL leaves it open."""
+    pairs = list(zip(left, right, strict=True))
+    if len(pairs) == 1 or name not in ROW_OPERATORS:
+        return operator(name, pairs[0])
+    if name in ("=", "<>"):
+        return balanced("and" if name == "=" else "or", [operator(name, pair) for pair in pairs])
+    result = operator(name, pairs[-1])
+    for pair in reversed(pairs[:-1]):
+        differs, same = operator(name.rstrip("="), pair), operator("=", pair)
+        result = balanced("or", [differs, balanced("and", [same, result])])
+    return result
 
 
 def function_name(node: exp.Anonymous) -> str:
@@ -272,21 +297,31 @@ def _is_all(node: exp.Expr) -> bool:
 def _quantified(node: exp.Binary, context: ExprContext) -> Any:
     among = node.expression.this if isinstance(node.expression, exp.Any | exp.All) else node.expression.expressions[0]
     is_any = isinstance(node.expression, exp.Any)
+    name = _OPERATORS[type(node)]
+    if isinstance(_operand(among), exp.Query):
+        return _quantified_query(node, name, _operand(among), is_any, context)
     if isinstance(node, exp.EQ if is_any else exp.NEQ):
-        operand = scalar(node.this, context)
-        if isinstance(among, exp.Query):
-            membership = context.subqueries.contains([operand], among, context.scope)
-        else:
-            membership = _is_member(operand, _operand(among), context)
+        membership = _is_member(scalar(node.this, context), _operand(among), context)
         return membership if is_any else negated(membership)
     items = _operand(among)
-    if isinstance(items, exp.Array) and items.expressions and type(node) in _OPERATORS:
-        operand, name = scalar(node.this, context), _OPERATORS[type(node)]
+    if isinstance(items, exp.Array) and items.expressions:
+        operand = scalar(node.this, context)
         compared = [operator(name, [operand, scalar(item, context)]) for item in items.expressions]
         if node.args.get("negate"):
             compared = [negated(result) for result in compared]
         return balanced("or" if is_any else "and", compared)
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
+
+
+def _quantified_query(node: exp.Binary, name: str, query: exp.Expr, is_any: bool, context: ExprContext) -> Any:
+    items = row_items(_operand(node.this))
+    operands = [scalar(item, context) for item in (items if items is not None else [node.this])]
+    is_negated = bool(node.args.get("negate"))
+    if not is_negated and name == ("=" if is_any else "<>"):
+        membership = context.subqueries.contains(operands, query, context.scope)
+        return membership if is_any else negated(membership)
+    found = context.subqueries.any(operands, name, query, context.scope, is_negated=is_negated == is_any)
+    return found if is_any else negated(found)
 
 
 def _is_member(operand: Any, among: exp.Expr, context: ExprContext) -> Any:
@@ -423,15 +458,15 @@ def _in(node: exp.In, context: ExprContext) -> Any:
     reject_unsupported(node, "this", "expressions", "query")
     operand, query = _operand(node.this), node.args.get("query")
     if query is not None:
-        operands = operand.expressions if isinstance(operand, exp.Tuple) else [operand]
-        return context.subqueries.contains([scalar(operand, context) for operand in operands], query, context.scope)
+        row = row_items(operand)
+        operands = [scalar(item, context) for item in (row if row is not None else [operand])]
+        return context.subqueries.contains(operands, query, context.scope)
     items = [_operand(item) for item in node.expressions]
     if not items:
         raise SqlSyntaxError("IN needs at least one value")
-    if isinstance(operand, exp.Tuple):
-        if not all(isinstance(item, exp.Tuple) for item in items):
-            raise TypeMismatch("unequal number of entries in row expressions")
-        return balanced("or", [_rows_equal(operand, item, context) for item in items])  # type: ignore[arg-type]
+    if (row := row_items(operand)) is not None:
+        others = [row_items(item) for item in items]
+        return balanced("or", [_rows_compared("=", row, other or (), context) for other in others])
     return _is_one_of(scalar(operand, context), [scalar(item, context) for item in items])
 
 

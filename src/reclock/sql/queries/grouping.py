@@ -73,6 +73,11 @@ def of_no_rows(value: Any, plan: Plan, width: int) -> Any:
     return rewrite(value, change)
 
 
+def makes_groups(expression: Any) -> bool:
+    """Whether an aggregate stands in ``expression``, or beside a subquery in it."""
+    return bool(_found([expression], AggregateCall) or _found([expression], GroupingCall))
+
+
 def _bits(question: GroupingCall, chosen: Sequence[Any]) -> int:
     return int("".join("01"[key not in chosen] for key in question.keys), 2)
 

@@ -62,7 +62,7 @@ class NoSubqueries:
     def value(self, *_: object) -> NoReturn:
         raise UnsupportedSql("a subquery is not supported here", hint=self.hint)
 
-    exists = contains = rows = array = value
+    exists = contains = any = rows = array = value
 
     def about_session(self, call: Call) -> Any:
         if call.function in VOLATILE_FUNCTIONS:

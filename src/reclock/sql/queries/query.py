@@ -14,7 +14,6 @@ from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxErr
 from reclock.plan.build import ONE_ROW, compute, distinct, union
 from reclock.plan.relational import Constant, Except, Intersect, Ordering, Plan, Project
 from reclock.plan.rules import optimize
-from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -26,11 +25,11 @@ from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.recursion import column_names, in_planning_order, is_recursive, plan_recursive, recursive_union
-from reclock.sql.queries.rewrite import SubqueryValue, Untyped
+from reclock.sql.queries.rewrite import Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select import finish_select, plan_block, plan_select, select_order, select_values
 from reclock.sql.queries.session_functions import answered, not_in_definitions
-from reclock.sql.queries.subqueries import SubqueryPlanner, unwrapped
+from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
@@ -38,9 +37,15 @@ Hints = Sequence[ScalarType | None]
 
 
 def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()) -> PlannedQuery:
-    """The query. ``hints`` are types for its untyped constants, by position. An alias of ``node`` is the caller's."""
+    """The query. ``hints`` are types for its untyped constants, by position. An alias of ``node`` is the caller's.
+
+    If the context has rows around the query, it is planned for each of these, whose columns it keeps behind its own.
+    """
     context = with_ctes(node, context)
     match node:
+        case exp.Select() if context.around is not None:
+            relation = plan_block(node, context, None).relation
+            return finish_select(node, relation, replace(context, around=None), hints, around=context.around.plan)
         case exp.Select():
             return plan_select(node, context, outer, hints)
         case exp.SetOperation():
@@ -53,8 +58,8 @@ def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hin
             inner = plan_query(node.this, context, outer, hints)
             if not any(node.args.get(name) for name in ("order", "limit", "offset")):
                 return inner
-            plan = inner.embedded
-            return _modified(node, context, PlannedQuery(plan, (), None, 0, len(plan.desc), inner.untyped))
+            rows = replace(inner, plan=inner.embedded, order=(), limit=None, offset=0)
+            return _modified(node, context, rows)
         case _:
             raise UnsupportedSql(f"query {to_sql(node)[:80]} is not supported")
 
@@ -88,23 +93,10 @@ def _with_cte(cte: exp.CTE, context: Context, *, is_recursive: bool) -> Context:
     if is_recursive:
         node = recursive_union(cte)
         return context.with_cte(name, plan_recursive(cte, node, with_ctes(node, context), kept), kept)
-    plan = plan_cte(cte.this, context).embedded
+    plan = plan_query(cte.this, context).embedded
     visible = len(plan.desc) - kept
     names = [*column_names(cte, plan.desc.names[:visible]), *plan.desc.names[visible:]]
     return context.with_cte(name, compute(plan, _columns(plan), names), kept)
-
-
-def plan_cte(node: exp.Expr, context: Context, hints: Hints = ()) -> PlannedQuery:
-    """A query of WITH; with rows around, for each of these, whose columns it keeps."""
-    if context.around is None:
-        return plan_query(node, context, hints=hints)
-    select = unwrapped(node)
-    if not isinstance(select, exp.Select):
-        raise UnsupportedSql("this query of WITH cannot name the query around it", hint="a SELECT can")
-    context = with_ctes(select, context)
-    relation = plan_block(select, context, None).relation
-    assert context.around is not None
-    return finish_select(select, relation, replace(context, around=None), hints, around=context.around.plan)
 
 
 def _columns(plan: Plan) -> list[ColumnRef]:
@@ -117,11 +109,9 @@ def _columns(plan: Plan) -> list[ColumnRef]:
 def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQuery:
     """ORDER BY here knows the output columns alone, by name or position."""
     limit, offset = limits(node, context.session.parameters)
-    order = tuple(
-        _ordering(ordering, query.plan.desc.names)
-        for ordering in (node.args["order"].expressions if node.args.get("order") else ())
-    )
-    return PlannedQuery(query.plan, order, limit, offset, query.visible, query.untyped)
+    names = query.plan.desc.names[: query.visible]
+    order = tuple(_ordering(ordering, names) for ordering in (node.args["order"].expressions if node.args.get("order") else ()))
+    return replace(query, order=order, limit=limit, offset=offset)
 
 
 def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
@@ -162,11 +152,13 @@ def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None
         for syntax, side in zip((node.this, node.expression), sides, strict=True)
     ]
     plans = [side.embedded for side in sides]
-    types = [common_type(pair, word) for pair in zip(plans[0].desc.types, plans[1].desc.types, strict=True)]
+    width = left.visible
+    types = [common_type(pair, word) for pair in zip(plans[0].desc.types[:width], plans[1].desc.types[:width], strict=True)]
+    types += plans[0].desc.types[width:]
     names = plans[0].desc.names
     plans = [compute(plan, [coerce(c, type) for c, type in zip(_columns(plan), types, strict=True)], names) for plan in plans]
     untyped = sides[0].untyped & sides[1].untyped
-    return PlannedQuery(_combined(node, plans), (), None, 0, len(types), untyped)
+    return PlannedQuery(_combined(node, plans), (), None, 0, width, untyped, left.kept)
 
 
 def _known(query: PlannedQuery, index: int) -> ScalarType | None:
@@ -194,10 +186,9 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise SqlSyntaxError("VALUES lists must all be the same length")
-    expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
+    start = context.around or ScopedPlan(ONE_ROW, Scope())
+    expr_context = ExprContext(start.scope, SubqueryPlanner(replace(context, around=None)), "VALUES")
     values = [[scalar(value, expr_context) for value in row] for row in rows]
-    if any(has(value, SubqueryValue) for row in values for value in row):
-        raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
     expected_types = [*hints, *[None] * width][:width]
     untyped = frozenset(i for i in range(width) if all(isinstance(row[i], Untyped) for row in values))
     types = [
@@ -205,12 +196,14 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     ]
     typed = [[coerce(value, type) for value, type in zip(row, types, strict=True)] for row in values]
     names = [f"column{i + 1}" for i in range(width)]
-    if all(isinstance(value, Literal) for row in typed for value in row):
+    if context.around is None and all(isinstance(value, Literal) for row in typed for value in row):
         columns = (Column(name, types[i], any(row[i].value is None for row in typed)) for i, name in enumerate(names))
         plan: Plan = Constant(tuple(tuple(value.value for value in row) for row in typed), RelationDesc(tuple(columns)))
     else:
-        plan = union([compute(ONE_ROW, row, names) for row in typed])
-    return PlannedQuery(plan, (), None, 0, width, untyped)
+        kept = _columns(start.plan)
+        attached = [attach(start.plan, row) for row in typed]
+        plan = union([compute(rows, [*row, *kept], [*names, *start.plan.desc.names]) for rows, row in attached])
+    return PlannedQuery(plan, (), None, 0, width, untyped, len(start.plan.desc))
 
 
 def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
@@ -232,11 +225,8 @@ def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
 class _Queries:
     """This module, as those see it who must not import it."""
 
-    def plan(self, node: exp.Expr, context: Context) -> PlannedQuery:
-        return plan_query(node, context)
-
-    def plan_cte(self, node: exp.Expr, context: Context, hints: Hints = ()) -> PlannedQuery:
-        return plan_cte(node, context, hints)
+    def plan(self, node: exp.Expr, context: Context, hints: Hints = ()) -> PlannedQuery:
+        return plan_query(node, context, hints=hints)
 
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block:
         return plan_block(node, with_ctes(node, context), outer)

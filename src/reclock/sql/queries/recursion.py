@@ -83,7 +83,7 @@ def plan_recursive(cte: exp.CTE, node: exp.Union, context: Context, kept: int = 
     ``kept`` columns, behind those of the query, say which row around each row is for. Raises ``TypeMismatch``, ``UnsupportedSql``.
     """
     name = _name(cte)
-    base_query = context.queries.plan_cte(node.this, context)
+    base_query = context.queries.plan(node.this, context)
     base, untyped = base_query.embedded, base_query.untyped
     types, width = base.desc.types, len(base.desc) - kept
     if not types:
@@ -92,7 +92,7 @@ def plan_recursive(cte: exp.CTE, node: exp.Union, context: Context, kept: int = 
     desc = RelationDesc(tuple(Column(column, type) for column, type in zip(names, types, strict=True)))
     id = max((id for plan in context.ctes.values() for id in work_tables(plan)), default=-1) + 1
     inner = context.with_cte(name, WorkTable(id, name, desc), kept)
-    step = context.queries.plan_cte(node.expression, inner, types[:width]).embedded
+    step = context.queries.plan(node.expression, inner, types[:width]).embedded
     if len(step.desc) != len(desc):
         raise SqlSyntaxError("each UNION query must have the same number of columns")
     pairs = list(zip(types, step.desc.types, strict=True))

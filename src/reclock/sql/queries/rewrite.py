@@ -100,8 +100,8 @@ class SubqueryValue:
     conditions: tuple[Any, ...]
     result: Any
     is_exactly_one: bool = False
-    domain: tuple[OuterRef, ...] = ()
-    """Columns of the row around that ``plan`` itself needs: where it reads ``AROUND``, it reads their distinct values."""
+    domain: tuple[Any, ...] = ()
+    """What ``plan`` itself needs of the row around: where it reads ``AROUND``, it reads the distinct values of these scalars."""
 
     @property
     def type(self) -> ScalarType:

@@ -29,10 +29,10 @@ from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, reject_unsupported, scalar, split
-from reclock.sql.queries.grouping import group, group_by_sets, of_no_rows
+from reclock.sql.queries.grouping import group, group_by_sets, makes_groups, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.recursion import reads_work_table
-from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped
+from reclock.sql.queries.rewrite import AggregateCall, InWindow, OuterRef, Untyped
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
@@ -101,11 +101,7 @@ def finish_select(
     plan = relation.plan
     if any(has(expression, AggregateCall) for expression in everything) and reads_work_table(node, context):
         raise InvalidRecursion("aggregate functions are not allowed in a recursive query's recursive term")
-    if (
-        node.args.get("group")
-        or having is not None
-        or any(has(expression, AggregateCall, GroupingCall) for expression in everything)
-    ):
+    if node.args.get("group") or having is not None or any(map(makes_groups, everything)):
         sets = _grouping_sets(node, items, replace(expr_context, takes_aggregates=False, clause="GROUP BY"))
         if len(sets) > 1:
             if around is not None and [] in sets:
@@ -161,7 +157,7 @@ def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> l
 
 def select_order(node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
     """What ORDER BY names, over the rows of ``relation``; and of each whether it is descending, and begins with NULLs."""
-    expr_context = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT")
+    expr_context = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
     items = [
         replace(item, value=default_to_text(item.value))
         for projection in node.expressions

@@ -2,7 +2,8 @@
 
 As a condition of WHERE, EXISTS and IN become semi-joins and anti-joins. Anywhere else a subquery becomes a left join with at most
 one row a row, whose columns then stand in the expression. A subquery may name the query around it in its WHERE: any condition for
-EXISTS and IN in WHERE, equalities for the others.
+EXISTS and IN in WHERE, equalities for the others. A subquery that names it elsewhere is planned for every row around
+(`around.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
-from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
 from reclock.plan.build import compute, distinct, filter_rows, join, map_columns, project, reduce
 from reclock.plan.functions.collected import direction
 from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
@@ -23,22 +24,24 @@ from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
 from reclock.plan.scalar_trees import columns_of, has, is_nullable, rewrite
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.plan.totality import could_error
-from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
+from reclock.sql.queries.around import RowsAround, any_around, exists_around, named_around, planned_around, rows_around
 from reclock.sql.queries.attach import attach, shift_inner, to_outer
-from reclock.sql.queries.coercion import coerce, equal
+from reclock.sql.queries.coercion import coerce, default_to_text, equal
 from reclock.sql.queries.context import Block, Context
-from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, row_comparison, scalar
 from reclock.sql.queries.grouping import group, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
 from reclock.sql.queries.overloads import balanced, is_null, negated
-from reclock.sql.queries.rewrite import AROUND, AggregateCall, OpenParameter, OuterRef, SubqueryValue, Untyped
+from reclock.sql.queries.rewrite import AROUND, AggregateCall, Elements, InWindow, OpenParameter, OuterRef, SubqueryValue, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.syntax.consumption import consume, tracked_copy
 
 _TRUE = Literal(True, BOOLEAN)
 _COUNT = Aggregate("count", (), BIGINT)
+NOT_ALONE = (UnsupportedSql, UnknownColumn, UnknownRelation)
+"""What planning a subquery raises that has to be planned for each row around."""
 _CUT = ("distinct", "group", "having", "limit", "offset", "with_")
 
 
@@ -62,6 +65,18 @@ def is_subquery_filter(node: exp.Expr) -> bool:
 
 def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
     """The rows of ``plan`` for which the condition holds; ``expr_context`` is that of its WHERE."""
+    with suppress(*NOT_ALONE):
+        return _joined_filter(node, plan, expr_context)
+    width = len(plan.desc)
+    kept = scalar(node, expr_context)
+    if has(kept, OuterRef):
+        raise correlated_error()
+    plan, (kept,) = attach(plan, [kept])
+    return project(filter_rows(plan, [kept]), range(width))
+
+
+def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
+    """The same by a semi-join or an anti-join."""
     predicate, is_negated = _parts(node)
     kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
     planner = expr_context.subqueries
@@ -142,10 +157,13 @@ class SubqueryPlanner:
             if block is not None and block.correlated:
                 return self._value_by_key(block) or self._aggregate_value(block)
             plan = self._plan(query, block)
-        except (UnsupportedSql, UnknownColumn, UnknownRelation):
-            if not isinstance(query, exp.Select) or not (around := named_around(query, scope)):
+        except NOT_ALONE:
+            if not (around := named_around(query, scope)):
                 raise
-            return self._value_around(query, scope, around)
+            if isinstance(query, exp.Select):
+                with suppress(UnsupportedSql):
+                    return self._value_around(query, scope, around)
+            return self._value_of_rows(rows_around(query, scope, self.context))
         _check_width(len(plan.desc), 1)
         value = ColumnRef(0, plan.desc.types[0])
         if is_exactly_one_row(plan):
@@ -154,6 +172,15 @@ class SubqueryPlanner:
 
     def exists(self, node: exp.Expr, scope: Scope) -> Any:
         """Whether there is a row."""
+        try:
+            return self._exists(node, scope)
+        except NOT_ALONE:
+            query = _uncut(unwrapped(node), self.parameters)
+            if not named_around(query, scope):
+                raise
+            return exists_around(rows_around(query, scope, self.context))
+
+    def _exists(self, node: exp.Expr, scope: Scope) -> Any:
         inner = self.rows(node, scope)
         if not inner.conditions:
             counted = reduce(inner.plan, (), [_COUNT])
@@ -165,12 +192,39 @@ class SubqueryPlanner:
 
     def contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
         """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open, else false."""
+        with suppress(*NOT_ALONE):
+            return self._contains(operands, node, scope)
+        return self.any(operands, "=", node, scope)
+
+    def any(self, operands: Sequence[Any], name: str, node: exp.Expr, scope: Scope, *, is_negated: bool = False) -> Any:
+        """Whether the operator ``name``, or its negation, holds for any row; unknown if a NULL leaves it open."""
+        if any(has(operand, OuterRef) for operand in operands):
+            raise correlated_error()
+        if any(has(operand, InWindow, Elements) for operand in operands):
+            raise UnsupportedSql(
+                "a window function or a function of several rows beside a subquery is not supported",
+                hint="compute it in a subquery in FROM",
+            )
+        query = unwrapped(node)
+        plain = [default_to_text(operand) for operand in operands]
+        rows = rows_around(query, scope, self.context, plain)
+        _check_width(rows.width, len(operands))
+        typed = [_of_type(operand, ColumnRef(i, rows.plan.desc.types[i])) for i, operand in enumerate(operands)]
+        if typed != plain:
+            rows = rows_around(query, scope, self.context, typed)
+
+        def compare(left: Sequence[Any], right: Sequence[Any]) -> Any:
+            result = row_comparison(name, left, right)
+            return negated(result) if is_negated else result
+
+        return any_around(rows, compare, len(operands))
+
+    def _contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
         inner = self.rows(node, scope)
         columns = _shown(inner, len(operands))
-        if inner.conditions or len(operands) > 1 or any(has(column, OuterRef) for column in (*operands, *columns)):
-            raise UnsupportedSql(
-                "this IN is supported as a condition of WHERE only", hint="join it to the others by AND, or use EXISTS"
-            )
+        unplaced = (OuterRef, InWindow, Elements)
+        if inner.conditions or len(operands) > 1 or any(has(column, *unplaced) for column in (*operands, *columns)):
+            raise correlated_error()
         values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
         operand = to_outer(_of_type(operands[0], columns[0]))
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
@@ -200,17 +254,7 @@ class SubqueryPlanner:
         query = unwrapped(node)
         order = query.args.get("order")
         if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(clause) for clause in _CUT):
-            planned = self.context.queries.plan(query, self.context)
-            _check_width(planned.visible, 1)
-            if planned.limit is not None or planned.offset:
-                raise UnsupportedSql("this LIMIT in ARRAY is not supported", hint="put the query into a subquery in FROM")
-            plan = planned.plan
-            value, keys = ColumnRef(0, plan.desc.types[0]), list[Any]()
-            for ordering in planned.order:
-                word = direction(is_descending=ordering.is_descending, nulls_first=ordering.nulls_first)
-                keys += [ColumnRef(ordering.index, plan.desc.types[ordering.index]), Literal(word, TEXT)]
-            collected = reduce(plan, (), [Aggregate("array_agg", (value, *keys), array(value.type))])
-            found: Any = SubqueryValue(collected, (), ColumnRef(0, array(value.type)), is_exactly_one=True)
+            found = self._collected(query, scope)
         else:
             [item] = query.expressions
             item = item.this if isinstance(item, exp.Alias) else item
@@ -225,6 +269,29 @@ class SubqueryPlanner:
             collecting.set("expressions", [exp.Anonymous(this="array_agg", expressions=[argument])])
             found = self.value(collecting, scope)
         return Call("coalesce", (found, Literal((), found.type)), found.type)
+
+    def _collected(self, query: exp.Expr, scope: Scope) -> Any:
+        """An array of the rows of ``query`` as they are ordered; NULL for none."""
+        try:
+            planned = self.context.queries.plan(query, self.context)
+            domain: tuple[Any, ...] = ()
+        except NOT_ALONE:
+            if not named_around(query, scope):
+                raise
+            planned, domain = planned_around(query, scope, self.context)
+        _check_width(planned.visible, 1)
+        plan, places = planned.plan, range(1, 1 + len(domain))
+        if planned.limit is not None or planned.offset:
+            plan = TopK(plan, tuple(places), planned.order, planned.limit, planned.offset)
+        value, keys = ColumnRef(0, plan.desc.types[0]), list[Any]()
+        for ordering in planned.order:
+            word = direction(is_descending=ordering.is_descending, nulls_first=ordering.nulls_first)
+            keys += [ColumnRef(ordering.index, plan.desc.types[ordering.index]), Literal(word, TEXT)]
+        collected = reduce(plan, places, [Aggregate("array_agg", (value, *keys), array(value.type))])
+        result = ColumnRef(len(domain), array(value.type))
+        if domain:
+            return RowsAround(collected, 1, domain).value_of(collected, result)
+        return SubqueryValue(collected, (), result, is_exactly_one=True)
 
     def about_session(self, call: Call) -> Any:
         return self.context.about_session(call)
@@ -268,7 +335,7 @@ class SubqueryPlanner:
         values = self._values(block, context, may_have_limit=True)
         _check_width(len(values), 1)
         is_aggregate = has(values[0], AggregateCall)
-        if block.node.args.get("distinct") or (is_aggregate and (limit == 0 or offset)):
+        if block.node.args.get("distinct") or (is_aggregate and (limit == 0 or offset)) or has(values[0], InWindow, Elements):
             raise correlated_error()
         keys = [ColumnRef(i, column.type) for i, column in enumerate(columns)]
         if is_aggregate:
@@ -286,6 +353,14 @@ class SubqueryPlanner:
         value = rewrite(value, lambda part: outer[part.index] if isinstance(part, ColumnRef) and part.index < len(keys) else None)
         same = tuple(Call("is_not_distinct", (theirs, mine), BOOLEAN) for theirs, mine in zip(outer, keys, strict=True))
         return SubqueryValue(plan, same, of_no_rows(value, plan, len(keys)), domain=tuple(outer))
+
+    def _value_of_rows(self, rows: RowsAround) -> Any:
+        """The only column of the only row for each row around."""
+        _check_width(rows.width, 1)
+        value = ColumnRef(0, rows.plan.desc.types[0])
+        grouped = reduce(rows.plan, rows.places, [_COUNT, _any_of(value)])
+        count, found = (ColumnRef(len(rows.domain) + i, type) for i, type in enumerate((BIGINT, value.type)))
+        return rows.value_of(grouped, _checked(count, found))
 
     def _aggregate_value(self, block: Block) -> Any:
         """An aggregate of the rows that are equal in the conditions: grouped by these, then joined by them."""
@@ -313,16 +388,6 @@ class SubqueryPlanner:
         if block is None:
             return self.context.queries.plan(query, self.context).embedded
         return self.context.queries.finish(block.node, block.relation, self.context).embedded
-
-
-def named_around(query: exp.Select, scope: Scope) -> list[int]:
-    """Columns of the query around that ``query`` may name."""
-    found = set()
-    for column in query.find_all(exp.Column):
-        qualifier = [fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part]
-        with suppress(AmbiguousColumn):
-            found.add(scope.find(fold(column.this), qualifier))
-    return sorted(i for i in found if i is not None)
 
 
 def _computed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,26 +10,26 @@ from sqlglot import exp
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
-from reclock.errors import DuplicateAlias, DuplicateColumn, SqlSyntaxError, UnknownColumn, UnsupportedSql
-from reclock.plan.build import ONE_ROW, distinct, filter_rows, join, map_columns, project
+from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.plan.build import ONE_ROW, distinct, join, map_columns, project
 from reclock.plan.relational import FlatMap, Get, JoinKind
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, ColumnRef, Literal
-from reclock.sql.names import fold, nearest, parts
+from reclock.sql.names import fold, parts
+from reclock.sql.queries.around import named_around, scope_around
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.builtin_views import in_session
-from reclock.sql.queries.coercion import coerce, default_to_text, equal
+from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, scalar, split
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.joins import JOIN_KINDS, check_names, filtered, join_conditions, join_relations, joined_on
 from reclock.sql.queries.overloads import call
-from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
+from reclock.sql.queries.rewrite import OuterRef
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
-from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, named_around, unwrapped
+from reclock.sql.queries.subqueries import NOT_ALONE, SubqueryPlanner, correlated_error, unwrapped
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
-
-_KINDS = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 
 
 def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
@@ -52,30 +52,76 @@ def _joined(start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], conte
             groups[-1][1].append(node)
     result = start
     for item, others in groups:
-        if isinstance(item, exp.Lateral) and not others:
-            result = _lateral(result, item, exp.Join(), context)
-            continue
-        if _is_function(item) and not others:
-            result = _with_function(result, item, context)
-            continue
-        if isinstance(item, exp.Table) and not others and (kept := _kept(item, context)):
-            result = _of_rows_around(result, item, kept, context)
-            continue
-        right = _relation(item, context)
-        for node in others:
-            if isinstance(node.this, exp.Lateral):
-                right = _lateral(right, node.this, node, context)
-            elif _is_function(node.this) and not any(node.args.get(name) for name in ("side", "method", "using")):
-                right = _with_function(right, node.this, context)
-                right = replace(right, plan=filter_rows(right.plan, _conditions(node.args.get("on"), right.scope, context)))
-            else:
-                right = _join(right, _relation(node.this, context), node, context)
-        if result.plan == ONE_ROW:
-            result = right
-            continue
-        _check_names(result, right)
-        result = ScopedPlan(join(result.plan, right.plan, JoinKind.INNER, ()), result.scope.beside(right.scope))
+        try:
+            result = _beside(result, item, others, context)
+        except NOT_ALONE:
+            if not _may_read_left(result, item, others):
+                raise
+            result = _over_left(result, item, others, context)
     return result
+
+
+def _beside(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context) -> ScopedPlan:
+    """``left``, and the rows of ``item`` and its joins, which cannot read those of ``left``."""
+    if not others and (found := _reading_left(left, item, exp.Join(), context)) is not None:
+        return found
+    right = _relation(item, context)
+    for node in others:
+        found = _reading_left(right, node.this, node, context)
+        right = found if found is not None else join_relations(right, _relation(node.this, context), node, context)
+    if left.plan == ONE_ROW:
+        return right
+    check_names(left, right)
+    return ScopedPlan(join(left.plan, right.plan, JoinKind.INNER, ()), left.scope.beside(right.scope))
+
+
+def _reading_left(left: ScopedPlan, item: exp.Expr, node: exp.Join, context: Context) -> ScopedPlan | None:
+    """``left`` joined with ``item``, if that is something that reads rows to its left."""
+    if isinstance(item, exp.Lateral):
+        return _lateral(left, item, node, context)
+    if _is_function(item) and not any(node.args.get(name) for name in ("side", "method", "using")):
+        joined = _with_function(left, item, context)
+        if node.args.get("on") is None:
+            return joined
+        return filtered(joined, join_conditions(node.args["on"], joined.scope, context))
+    if isinstance(item, exp.Table) and is_comma(node) and (kept := _kept(item, context)):
+        return _of_rows_around(left, item, kept, context)
+    return None
+
+
+def _may_read_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join]) -> bool:
+    """Whether the rows of ``left`` can be carried through all joins, and something in them may read these rows."""
+    if any((node.args.get("side") or "").upper() not in ("", "LEFT") for node in others):
+        return False
+    if any(node.args.get("using") or node.args.get("method") for node in others):
+        return False
+    is_around = any(column.is_around for column in left.scope.columns)
+    return is_around or any(isinstance(part, exp.Lateral) or _is_function(part) for part in (item, *(node.this for node in others)))
+
+
+def _over_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context) -> ScopedPlan:
+    """``left``, each row with those of ``item`` and its joins, in which everything may name the row."""
+    for part, node in ((item, exp.Join(kind="CROSS")), *((node.this, node) for node in others)):
+        found = _reading_left(left, part, node, context)
+        if found is None:
+            found = _derived_around(left, part, node, context)
+        left = found if found is not None else join_relations(left, _relation(part, context), node, context)
+    return left
+
+
+def _derived_around(left: ScopedPlan, node: exp.Expr, joining: exp.Join, context: Context) -> ScopedPlan | None:
+    """``left`` joined with a query in FROM that names the row around it; None if it names none, or is none."""
+    match node:
+        case exp.Subquery() if not _is_parenthesised_relation(node):
+            query = node.this
+        case exp.Table(this=exp.Values() as query):
+            pass
+        case exp.Values():
+            query = node
+        case _:
+            return None
+    is_around = [i for i in named_around(query, left.scope) if left.scope.columns[i].is_around]
+    return _for_each(left, query, node, is_around, joining, context) if is_around else None
 
 
 def is_comma(node: exp.Join) -> bool:
@@ -90,7 +136,7 @@ def _is_function(node: exp.Expr) -> bool:
 
 def _with_function(left: ScopedPlan, node: exp.Expr, context: Context) -> ScopedPlan:
     right = _function(node, left, context)
-    _check_names(left, right)
+    check_names(left, right)
     return ScopedPlan(right.plan, left.scope.beside(right.scope))
 
 
@@ -150,45 +196,63 @@ def _lateral(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Co
     side = (joining.args.get("side") or "").upper()
     if side not in ("", "LEFT"):
         raise SqlSyntaxError(f"{side} JOIN of what is LATERAL", hint="a row of the right side is of one of the left")
-    on = joining.args.get("on")
-    on = None if on == exp.true() else on
     if not isinstance(node.this, exp.Subquery):
-        return _lateral_function(left, node, is_plain=not side and on is None, context=context)
-    query = unwrapped(node.this)
-    if not isinstance(query, exp.Select):
-        raise UnsupportedSql(f"LATERAL {to_sql(query)[:80]} is not supported", hint="a SELECT is")
-    names = named_around(query, left.scope)
+        return _lateral_function(left, node, joining, context)
+    return _for_each(left, node.this, node, named_around(node.this, left.scope), joining, context)
+
+
+def _for_each(
+    left: ScopedPlan, query: exp.Expr, node: exp.Expr, names: Sequence[int], joining: exp.Join, context: Context
+) -> ScopedPlan:
+    """The rows of ``left`` joined with those that ``query`` has for their columns ``names``. ``node`` has its alias."""
+    side, on = (joining.args.get("side") or "").upper(), joining.args.get("on")
     around = distinct(project(left.plan, names))
-    rows = ScopedPlan(around, Scope(tuple(replace(left.scope.columns[i], is_around=True) for i in names)))
-    block = context.queries.block(query, replace(context, around=rows), None)
-    planned = context.queries.finish(block.node, block.relation, context, around)
+    rows = ScopedPlan(around, scope_around(left.scope, names))
+    planned = context.queries.plan(unwrapped(query), replace(context, around=rows))
     right, kept = planned.embedded, len(left.plan.desc) + planned.visible
-    scope_of_function = _aliased(ScopedPlan(right, Scope.of(RelationDesc(right.desc.columns[: planned.visible]), None)), node).scope
-    _check_names(left, ScopedPlan(right, scope_of_function))
-    scope = left.scope.beside(scope_of_function)
-    types = around.desc.types
+    shown = Scope.of(RelationDesc(right.desc.columns[: planned.visible]), None)
+    scope_of_query = _aliased(ScopedPlan(right, shown), node).scope
+    check_names(left, ScopedPlan(right, scope_of_query))
+    scope = left.scope.beside(scope_of_query)
     same = [
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(kept + k, type)), BOOLEAN)
-        for k, (i, type) in enumerate(zip(names, types, strict=True))
+        for k, (i, type) in enumerate(zip(names, around.desc.types, strict=True))
     ]
-    joined = join(left.plan, right, _KINDS[side], [*same, *_conditions(on, scope, context)])
+    conditions = join_conditions(None if on == exp.true() else on, scope, context)
+    joined = joined_on(left.plan, right, JOIN_KINDS[side], [*same, *conditions])
     return ScopedPlan(project(joined, range(kept)), scope)
 
 
-def _lateral_function(left: ScopedPlan, node: exp.Lateral, *, is_plain: bool, context: Context) -> ScopedPlan:
-    if not is_plain:
-        raise UnsupportedSql("a join of a LATERAL function by LEFT or ON is not supported", hint="write CROSS JOIN, and WHERE")
+def _lateral_function(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context) -> ScopedPlan:
     copied = tracked_copy(node.this)
     function = copied if isinstance(copied, exp.Unnest) else exp.Table(this=copied)
     function.set("alias", node.args.get("alias"))
-    return _with_function(left, function, context)
+    on = joining.args.get("on")
+    if (joining.args.get("side") or "").upper() == "LEFT":
+        return _with_function_or_nulls(left, function, on, context)
+    joined = _with_function(left, function, context)
+    return joined if on is None else filtered(joined, join_conditions(on, joined.scope, context))
+
+
+def _with_function_or_nulls(left: ScopedPlan, function: exp.Expr, on: exp.Expr | None, context: Context) -> ScopedPlan:
+    """The rows of ``left``, each with the rows of ``function`` that meet ``on``, or with NULLs."""
+    width = len(left.plan.desc)
+    rows = distinct(left.plan)
+    found = _with_function(ScopedPlan(rows, left.scope), function, context)
+    same = [
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
+        for i, type in enumerate(left.plan.desc.types)
+    ]
+    kept = filtered(found, join_conditions(None if on == exp.true() else on, found.scope, context))
+    joined = join(left.plan, kept.plan, JoinKind.LEFT, same)
+    return ScopedPlan(project(joined, [*range(width), *range(2 * width, len(joined.desc))]), found.scope)
 
 
 def _relation(node: exp.Expr, context: Context) -> ScopedPlan:
     """``node`` with the joins nested in it."""
     relation = _one_relation(node, context)
     for join_node in node.args.get("joins") or []:
-        relation = _join(relation, _relation(join_node.this, context), join_node, context)
+        relation = join_relations(relation, _relation(join_node.this, context), join_node, context)
     return relation
 
 
@@ -232,7 +296,7 @@ def _of_rows_around(left: ScopedPlan, node: exp.Table, kept: int, context: Conte
         for i, type in enumerate(left.plan.desc.types[:kept])
     ]
     right = _aliased(ScopedPlan(plan, Scope.of(RelationDesc(plan.desc.columns[:start]), name)), node)
-    _check_names(left, right)
+    check_names(left, right)
     joined = join(left.plan, plan, JoinKind.INNER, same)
     return ScopedPlan(project(joined, range(width + start)), left.scope.beside(right.scope))
 
@@ -290,82 +354,3 @@ def _without_merged_away(relation: ScopedPlan) -> ScopedPlan:
 
 def _no_column_definition(node: exp.Expr) -> str:
     raise UnsupportedSql(f"column definition {to_sql(node)[:80]} is not supported in an alias")
-
-
-# --- joins ---
-
-
-def _join(left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context) -> ScopedPlan:
-    reject_unsupported(node, "this", "kind", "side", "method", "on", "using")
-    side, kind, method = ((node.args.get(name) or "").upper() for name in ("side", "kind", "method"))
-    if side not in _KINDS or kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
-        raise UnsupportedSql(f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported")
-    _check_names(left, right)
-    using = [fold(column) for column in node.args.get("using") or []]
-    for i, name in enumerate(using):
-        if name in using[:i]:
-            raise DuplicateColumn(name)
-    if method == "NATURAL":
-        theirs = {column.name for column in right.scope.columns if not column.is_merged_away}
-        using = [column.name for column in left.scope.columns if column.name in theirs and not column.is_merged_away]
-    if using:
-        return _using(left, right, _KINDS[side], using)
-    on = node.args.get("on")
-    if on is None and kind != "CROSS" and method != "NATURAL":
-        raise SqlSyntaxError("a join needs ON or USING", hint="write CROSS JOIN for all pairs")
-    scope = left.scope.beside(right.scope)
-    return ScopedPlan(join(left.plan, right.plan, _KINDS[side], _conditions(on, scope, context)), scope)
-
-
-def _conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[Any]:
-    expr_context = ExprContext(scope, SubqueryPlanner(context), "JOIN/ON")
-    conditions = [condition(term, expr_context) for term in split(on)] if on is not None else []
-    if any(has(condition, SubqueryValue) for condition in conditions):
-        raise UnsupportedSql("a subquery in ON is not supported", hint="put the condition in WHERE, or the subquery in FROM")
-    return conditions
-
-
-def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]) -> ScopedPlan:
-    """The columns of USING once, first; then the others of both sides; last those that a qualified name alone reaches."""
-    width = len(left.plan.desc)
-    pairs = [(_merged(left.scope, name, "left"), width + _merged(right.scope, name, "right")) for name in names]
-    scope = left.scope.beside(right.scope)
-    columns = scope.columns
-    conditions = [equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in pairs]
-    plan = join(left.plan, right.plan, kind, conditions)
-    if kind is JoinKind.FULL:
-        merged = [call("coalesce", [ColumnRef(i, columns[i].type) for i in pair]) for pair in pairs]
-        plan = map_columns(plan, merged, names)
-        shared = [len(columns) + i for i in range(len(pairs))]
-        columns += tuple(ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True))
-        away = [i for pair in pairs for i in pair]
-    else:
-        shared = [b if kind is JoinKind.RIGHT else a for a, b in pairs]
-        away = [a if kind is JoinKind.RIGHT else b for a, b in pairs]
-    others = [i for i, column in enumerate(columns) if i not in shared and i not in away and not column.is_merged_away]
-    hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
-    order = [*shared, *others, *hidden]
-    moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
-    return ScopedPlan(project(plan, order), Scope(moved))
-
-
-def _merged(scope: Scope, name: str, side: str) -> int:
-    index = scope.find(name)
-    if index is None:
-        hint = nearest(name, [column.name for column in scope.columns])
-        raise UnknownColumn(name, hint=hint or f"USING names a column that the {side} side does not have")
-    return index
-
-
-def _check_names(left: ScopedPlan, right: ScopedPlan) -> None:
-    ours, theirs = (
-        {
-            (column.relation, column.qualified)
-            for column in side.scope.columns
-            if column.relation is not None and not column.is_around
-        }
-        for side in (left, right)
-    )
-    for name, qualified in sorted(theirs, key=str):
-        if any(name == other and (qualified is None or of is None or qualified == of) for other, of in ours):
-            raise DuplicateAlias(str(name))

@@ -1,0 +1,111 @@
+"""Subqueries planned for every row around: what they name of it is where their FROM begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
+from reclock.errors import AmbiguousColumn
+from reclock.plan.build import compute, distinct, join, map_columns, project, reduce
+from reclock.plan.relational import Get, JoinKind, Plan
+from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal
+from reclock.sql.names import fold
+from reclock.sql.queries.attach import to_outer
+from reclock.sql.queries.context import Context, PlannedQuery
+from reclock.sql.queries.overloads import is_null, negated
+from reclock.sql.queries.rewrite import AROUND, OuterRef, SubqueryValue
+from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
+
+_TRUE = Literal(True, BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAround:
+    """The rows of a subquery for every row around: its ``width`` columns, then a column for each scalar of ``domain``."""
+
+    plan: Plan
+    width: int
+    domain: tuple[Any, ...]
+
+    @property
+    def conditions(self) -> tuple[Any, ...]:
+        """For a plan of the domain's columns alone: those of the row around are the same."""
+        return tuple(Call("is_not_distinct", (scalar, ColumnRef(i, scalar.type)), BOOLEAN) for i, scalar in enumerate(self.domain))
+
+    def value_of(self, plan: Plan, result: Any) -> SubqueryValue:
+        """``result`` over the row of ``plan``, which has the domain's columns first and one row at most for each."""
+        return SubqueryValue(plan, self.conditions, result, domain=self.domain)
+
+    @property
+    def places(self) -> range:
+        return range(self.width, self.width + len(self.domain))
+
+
+def named_around(query: exp.Expr, scope: Scope) -> list[int]:
+    """Columns of the query around that ``query`` may name."""
+    found = set()
+    for column in query.find_all(exp.Column):
+        qualifier = [fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part]
+        with suppress(AmbiguousColumn):
+            found.add(scope.find(fold(column.this), qualifier))
+    return sorted(i for i in found if i is not None)
+
+
+def scope_around(scope: Scope, indexes: Sequence[int]) -> Scope:
+    """The columns at ``indexes`` as a subquery sees them."""
+    return Scope(tuple(replace(scope.columns[i], is_around=True) for i in indexes))
+
+
+def planned_around(
+    query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()
+) -> tuple[PlannedQuery, tuple[Any, ...]]:
+    """``query`` for every row around, and what its columns behind the visible ones are of that row: what it names, ``operands``."""
+    named = named_around(query, scope)
+    columns = [scope.columns[i] for i in named]
+    desc = RelationDesc(
+        tuple(Column(column.name, column.type) for column in columns)
+        + tuple(Column(f"operand{i + 1}", operand.type) for i, operand in enumerate(operands))
+    )
+    unnamed = Scope(tuple(ScopeColumn(None, "", operand.type, is_around=True) for operand in operands))
+    start = ScopedPlan(Get(AROUND, "around", desc), scope_around(scope, named).beside(unnamed))
+    domain = (*(OuterRef(i, scope.columns[i].type) for i in named), *map(to_outer, operands))
+    return context.queries.plan(query, replace(context, around=start)), domain
+
+
+def rows_around(query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()) -> RowsAround:
+    """The rows of ``query`` for what it names of the rows around, and for each value of ``operands``, which are of these rows."""
+    if named_around(query, scope):
+        planned, domain = planned_around(query, scope, context, operands)
+        return RowsAround(planned.embedded, planned.visible, domain)
+    plan = context.queries.plan(query, replace(context, around=None)).embedded
+    desc = RelationDesc(tuple(Column(f"operand{i + 1}", operand.type) for i, operand in enumerate(operands)))
+    joined = join(Get(AROUND, "around", desc), plan, JoinKind.INNER, ())
+    first = len(operands)
+    placed = project(joined, [*range(first, first + len(plan.desc)), *range(first)])
+    return RowsAround(placed, len(plan.desc), tuple(map(to_outer, operands)))
+
+
+def exists_around(rows: RowsAround) -> SubqueryValue:
+    """Whether there is a row."""
+    keys = map_columns(distinct(project(rows.plan, rows.places)), [_TRUE])
+    return rows.value_of(keys, negated(is_null(ColumnRef(len(rows.domain), BOOLEAN))))
+
+
+def any_around(rows: RowsAround, compare: Callable[[Sequence[Any], Sequence[Any]], Any], operands: int) -> SubqueryValue:
+    """Whether a row compares as true with the operands, the last of the domain; unknown if a NULL leaves it open."""
+    types = rows.plan.desc.types
+    shown = [ColumnRef(i, types[i]) for i in range(rows.width)]
+    domain = [ColumnRef(i, types[i]) for i in rows.places]
+    compared = compare(domain[len(domain) - operands :], shown)
+    is_true = Call("is_true", (compared,), BOOLEAN)
+    plan = compute(rows.plan, [*domain, is_true, is_null(compared)])
+    flags = [ColumnRef(len(domain) + i, BOOLEAN) for i in range(2)]
+    grouped = reduce(plan, range(len(domain)), [Aggregate("bool_or", (flag,), BOOLEAN) for flag in flags])
+    any_true, any_open = flags  # in the groups they are at the same places
+    result = Case(((any_true, _TRUE), (any_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
+    return rows.value_of(grouped, result)

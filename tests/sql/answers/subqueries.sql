@@ -1,0 +1,72 @@
+SELECT a, EXISTS (SELECT FROM u WHERE u.a > t.a) FROM t
+SELECT a, NOT EXISTS (SELECT FROM u WHERE u.a > t.a AND u.b < t.b) FROM t
+SELECT a FROM t WHERE a = 5 OR EXISTS (SELECT FROM u WHERE u.a < t.a)
+SELECT CASE WHEN EXISTS (SELECT 1 FROM u WHERE u.a > t.a) THEN b ELSE 'none' END FROM t
+SELECT a, a IN (SELECT u.a FROM u WHERE u.b <> t.b) FROM t
+SELECT a, a NOT IN (SELECT u.a FROM u WHERE u.b <> t.b) FROM t
+SELECT a, a IN (SELECT a FROM u) OR f, a NOT IN (SELECT a FROM w) FROM t
+SELECT a, a > ANY (SELECT a FROM u), a > ALL (SELECT a FROM u), a <= ALL (SELECT a FROM w) FROM t
+SELECT a, a = ALL (SELECT a FROM nothing), a < ANY (SELECT a FROM nothing), a <> ANY (SELECT a FROM u), a = ANY (SELECT a FROM w) FROM t
+SELECT a, a >= ALL (SELECT w.a FROM w WHERE w.a < t.a) FROM t
+SELECT a, b LIKE ANY (SELECT b FROM u), b NOT LIKE ALL (SELECT y FROM w) FROM t
+SELECT (a, b) IN (SELECT a, b FROM u) FROM t
+SELECT (a, b) NOT IN (SELECT a, b FROM u) FROM t
+SELECT a FROM t WHERE (a, b) IN (SELECT a, b FROM u) OR a IS NULL
+SELECT (a, b) = ANY (SELECT a, b FROM u), (a, b) < ALL (SELECT a, y FROM w) FROM t
+SELECT a FROM t WHERE ROW(a, b) > ROW(1, 'one')
+SELECT (a, g) < (2, 25), (a, g) <= (2, 20), (a, b) >= (2, 'two'), (a, b) <> (2, NULL), (1, NULL) < (a, 3) FROM t
+SELECT a, (SELECT count(*) FROM u WHERE u.a > t.a), (SELECT max(u.b) FROM u WHERE u.a <> t.a) FROM t
+SELECT a, (SELECT u.b FROM u WHERE u.a < t.a ORDER BY u.b LIMIT 1) FROM t
+SELECT a, (SELECT DISTINCT length(u.b) FROM u WHERE u.a = t.a AND u.b IS NOT NULL AND u.a <> 2) FROM t
+SELECT a, (SELECT count(DISTINCT u.b) FROM u WHERE u.a >= t.a GROUP BY u.a HAVING count(*) > 1) FROM t
+SELECT a, (SELECT sum(k) FROM (SELECT u.a AS k FROM u WHERE u.a < t.a) s) FROM t
+SELECT a, (SELECT max(k) FROM (SELECT a AS k FROM u WHERE u.a < t.a UNION SELECT w.a FROM w WHERE w.a > t.a) s) FROM t
+SELECT a, (SELECT u.a FROM u WHERE u.a = t.a AND u.b = t.b UNION ALL SELECT w.a FROM w WHERE w.a = t.a AND w.a = 7) FROM t
+SELECT a FROM t WHERE a = (SELECT min(u.a) FROM u WHERE u.a >= t.a AND u.b > 'f')
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.b FROM u WHERE u.a = t.a UNION ALL SELECT w.y FROM w WHERE w.a = t.a) x
+SELECT t.a, x.* FROM t LEFT JOIN LATERAL (SELECT u.a FROM u WHERE u.a > t.a EXCEPT SELECT w.a FROM w WHERE w.a <= t.a) x ON true
+SELECT t.a, x.* FROM t, LATERAL (VALUES (t.a, 1), (t.a + 1, 2)) x(p, q)
+SELECT t.a, x.* FROM t, LATERAL (SELECT a FROM u WHERE u.a > t.a UNION SELECT a FROM w ORDER BY a LIMIT 2) x
+SELECT t.a, x.* FROM t, LATERAL ((SELECT u.a FROM u WHERE u.a > t.a ORDER BY 1 LIMIT 1) UNION ALL (SELECT w.a FROM w ORDER BY 1 DESC LIMIT 1)) x
+SELECT a, count(*) FROM t GROUP BY a HAVING count(*) > (SELECT count(*) FROM w WHERE w.a = t.a)
+SELECT a, count(*) FROM t GROUP BY a HAVING count(*) IN (SELECT w.a FROM w)
+SELECT a, count(*) FROM t GROUP BY a HAVING EXISTS (SELECT FROM u WHERE u.a > t.a)
+SELECT a, max(g) > ALL (SELECT u.a * 10 FROM u WHERE u.a IS NOT NULL AND u.a <> t.a) FROM t GROUP BY a
+SELECT a FROM t GROUP BY a HAVING sum(g) > ANY (SELECT u.a FROM u WHERE u.a > t.a)
+VALUES ((SELECT max(a) FROM t), 1), (2, (SELECT count(*) FROM u))
+VALUES (1 IN (SELECT a FROM t)), (EXISTS (SELECT FROM nothing))
+SELECT * FROM (VALUES ((SELECT max(a) FROM t))) v(x)
+SELECT a, (SELECT b FROM u WHERE u.a > t.a) FROM t
+SELECT a, (SELECT x FROM (VALUES (t.a), (3)) v(x) ORDER BY x LIMIT 1) FROM t
+SELECT a, EXISTS (SELECT FROM u WHERE EXISTS (SELECT FROM w WHERE w.a > u.a AND w.a > t.a)) FROM t
+SELECT a, (SELECT count(*) FROM u WHERE u.a > (SELECT min(w.a) FROM w WHERE w.a > t.a)) FROM t
+SELECT a, (SELECT count(*) FROM u WHERE u.a IN (SELECT w.a FROM w WHERE w.a > t.a)) FROM t
+SELECT t.a, u.b FROM t JOIN u ON t.a = u.a AND u.a IN (SELECT a FROM w)
+SELECT t.a, u.b FROM t LEFT JOIN u ON t.a = u.a AND u.a IN (SELECT a FROM w)
+SELECT t.a, u.b FROM t LEFT JOIN u ON t.a = u.a AND t.a > (SELECT min(a) FROM w)
+SELECT t.a, u.b FROM t LEFT JOIN u ON t.a = u.a AND EXISTS (SELECT FROM w WHERE w.a = u.a)
+SELECT t.a, u.b FROM t FULL JOIN u ON t.a = u.a AND t.a IN (SELECT a FROM w)
+SELECT t.a, u.b FROM t JOIN u ON EXISTS (SELECT FROM w WHERE w.a = t.a AND w.a < u.a)
+SELECT t.a FROM t WHERE EXISTS (SELECT FROM u JOIN w ON u.a = w.a AND w.a > t.a)
+SELECT t.a FROM t WHERE EXISTS (SELECT FROM u LEFT JOIN w ON u.a = w.a AND w.a > t.a WHERE w.a IS NULL)
+SELECT t.a, (SELECT count(w.a) FROM u LEFT JOIN w ON u.a = w.a AND w.a > t.a) FROM t
+SELECT a, ARRAY(SELECT u.b FROM u WHERE u.a >= t.a ORDER BY u.b) FROM t
+SELECT a, ARRAY(SELECT DISTINCT u.a FROM u WHERE u.a >= t.a ORDER BY 1) FROM t
+SELECT (SELECT t.a + g FROM (SELECT 1) s) FROM t
+SELECT a, (SELECT a) FROM t
+SELECT a, (SELECT sum(x) FROM generate_series(1, t.a) x) FROM t
+SELECT a, (SELECT row_number() OVER (ORDER BY u.a) FROM u WHERE u.a > t.a ORDER BY 1 LIMIT 1) FROM t
+SELECT a, EXISTS (SELECT u.a FROM u GROUP BY u.a HAVING count(*) > t.a) FROM t
+SELECT a, EXISTS (SELECT FROM u WHERE u.a > t.a LIMIT 1), EXISTS (SELECT FROM u WHERE u.a > t.a OFFSET 2) FROM t
+SELECT a, a IN (SELECT u.a FROM u WHERE u.a > t.g UNION SELECT 1) FROM t
+SELECT a, 3 IN (SELECT u.a + t.a FROM u) FROM t
+SELECT a, (SELECT u.b FROM u WHERE u.a = t.a ORDER BY u.b DESC OFFSET 1) FROM t
+SELECT a, NULL IN (SELECT a FROM u), NULL IN (SELECT a FROM nothing), NULL = ALL (SELECT u.a FROM u WHERE u.a > t.a) FROM t
+SELECT a, '1' = ANY (SELECT u.a FROM u WHERE u.a <= t.a) FROM t
+SELECT t.a, x FROM t LEFT JOIN LATERAL generate_series(2, t.a) x ON true
+SELECT t.a, x FROM t LEFT JOIN LATERAL generate_series(1, t.a) x ON x > 1 AND t.f
+SELECT t.a, s.x FROM w, t LEFT JOIN LATERAL generate_series(1, w.a) s(x) ON t.a = s.x
+SELECT t.a, x FROM t JOIN LATERAL generate_series(1, t.a) x ON x > 1
+SELECT t.a, x FROM t LEFT JOIN LATERAL unnest(ARRAY[t.a, 7]) x ON x IN (SELECT a FROM w)
+SELECT a, (SELECT count(*) FROM (VALUES (t.a), (2)) v(x) JOIN u ON u.a = v.x) FROM t
+SELECT max(a) IN (SELECT u.a FROM u), sum(g) > ANY (SELECT a FROM w) FROM t
