@@ -70,3 +70,4 @@ SELECT t.a, x FROM t JOIN LATERAL generate_series(1, t.a) x ON x > 1
 SELECT t.a, x FROM t LEFT JOIN LATERAL unnest(ARRAY[t.a, 7]) x ON x IN (SELECT a FROM w)
 SELECT a, (SELECT count(*) FROM (VALUES (t.a), (2)) v(x) JOIN u ON u.a = v.x) FROM t
 SELECT max(a) IN (SELECT u.a FROM u), sum(g) > ANY (SELECT a FROM w) FROM t
+SELECT b, EXISTS (SELECT a FROM u WHERE u.b > t.b) FROM t GROUP BY b HAVING (SELECT count(*) FROM (SELECT a FROM u WHERE u.b < t.b) s) < 2

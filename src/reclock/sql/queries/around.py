@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
-from reclock.errors import AmbiguousColumn
+from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation, UnsupportedSql
 from reclock.plan.build import compute, distinct, join, map_columns, project, reduce
 from reclock.plan.relational import Get, JoinKind, Plan
 from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal
@@ -22,6 +22,8 @@ from reclock.sql.queries.rewrite import AROUND, OuterRef, SubqueryValue
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 
 _TRUE = Literal(True, BOOLEAN)
+NOT_ALONE = (UnsupportedSql, UnknownColumn, UnknownRelation)
+"""What planning a subquery raises that has to be planned for each row around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +58,58 @@ def named_around(query: exp.Expr, scope: Scope) -> list[int]:
     return sorted(i for i in found if i is not None)
 
 
-def scope_around(scope: Scope, indexes: Sequence[int]) -> Scope:
-    """The columns at ``indexes`` as a subquery sees them."""
-    return Scope(tuple(replace(scope.columns[i], is_around=True) for i in indexes))
+def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = None) -> Scope:
+    """The columns at ``indexes`` as a subquery sees them. Those that it names are added to ``used``."""
+
+    def seen(i: int) -> ScopeColumn:
+        column, outer = scope.columns[i], scope.columns[i].on_use
+
+        def on_use() -> None:
+            if used is not None:
+                used.add(i)
+            if outer is not None:
+                outer()
+
+        return replace(column, is_around=True, on_use=on_use)
+
+    return Scope(tuple(map(seen, indexes)))
 
 
 def planned_around(
     query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()
 ) -> tuple[PlannedQuery, tuple[Any, ...]]:
     """``query`` for every row around, and what its columns behind the visible ones are of that row: what it names, ``operands``."""
-    named = named_around(query, scope)
+    candidates = named_around(query, scope)
+    used: set[int] = set()
+    planned = _planned(query, scope, candidates, used, context, operands)
+    named = sorted(used & set(candidates))
+    if named != candidates:
+        planned = _planned(query, scope, named, used, context, operands)
+    return planned, (*(OuterRef(i, scope.columns[i].type) for i in named), *map(to_outer, operands))
+
+
+def _planned(
+    query: exp.Expr, scope: Scope, named: Sequence[int], used: set[int], context: Context, operands: Sequence[Any]
+) -> PlannedQuery:
     columns = [scope.columns[i] for i in named]
     desc = RelationDesc(
         tuple(Column(column.name, column.type) for column in columns)
         + tuple(Column(f"operand{i + 1}", operand.type) for i, operand in enumerate(operands))
     )
     unnamed = Scope(tuple(ScopeColumn(None, "", operand.type, is_around=True) for operand in operands))
-    start = ScopedPlan(Get(AROUND, "around", desc), scope_around(scope, named).beside(unnamed))
-    domain = (*(OuterRef(i, scope.columns[i].type) for i in named), *map(to_outer, operands))
-    return context.queries.plan(query, replace(context, around=start)), domain
+    start = ScopedPlan(Get(AROUND, "around", desc), scope_around(scope, named, used).beside(unnamed))
+    return context.queries.plan(query, replace(context, around=start))
 
 
 def rows_around(query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()) -> RowsAround:
     """The rows of ``query`` for what it names of the rows around, and for each value of ``operands``, which are of these rows."""
-    if named_around(query, scope):
+    try:
+        plan = context.queries.plan(query, replace(context, around=None)).embedded
+    except NOT_ALONE:
+        if not named_around(query, scope):
+            raise
         planned, domain = planned_around(query, scope, context, operands)
         return RowsAround(planned.embedded, planned.visible, domain)
-    plan = context.queries.plan(query, replace(context, around=None)).embedded
     desc = RelationDesc(tuple(Column(f"operand{i + 1}", operand.type) for i, operand in enumerate(operands)))
     joined = join(Get(AROUND, "around", desc), plan, JoinKind.INNER, ())
     first = len(operands)

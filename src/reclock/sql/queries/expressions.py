@@ -23,7 +23,7 @@ from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import coerce, common_type, default_to_text, expect
 from reclock.sql.queries.literals import interval, number
-from reclock.sql.queries.overloads import balanced, call, is_null, is_open, negated, operator
+from reclock.sql.queries.overloads import ROW_OPERATORS, balanced, call, is_null, is_open, negated, operator, row_comparison
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import consume, written
@@ -253,9 +253,6 @@ def _operand(node: exp.Expr) -> exp.Expr:
     return node.unnest() if isinstance(node, exp.Paren) else node
 
 
-ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
-
-
 def row_items(node: exp.Expr) -> list[exp.Expr] | None:
     """What a row, such as ``(a, b)`` or ``ROW(a)``, is of; None if ``node`` is none."""
     if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and function_name(node) == "row"):
@@ -269,20 +266,6 @@ def _rows_compared(name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr
     if not left:
         raise UnsupportedSql("cannot compare rows of zero length")
     return row_comparison(name, [scalar(item, context) for item in left], [scalar(item, context) for item in right])
-
-
-def row_comparison(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
-    """Two rows compared as PostgreSQL does: by the first column in which they differ, or in which a NULL leaves it open."""
-    pairs = list(zip(left, right, strict=True))
-    if len(pairs) == 1 or name not in ROW_OPERATORS:
-        return operator(name, pairs[0])
-    if name in ("=", "<>"):
-        return balanced("and" if name == "=" else "or", [operator(name, pair) for pair in pairs])
-    result = operator(name, pairs[-1])
-    for pair in reversed(pairs[:-1]):
-        differs, same = operator(name.rstrip("="), pair), operator("=", pair)
-        result = balanced("or", [differs, balanced("and", [same, result])])
-    return result
 
 
 def function_name(node: exp.Anonymous) -> str:

@@ -59,7 +59,7 @@ class NoSubqueries:
     parameters: Parameters
     hint: str = "write a constant"
 
-    def value(self, *_: object) -> NoReturn:
+    def value(self, *_: object, **_named: object) -> NoReturn:
         raise UnsupportedSql("a subquery is not supported here", hint=self.hint)
 
     exists = contains = any = rows = array = value

@@ -76,6 +76,23 @@ def balanced(name: str, terms: Sequence[Any]) -> Any:
     return Call(name, (balanced(name, terms[:middle]), balanced(name, terms[middle:])), BOOLEAN)
 
 
+ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def row_comparison(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
+    """Two rows compared as PostgreSQL does: by the first column in which they differ, or in which a NULL leaves it open."""
+    pairs = list(zip(left, right, strict=True))
+    if len(pairs) == 1 or name not in ROW_OPERATORS:
+        return operator(name, pairs[0])
+    if name in ("=", "<>"):
+        return balanced("and" if name == "=" else "or", [operator(name, pair) for pair in pairs])
+    result = operator(name, pairs[-1])
+    for pair in reversed(pairs[:-1]):
+        differs, same = operator(name.rstrip("="), pair), operator("=", pair)
+        result = balanced("or", [differs, balanced("and", [same, result])])
+    return result
+
+
 def negated(value: Any) -> Any:
     return Call("not", (value,), BOOLEAN)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation
@@ -31,6 +31,15 @@ class ScopeColumn:
 
     is_value: bool = False
     """The only column of a function in FROM: the function's name there means it too."""
+    on_use: Callable[[], object] | None = field(default=None, compare=False)
+    """Called when a name is resolved to the column."""
+
+    @property
+    def used(self) -> ScopeColumn:
+        """The column, to which a name was resolved."""
+        if self.on_use is not None:
+            self.on_use()
+        return self
 
     def belongs_to(self, qualifier: Sequence[str]) -> bool:
         if len(qualifier) == 1:
@@ -89,9 +98,9 @@ class Scope:
         """The column, here or else around. Raises ``UnknownColumn``, ``UnknownRelation`` or ``AmbiguousColumn``."""
         index = self.find(name, qualifier)
         if index is not None:
-            return ColumnRef(index, self.columns[index].type)
+            return ColumnRef(index, self.columns[index].used.type)
         if self.outer is not None and (index := self.outer.find(name, qualifier)) is not None:
-            return OuterRef(index, self.outer.columns[index].type)
+            return OuterRef(index, self.outer.columns[index].used.type)
         if qualifier and not any(column.belongs_to(qualifier) for column in self.columns):
             written = ".".join(qualifier)
             if self.outer is None or not any(column.belongs_to(qualifier) for column in self.outer.columns):

@@ -35,7 +35,8 @@ from reclock.sql.queries.recursion import reads_work_table
 from reclock.sql.queries.rewrite import AggregateCall, InWindow, OuterRef, Untyped
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
 from reclock.sql.queries.scope import Scope, ScopedPlan
-from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
+from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error
+from reclock.sql.queries.subquery_filters import filter_by_subquery, is_subquery_filter
 from reclock.sql.queries.tables import plan_from
 from reclock.sql.queries.windows import check_windows
 

@@ -16,118 +16,49 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
-from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
-from reclock.plan.build import compute, distinct, filter_rows, join, map_columns, project, reduce
+from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.plan.build import compute, distinct, filter_rows, map_columns, reduce
 from reclock.plan.functions.collected import direction
 from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
-from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
-from reclock.plan.scalar_trees import columns_of, has, is_nullable, rewrite
+from reclock.plan.relational import Get, Ordering, Plan, TopK
+from reclock.plan.scalar_trees import columns_of, has, rewrite
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.plan.totality import could_error
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.around import RowsAround, any_around, exists_around, named_around, planned_around, rows_around
-from reclock.sql.queries.attach import attach, shift_inner, to_outer
+from reclock.sql.queries.around import (
+    NOT_ALONE,
+    RowsAround,
+    any_around,
+    exists_around,
+    named_around,
+    planned_around,
+    rows_around,
+    scope_around,
+)
+from reclock.sql.queries.attach import attach, to_outer
 from reclock.sql.queries.coercion import coerce, default_to_text, equal
 from reclock.sql.queries.context import Block, Context
-from reclock.sql.queries.expressions import ExprContext, reject_unsupported, row_comparison, scalar
+from reclock.sql.queries.expressions import reject_unsupported, row_comparison
 from reclock.sql.queries.grouping import group, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
-from reclock.sql.queries.overloads import balanced, is_null, negated
+from reclock.sql.queries.overloads import balanced, is_null, negated, row_comparison
 from reclock.sql.queries.rewrite import AROUND, AggregateCall, Elements, InWindow, OpenParameter, OuterRef, SubqueryValue, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.syntax.consumption import consume, tracked_copy
 
 _TRUE = Literal(True, BOOLEAN)
 _COUNT = Aggregate("count", (), BIGINT)
-NOT_ALONE = (UnsupportedSql, UnknownColumn, UnknownRelation)
-"""What planning a subquery raises that has to be planned for each row around."""
 _CUT = ("distinct", "group", "having", "limit", "offset", "with_")
 
 
-# --- conditions of WHERE ---
-
-
-def _parts(node: exp.Expr) -> tuple[exp.Expr, bool]:
-    """The predicate without its NOTs and parentheses, and whether it is negated."""
-    is_negated = False
-    while isinstance(node, exp.Not | exp.Paren):
-        is_negated ^= isinstance(node, exp.Not)
-        node = node.this
-    return node, is_negated
-
-
-def is_subquery_filter(node: exp.Expr) -> bool:
-    """Whether a condition of WHERE is [NOT] EXISTS or [NOT] IN with a subquery."""
-    predicate, _ = _parts(node)
-    return isinstance(predicate, exp.Exists) or (isinstance(predicate, exp.In) and predicate.args.get("query") is not None)
-
-
-def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
-    """The rows of ``plan`` for which the condition holds; ``expr_context`` is that of its WHERE."""
-    with suppress(*NOT_ALONE):
-        return _joined_filter(node, plan, expr_context)
-    width = len(plan.desc)
-    kept = scalar(node, expr_context)
-    if has(kept, OuterRef):
-        raise correlated_error()
-    plan, (kept,) = attach(plan, [kept])
-    return project(filter_rows(plan, [kept]), range(width))
-
-
-def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
-    """The same by a semi-join or an anti-join."""
-    predicate, is_negated = _parts(node)
-    kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
-    planner = expr_context.subqueries
-    if isinstance(predicate, exp.Exists):
-        inner = planner.rows(predicate.this, expr_context.scope)
-        return join(plan, inner.plan, kind, [shift_inner(condition, len(plan.desc)) for condition in inner.conditions])
-    visible = range(len(plan.desc))
-    operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
-    operands = [scalar(item, expr_context) for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
-    plan, operands = attach(plan, operands)
-    if any(has(operand, OuterRef) for operand in operands):
-        raise correlated_error()
-    inner = planner.rows(predicate.args["query"], expr_context.scope)
-    return project(_match(plan, operands, inner, is_negated), visible)
-
-
-def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated: bool) -> Plan:
-    """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the subquery's rows."""
-    width = len(plan.desc)
-    columns = _shown(inner, len(operands))
-    operands = [_of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
-    conditions = [shift_inner(condition, width) for condition in inner.conditions]
-    pairs = [equal(mine, shift_inner(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
-    if not is_negated:
-        return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
-    unmatched = join(plan, inner.plan, JoinKind.ANTI, [*conditions, *pairs])
-    if not any(is_nullable(operand, plan.desc.columns) for operand in operands) and not any(
-        has(column, OuterRef) or is_nullable(column, inner.plan.desc.columns) for column in columns
-    ):
-        return unmatched
-    if len(pairs) > 1 or conditions:
-        # A NULL on either side leaves the comparison open, and then the row goes too.
-        unsure = [balanced("or", [pair, is_null(pair)]) for pair in pairs]
-        return join(plan, inner.plan, JoinKind.ANTI, [*conditions, *unsure])
-    rows, known = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
-    counted = join(unmatched, _counted(compute(inner.plan, columns)), JoinKind.INNER, ())
-    is_empty = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
-    is_sure = balanced("and", [negated(is_null(operands[0])), Call("=", (rows, known), BOOLEAN)])
-    return filter_rows(counted, [balanced("or", [is_empty, is_sure])])
-
-
-def _of_type(operand: Any, like: Any) -> Any:
+def of_type(operand: Any, like: Any) -> Any:
     return coerce(operand, like.type) if operand.type is None else operand
 
 
-def _counted(values: Plan) -> Plan:
+def counted_values(values: Plan) -> Plan:
     """One row: how many rows there are, and how many of them are not NULL in their first column."""
     return reduce(values, (), [_COUNT, Aggregate("count", (ColumnRef(0, values.desc.types[0]),), BIGINT)])
-
-
-# --- subqueries anywhere ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +140,7 @@ class SubqueryPlanner:
         plain = [default_to_text(operand) for operand in operands]
         rows = rows_around(query, scope, self.context, plain)
         _check_width(rows.width, len(operands))
-        typed = [_of_type(operand, ColumnRef(i, rows.plan.desc.types[i])) for i, operand in enumerate(operands)]
+        typed = [of_type(operand, ColumnRef(i, rows.plan.desc.types[i])) for i, operand in enumerate(operands)]
         if typed != plain:
             rows = rows_around(query, scope, self.context, typed)
 
@@ -221,15 +152,15 @@ class SubqueryPlanner:
 
     def _contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
         inner = self.rows(node, scope)
-        columns = _shown(inner, len(operands))
+        columns = shown_columns(inner, len(operands))
         unplaced = (OuterRef, InWindow, Elements)
         if inner.conditions or len(operands) > 1 or any(has(column, *unplaced) for column in (*operands, *columns)):
             raise correlated_error()
         values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
-        operand = to_outer(_of_type(operands[0], columns[0]))
+        operand = to_outer(of_type(operands[0], columns[0]))
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
         found = negated(is_null(ColumnRef(1, BOOLEAN)))
-        counted, rows, known = _counted(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
+        counted, rows, known = counted_values(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
         any_row = SubqueryValue(counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
         any_null = SubqueryValue(counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True)
         is_open = balanced("or", [balanced("and", [is_null(operand), any_row]), any_null])
@@ -326,9 +257,15 @@ class SubqueryPlanner:
 
     def _value_around(self, query: exp.Select, scope: Scope, around: list[int]) -> Any:
         """The value for every row around that differs in what the subquery names of it, joined by that."""
+        used: set[int] = set()
+        value = self._value_for(query, scope, around, used)
+        named = sorted(used & set(around))
+        return value if named == around else self._value_for(query, scope, named, used)
+
+    def _value_for(self, query: exp.Select, scope: Scope, around: list[int], used: set[int]) -> Any:
         columns = [scope.columns[i] for i in around]
         desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
-        rows = ScopedPlan(Get(AROUND, "around", desc), Scope(tuple(replace(column, is_around=True) for column in columns)))
+        rows = ScopedPlan(Get(AROUND, "around", desc), scope_around(scope, around, used))
         context = replace(self.context, around=rows)
         block = self.context.queries.block(query, context, None)
         limit, offset = limits(query, self.parameters)
@@ -442,7 +379,7 @@ def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
     return query
 
 
-def _shown(rows: SubqueryRows, width: int) -> Sequence[Any]:
+def shown_columns(rows: SubqueryRows, width: int) -> Sequence[Any]:
     _check_width(len(rows.shown), width)
     return rows.shown
 

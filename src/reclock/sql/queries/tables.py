@@ -16,7 +16,7 @@ from reclock.plan.relational import FlatMap, Get, JoinKind
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold, parts
-from reclock.sql.queries.around import named_around, scope_around
+from reclock.sql.queries.around import NOT_ALONE, named_around, scope_around
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.builtin_views import in_session
 from reclock.sql.queries.coercion import coerce, default_to_text
@@ -27,7 +27,7 @@ from reclock.sql.queries.overloads import call
 from reclock.sql.queries.rewrite import OuterRef
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
-from reclock.sql.queries.subqueries import NOT_ALONE, SubqueryPlanner, correlated_error, unwrapped
+from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, unwrapped
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 

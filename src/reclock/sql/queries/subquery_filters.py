@@ -1,0 +1,92 @@
+"""Conditions of WHERE that are subqueries: EXISTS and IN become semi-joins and anti-joins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT, BOOLEAN
+from reclock.plan.build import compute, filter_rows, join, project
+from reclock.plan.relational import JoinKind, Plan
+from reclock.plan.scalar_trees import has, is_nullable
+from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.sql.queries.around import NOT_ALONE
+from reclock.sql.queries.attach import attach, shift_inner
+from reclock.sql.queries.coercion import equal
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.overloads import balanced, is_null, negated
+from reclock.sql.queries.rewrite import OuterRef
+from reclock.sql.queries.subqueries import SubqueryRows, correlated_error, counted_values, of_type, shown_columns
+
+
+def _parts(node: exp.Expr) -> tuple[exp.Expr, bool]:
+    """The predicate without its NOTs and parentheses, and whether it is negated."""
+    is_negated = False
+    while isinstance(node, exp.Not | exp.Paren):
+        is_negated ^= isinstance(node, exp.Not)
+        node = node.this
+    return node, is_negated
+
+
+def is_subquery_filter(node: exp.Expr) -> bool:
+    """Whether a condition of WHERE is [NOT] EXISTS or [NOT] IN with a subquery."""
+    predicate, _ = _parts(node)
+    return isinstance(predicate, exp.Exists) or (isinstance(predicate, exp.In) and predicate.args.get("query") is not None)
+
+
+def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
+    """The rows of ``plan`` for which the condition holds; ``expr_context`` is that of its WHERE."""
+    with suppress(*NOT_ALONE):
+        return _joined_filter(node, plan, expr_context)
+    width = len(plan.desc)
+    kept = scalar(node, expr_context)
+    if has(kept, OuterRef):
+        raise correlated_error()
+    plan, (kept,) = attach(plan, [kept])
+    return project(filter_rows(plan, [kept]), range(width))
+
+
+def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
+    """The same by a semi-join or an anti-join."""
+    predicate, is_negated = _parts(node)
+    kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
+    planner = expr_context.subqueries
+    if isinstance(predicate, exp.Exists):
+        inner = planner.rows(predicate.this, expr_context.scope)
+        return join(plan, inner.plan, kind, [shift_inner(condition, len(plan.desc)) for condition in inner.conditions])
+    visible = range(len(plan.desc))
+    operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
+    operands = [scalar(item, expr_context) for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
+    plan, operands = attach(plan, operands)
+    if any(has(operand, OuterRef) for operand in operands):
+        raise correlated_error()
+    inner = planner.rows(predicate.args["query"], expr_context.scope)
+    return project(_match(plan, operands, inner, is_negated), visible)
+
+
+def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated: bool) -> Plan:
+    """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the subquery's rows."""
+    width = len(plan.desc)
+    columns = shown_columns(inner, len(operands))
+    operands = [of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
+    conditions = [shift_inner(condition, width) for condition in inner.conditions]
+    pairs = [equal(mine, shift_inner(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
+    if not is_negated:
+        return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
+    unmatched = join(plan, inner.plan, JoinKind.ANTI, [*conditions, *pairs])
+    if not any(is_nullable(operand, plan.desc.columns) for operand in operands) and not any(
+        has(column, OuterRef) or is_nullable(column, inner.plan.desc.columns) for column in columns
+    ):
+        return unmatched
+    if len(pairs) > 1 or conditions:
+        # A NULL on either side leaves the comparison open, and then the row goes too.
+        unsure = [balanced("or", [pair, is_null(pair)]) for pair in pairs]
+        return join(plan, inner.plan, JoinKind.ANTI, [*conditions, *unsure])
+    rows, known = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
+    counted = join(unmatched, counted_values(compute(inner.plan, columns)), JoinKind.INNER, ())
+    is_empty = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
+    is_sure = balanced("and", [negated(is_null(operands[0])), Call("=", (rows, known), BOOLEAN)])
+    return filter_rows(counted, [balanced("or", [is_empty, is_sure])])
