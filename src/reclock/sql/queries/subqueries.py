@@ -38,7 +38,7 @@ from reclock.sql.queries.around import (
 from reclock.sql.queries.attach import attach, to_outer
 from reclock.sql.queries.coercion import coerce, default_to_text, equal
 from reclock.sql.queries.context import Block, Context
-from reclock.sql.queries.expressions import reject_unsupported, row_comparison
+from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.grouping import group, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
