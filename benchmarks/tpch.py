@@ -28,7 +28,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.connectors.load_generators.tpch import Tpch
 from reclock.definitions.load_generators import GENERATED
 from reclock.pipeline import cluster_steps, source_steps, tick
-from reclock.protocol.compute import Refresh
+from reclock.protocol.compute import Refresh, Refreshed
 from reclock.runtime.environment import Environment
 
 SCALE = float(os.environ.get("BENCH_SCALE", "0.1"))
@@ -120,7 +120,8 @@ class _Ours:
         return self.environment.stores.oracle.read_ts(EPOCH_MS)
 
     def refresh(self, name: str) -> None:
-        done = self._controller.refresh(Refresh(self._ids[name], self.at, "bench", self._catalog_ts))
+        [done] = self._controller.refresh(Refresh((self._ids[name],), self.at, "bench", self._catalog_ts))
+        assert isinstance(done, Refreshed), (name, done)
         assert done.error is None, (name, done.error)
         self.how[name] = str(done.how)
 

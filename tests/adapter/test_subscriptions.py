@@ -29,7 +29,7 @@ from reclock.errors import (
     UnknownColumn,
     UnsupportedSql,
 )
-from reclock.protocol.compute import Refresh
+from reclock.protocol.compute import Refresh, Refreshed
 from reclock.protocol.introspection import IntrospectionType, Row
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
@@ -118,8 +118,8 @@ def refresh(environment: Environment) -> None:
     """What a tick does to the indexes of the default cluster."""
     at, snapshot = environment.stores.oracle.read_ts(EPOCH_MS), environment.stores.catalog.sync()
     controller = environment.control_plane.compute_controller(environment.stores.planner_catalog().cluster_id("default"))
-    for dataflow in controller.dataflows():
-        controller.refresh(Refresh(dataflow.id, at, "test", snapshot.content_upper))
+    ids = tuple(dataflow.id for dataflow in controller.dataflows())
+    assert all(isinstance(done, Refreshed) for done in controller.refresh(Refresh(ids, at, "test", snapshot.content_upper)))
 
 
 def test_changes_of_a_view_are_read_from_its_index_and_nothing_is_computed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, get_ident
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,10 @@ import pytest
 from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
+from reclock.clusters import refresh
+from reclock.collections.delta_log import DeltaLog
 from reclock.compute import maintenance
+from reclock.consensus.database.store import Consensus
 from reclock.pipeline import cluster_steps
 from reclock.pipeline.tick_reports import RefreshReport
 
@@ -31,13 +34,13 @@ class Slowed:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.has_begun, self.may_go_on = Event(), Event()
-        refresh = maintenance.refresh
+        real = maintenance.refresh
 
         def slow(*arguments: Any) -> pa.Table:
             if not self.has_begun.is_set():
                 self.has_begun.set()
                 assert self.may_go_on.wait(60)
-            return refresh(*arguments)
+            return real(*arguments)
 
         monkeypatch.setattr(maintenance, "refresh", slow)
 
@@ -115,3 +118,69 @@ def test_only_what_reads_a_source_follows_it(world: World) -> None:
     assert not (world.home / "sinks" / "of_others").exists()
     world.sql("DROP SOURCE words CASCADE")
     assert cluster_steps.refresh_dependents(world.environment, "words", 4_000, clusters=["default"], owner="test") == ()
+
+
+def costs_of_a_tick(world: World, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Transactions of consensus and commits of Delta logs of one refresh after a change of ``t``."""
+    counts = dict.fromkeys(("transact", "read", "commit", "refresh"), 0)
+    world.sql("INSERT INTO t VALUES (1)")
+    world.now += 1_000
+    here = get_ident()
+    with monkeypatch.context() as patching:
+        for class_, name in ((Consensus, "transact"), (Consensus, "read"), (DeltaLog, "commit"), (DeltaLog, "refresh")):
+            real = getattr(class_, name)
+
+            def counted(*arguments: Any, name: str = name, real: Any = real, **options: Any) -> Any:
+                if get_ident() == here:  # other threads renew holds, and look at the catalog
+                    counts[name] += 1
+                return real(*arguments, **options)
+
+            patching.setattr(class_, name, counted)
+        world.refresh()
+    return counts
+
+
+def test_more_views_are_no_more_transactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE TABLE u (a int)")
+    monkeypatch.setattr(refresh, "_ROUND_S", 3_600.0)  # however slow this machine is
+    world.sql("CREATE MATERIALIZED VIEW m AS SELECT sum(a) AS s FROM t")
+    for _ in range(2):
+        costs_of_a_tick(world, monkeypatch)
+    one_view = costs_of_a_tick(world, monkeypatch)
+    for number in range(4):
+        world.sql(f"CREATE MATERIALIZED VIEW of_t_{number} AS SELECT sum(a) + {number} AS s FROM t")
+        world.sql(f"CREATE MATERIALIZED VIEW of_u_{number} AS SELECT sum(a) + {number} AS s FROM u")
+    for _ in range(2):
+        costs_of_a_tick(world, monkeypatch)
+    nine_views = costs_of_a_tick(world, monkeypatch)
+    assert (nine_views["transact"], nine_views["read"]) == (one_view["transact"], one_view["read"])
+    # Each view of t has one commit; those of u none, and their one input is pinned once for all.
+    assert nine_views["commit"] - one_view["commit"] == 4
+    per_view = (nine_views["refresh"] - one_view["refresh"] - 1) / 4
+    assert per_view == 2  # its own version, and the one that it has committed
+    uppers = world.sql("SELECT DISTINCT write_frontier FROM mz_internal.mz_frontiers JOIN mz_indexes ON id = object_id")
+    assert len(uppers) == 1
+
+
+def test_a_view_that_fails_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    for name in ("first", "broken", "last"):
+        world.sql(f"CREATE MATERIALIZED VIEW {name} AS SELECT a AS {name} FROM t")
+    real = maintenance.refresh
+
+    def failing(maintainer: Any, *arguments: Any) -> pa.Table:
+        if maintainer.desc.names == ("broken",):
+            raise RuntimeError("out of order")
+        return real(maintainer, *arguments)
+
+    world.sql("INSERT INTO t VALUES (1)")
+    world.now += 1_000
+    with monkeypatch.context() as patching:
+        patching.setattr(maintenance, "refresh", failing)
+        report = cluster_steps.refresh(world.environment, "default", world.now, owner="test")
+    assert [index.index.split(".")[-1] for index in report.indexes] == ["first_primary_idx", "last_primary_idx"]
+    [failed] = report.failed
+    assert (failed.name, failed.message) == ("reclock.public.broken_primary_idx", "RuntimeError: out of order")
+    world.refresh()
+    assert world.sql("SELECT broken, last FROM broken, last") == [(1, 1)]

@@ -32,7 +32,7 @@ from reclock.errors import (
 )
 from reclock.pipeline import cluster_steps, source_steps, tick
 from reclock.protocol import wire
-from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Replica
+from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Refreshed, RefreshFailed, Replica
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
@@ -127,14 +127,16 @@ def test_it_refreshes_and_is_commanded(world: World) -> None:
     cluster_steps.complete_tables(world.environment.stores, world.environment.stores.oracle.read_ts(EPOCH_MS))
     [index] = world.replica.running()
     at = world.environment.stores.oracle.read_ts(EPOCH_MS)
-    done = remote.refresh(Refresh(index, at, "tick"))
+    [done] = remote.refresh(Refresh((index,), at, "tick"))
+    assert isinstance(done, Refreshed)
     assert (done.upper, done.updates) == (at + 1, 1)
     assert world.sql("SELECT s FROM v") == [(1_999_000,)]
     world.sql("DROP INDEX i")
     controller: Any = world.environment.control_plane.compute_controller(CLUSTER)
     controller.step()
-    with pytest.raises(UnknownCollection):
-        remote.refresh(Refresh(index, at, "tick"))
+    [gone] = remote.refresh(Refresh((index,), at, "tick"))
+    assert isinstance(gone, RefreshFailed)
+    assert isinstance(gone.error, UnknownCollection)
 
 
 def test_its_errors_are_the_callers(world: World) -> None:

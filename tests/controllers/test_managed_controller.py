@@ -17,7 +17,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.consensus.processes.replicas import Incarnation, Registration
 from reclock.controllers import controller
 from reclock.errors import NoReplicas, ReplicaLost, StatementTimeout, UnknownObject
-from reclock.protocol.compute import ComputeCommand, Peek, PeekResponse, Refresh, Refreshed
+from reclock.protocol.compute import ComputeCommand, Peek, PeekResponse, Refresh, Refreshed, RefreshResponse
 from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 from reclock.runtime.environment import Environment
 from reclock.runtime.replica import find, run
@@ -98,7 +98,7 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(controller, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=time.sleep))
-    refreshed = Refreshed("i", 7, (6,), 1)
+    refreshed = (Refreshed("i", 7, (6,), 1),)
     asked: list[int] = []
 
     class UpAtOnce(NeverUp):
@@ -119,7 +119,7 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         def carry_out(self, command: ComputeCommand) -> None:
             pass
 
-        def refresh(self, refresh: Refresh) -> Refreshed:
+        def refresh(self, refresh: Refresh) -> RefreshResponse:
             asked.append(self._registration.incarnation)
             if len(asked) > lost:
                 return refreshed
@@ -133,11 +133,11 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
         sized.requests.links.connect = sized._commanded.connect = Computes
         if succeeds:
-            assert sized.refresh(Refresh(GlobalId("u1"), 6, "test")) == refreshed
+            assert sized.refresh(Refresh((GlobalId("u1"),), 6, "test")) == refreshed
             assert asked == [1, 2, 3, 4]
         else:
             with pytest.raises(StatementTimeout):
-                sized.refresh(Refresh(GlobalId("u1"), 6, "test"))
+                sized.refresh(Refresh((GlobalId("u1"),), 6, "test"))
             assert len(asked) < lost
 
 

@@ -16,7 +16,7 @@ from reclock import failpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.clusters.refresh import Refresher
+from reclock.clusters.refresh import KnownResults, Refresher
 from reclock.collections.lake import Lake
 from reclock.compute import maintenance
 from reclock.compute.costs import RefreshCosts
@@ -31,7 +31,7 @@ from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import ClaimConflict, ErrorAtTime, EvaluationError, InternalError, NotReadable, ReclockError, SinceHeld
 from reclock.plan.relational import Get, Reduce
 from reclock.plan.scalars import Aggregate
-from reclock.protocol.compute import Dataflow
+from reclock.protocol.compute import Dataflow, RefreshFailed
 
 SOURCE = StorageCollectionId(GlobalId("u1"))
 INDEX = StorageCollectionId(GlobalId("u2"))
@@ -55,6 +55,7 @@ class Replica:
     times_limit: int = 16
     is_new: bool = True
     costs: RefreshCosts = field(default_factory=lambda: RefreshCosts(1 << 20))
+    results: KnownResults = field(default_factory=KnownResults)
 
     def __post_init__(self) -> None:
         self.consensus = Consensus.connect(f"sqlite:///{self.folder / 'c.db'}", clock=lambda: Timestamp(self.now))
@@ -81,8 +82,12 @@ class Replica:
     def refresh(self, at: int, owner: str = "r1"):
         settings = Settings(home=self.folder, refresh_times_limit=self.times_limit)
         engine = DuckDbEngine([str(self.folder)])
-        refresher = Refresher(self.frontiers, self.holds, self.lake, settings, owner, engine, lambda: engine, self.costs)
-        return refresher.refresh(SPEC, Timestamp(at))
+        stores = (self.frontiers, self.holds, self.lake, settings)
+        refresher = Refresher(*stores, owner, engine, lambda: engine, self.costs, self.results)
+        [done] = refresher.refresh([SPEC], Timestamp(at))
+        if isinstance(done, RefreshFailed):
+            raise done.error
+        return done
 
     def read(self, at: int) -> dict[str, int]:
         assert self.frontiers.get(INDEX.source_id).is_readable_at(Timestamp(at))
@@ -131,7 +136,7 @@ def raising(error: ReclockError, at: int):
         return maintenance.refresh(*arguments)
 
     return mock.patch(
-        "reclock.clusters.refresh.maintenance", Mock(wraps=maintenance, refresh=refresh, NO_ANSWER=maintenance.NO_ANSWER)
+        "reclock.clusters.index_step.maintenance", Mock(wraps=maintenance, refresh=refresh, NO_ANSWER=maintenance.NO_ANSWER)
     )
 
 

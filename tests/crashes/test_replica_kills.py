@@ -26,7 +26,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.processes.replicas import Incarnation
 from reclock.errors import ClaimConflict, ReplicaBehind, ReplicaLost, UpperMismatch
 from reclock.pipeline import cluster_steps
-from reclock.protocol.compute import Refresh
+from reclock.protocol.compute import Refresh, RefreshFailed
 from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 from reclock.runtime.environment import Environment
 
@@ -136,7 +136,10 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
         for dataflow in controller.dataflows():
             while True:
                 try:
-                    controller.target(name).refresh(Refresh(dataflow.id, at, f"{name} {number}", snapshot.content_upper))
+                    request = Refresh((dataflow.id,), at, f"{name} {number}", snapshot.content_upper)
+                    [done] = controller.target(name).refresh(request)
+                    if isinstance(done, RefreshFailed):
+                        raise done.error
                     break
                 except (ClaimConflict, UpperMismatch, ReplicaBehind, ReplicaLost):  # the other was faster, or this is not there yet
                     controller.step()

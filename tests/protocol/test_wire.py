@@ -126,7 +126,7 @@ def test_peeks_and_refreshes() -> None:
     finishing = plans.Finishing((Ordering(1, is_descending=True),), limit=3, offset=1, visible=1)
     rows = {StorageCollectionId(GlobalId("s1")): pa.table({"a": [1, None], "b": ["x", "y"]})}
     peek = Peek("p", Timestamp(3), Timestamp(4), GET, finishing, frozenset({GlobalId("u9")}), rows, rows)
-    refresh, refreshed = Refresh(GlobalId("u9"), Timestamp(4), "tick"), Refreshed("v", Timestamp(5), (Timestamp(4),), 2)
+    refresh, refreshed = Refresh((GlobalId("u9"),), Timestamp(4), "tick"), Refreshed("v", Timestamp(5), (Timestamp(4),), 2)
     for value in (peek, refresh, refreshed, Emitted("k", Timestamp(5), 1, 2, 3)):
         assert wire.decode(wire.encode(value), type(value)) == value
 

@@ -65,7 +65,7 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             CARRY_OUT: self._carry_out,
             RUNNING: lambda _: wire.encode(list(replica.running().values())),
             ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
-            REFRESH: lambda body: wire.encode(replica.refresh(wire.decode(body, Refresh))),
+            REFRESH: lambda body: wire.encode_refresh_response(replica.refresh(wire.decode(body, Refresh))),
             EMIT: lambda body: wire.encode(replica.emit(wire.decode(body, Emit))),
             TAKE_CHANGES: lambda body: wire.encode_responses(replica.take_changes(wire.decode(body, list[str]))),
             LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),

@@ -13,7 +13,7 @@ import pyarrow as pa
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.clusters.measurements import Measurements
-from reclock.clusters.refresh import Refresher
+from reclock.clusters.refresh import KnownResults, Refresher
 from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
@@ -37,7 +37,8 @@ from reclock.protocol.compute import (
     Peek,
     PeekResponse,
     Refresh,
-    Refreshed,
+    RefreshFailed,
+    RefreshResponse,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
@@ -63,6 +64,7 @@ class InProcessReplica:
     measurements: Measurements
     sink_context: SinkContext
     costs: RefreshCosts
+    results: KnownResults = field(default_factory=KnownResults)
     catalog_frontier: Timestamp = MINIMUM
     _running: dict[GlobalId, Dataflow] = field(default_factory=dict)
     _peeks: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -79,6 +81,7 @@ class InProcessReplica:
                 self._running.pop(id, None)
                 self.measurements.dataflow_dropped(id)
                 self.costs.forget(id)
+                self.results.forget(id)
                 self.small().forget_index(id)
             case AdvanceCatalogFrontier(to):
                 self.catalog_frontier = max(self.catalog_frontier, to)
@@ -132,18 +135,24 @@ class InProcessReplica:
             threshold_bytes=self.settings.spark_threshold_bytes,
         )
 
-    def refresh(self, refresh: Refresh) -> Refreshed:
+    def refresh(self, refresh: Refresh) -> RefreshResponse:
         self._require(refresh.catalog_ts)
-        dataflow = self._dataflow(refresh.id)
         refresher = Refresher(
-            self.frontiers, self.holds, self.lake, self.settings, refresh.owner, self.small(), self.large, self.costs
+            self.frontiers,
+            self.holds,
+            self.lake,
+            self.settings,
+            refresh.owner,
+            self.small(),
+            self.large,
+            self.costs,
+            self.results,
         )
-        began_ns, refreshed = time.monotonic_ns(), None
-        try:
-            refreshed = refresher.refresh(dataflow, refresh.at)
-            return refreshed
-        finally:
-            self.measurements.dataflow_refreshed(dataflow.id, time.monotonic_ns() - began_ns, refreshed)
+        known = [self._running[id] for id in refresh.ids if id in self._running]
+        refreshed = dict(zip([index.id for index in known], refresher.refresh(known, refresh.at), strict=True))
+        for id, outcome in refreshed.items():
+            self.measurements.dataflow_refreshed(id, outcome)
+        return tuple(refreshed.get(id) or RefreshFailed(id, UnknownCollection(id)) for id in refresh.ids)
 
     def emit(self, emit: Emit) -> Emitted:
         self._require(emit.catalog_ts)

@@ -17,7 +17,7 @@ from reclock.clusters.usage import Usage
 from reclock.collections.lake import Lake
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import ReclockError
-from reclock.protocol.compute import Refreshed
+from reclock.protocol.compute import Refreshed, RefreshFailed
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Row, Subscribe
 
 Frontiers = Callable[[Collection[str]], Mapping[str, GroupFrontier]]
@@ -67,12 +67,12 @@ class Measurements:
             for key in [key for key in self._refreshes if key[0] == id]:
                 del self._refreshes[key]
 
-    def dataflow_refreshed(self, id: GlobalId, duration_ns: int, refreshed: Refreshed | None) -> None:
-        """Record a refresh; None means that it failed."""
+    def dataflow_refreshed(self, id: GlobalId, refreshed: Refreshed | RefreshFailed) -> None:
         with self._guard:
-            if refreshed is None:
+            if isinstance(refreshed, RefreshFailed):
                 self._errors[id] += 1
                 return
+            duration_ns = refreshed.duration_ns
             self._refreshes[id, bucket(duration_ns)] += 1
             if refreshed.how is not None:
                 self._last[id] = (id, refreshed.times[-1], refreshed.how, refreshed.updates, duration_ns)

@@ -1,35 +1,120 @@
-"""Refreshing an index, under the same protocol of claims and publication as a source."""
+"""Refreshing indexes: what a replica does to maintain results, under the same claim-and-publish protocol as a source.
+
+The indexes of one refresh share its transactions in consensus and the versions of their inputs.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 
-import pyarrow as pa
+import structlog
 
-from reclock.algebra.error_intervals import ErrorInterval, with_answer, with_error
-from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.error_intervals import ErrorInterval, ErrorIntervals
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.clusters.index_step import AppendedStep, IndexSteps, PinnedInputs
 from reclock.collections.lake import Lake
-from reclock.collections.schema import arrow_schema
-from reclock.collections.version import Version
-from reclock.compute import maintenance, peeks
-from reclock.compute.costs import RefreshCosts, RefreshWork
-from reclock.compute.engines.engine import Engine, Inputs
-from reclock.compute.failing_rows import with_row
-from reclock.compute.maintenance import MaintenanceMode
+from reclock.compute import maintenance
+from reclock.compute.costs import RefreshCosts
+from reclock.compute.engines.engine import Engine
+from reclock.compute.maintenance import MaintenanceMode, RefreshTimes
 from reclock.config import Settings
-from reclock.consensus.frontiers.groups import Claim, Frontiers
+from reclock.consensus.frontiers.claims import Claim
+from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
-from reclock.consensus.frontiers.input_holds import advance_input_holds, hold_inputs
-from reclock.errors import ErrorAtTime, EvaluationError, InternalError, SinceHeld, UnsupportedSql
+from reclock.consensus.frontiers.input_holds import hold_inputs
+from reclock.consensus.frontiers.rounds import ClaimRequest, Publication, RoundState
+from reclock.errors import InternalError, ReclockError, SinceHeld, UnknownCollection
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
-from reclock.ingest.progress import plan_input
 from reclock.plan.relational import collections
-from reclock.protocol.compute import Dataflow, Refreshed
+from reclock.protocol.compute import Dataflow, Refreshed, RefreshFailed, RefreshResponse
+
+_logger = structlog.get_logger(__name__)
+
+_ROUND_S = 1.0
+"""How long the indexes that are claimed together may take, as far as the replica knows. So a result does not wait long
+for others to be published, and a replica that dies does not hold up indexes that it has not begun."""
+
+
+@dataclass(slots=True)
+class KnownResults:
+    """What a replica knows of the indexes that it has refreshed, so that one that nothing touched costs nothing in the lake.
+    Safe for threads. Nothing here matters for correctness but that an entry is of exactly the upper that it names."""
+
+    _results: dict[GlobalId, tuple[Timestamp, ErrorInterval | None]] = field(default_factory=dict)
+    _seconds: dict[GlobalId, float] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def at(self, index: GlobalId, upper: Timestamp) -> tuple[ErrorInterval | None] | None:
+        """The lasting error, or none, of the index that was published at exactly this upper; None if that is not known."""
+        with self._guard:
+            known = self._results.get(index)
+        return (known[1],) if known is not None and known[0] == upper else None
+
+    def published(self, index: GlobalId, upper: Timestamp, error: ErrorInterval | None) -> None:
+        with self._guard:
+            self._results[index] = upper, error
+
+    def took(self, index: GlobalId, seconds: float) -> None:
+        """The last step of the index took so long."""
+        with self._guard:
+            self._seconds[index] = seconds
+
+    def seconds(self, index: GlobalId) -> float:
+        """How long the next step is assumed to take; a whole round if that is not known."""
+        with self._guard:
+            return self._seconds.get(index, _ROUND_S)
+
+    def forget(self, index: GlobalId) -> None:
+        """The index was dropped."""
+        with self._guard:
+            self._results.pop(index, None)
+            self._seconds.pop(index, None)
+
+
+@dataclass(slots=True)
+class _IndexRefresh:
+    """How far the refresh of one index is."""
+
+    index: Dataflow
+    groups: frozenset[str]
+    upper: Timestamp = MINIMUM
+    target: Timestamp = MINIMUM
+    readable_from: Timestamp = MINIMUM
+    steps: RefreshTimes = field(default_factory=lambda: RefreshTimes(()))
+    is_last: bool = False
+    """Whether nothing remains to be done after ``steps``."""
+    done: list[Timestamp] = field(default_factory=list)
+    updates: int = 0
+    how: MaintenanceMode | None = None
+    error: ErrorInterval | None = None
+    duration_ns: int = 0
+    failure: Exception | None = None
+    is_over: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.failure is None and not self.is_over
+
+    def appended(self, at: Timestamp, step: AppendedStep) -> None:
+        self.done.append(at)
+        self.updates += step.updates
+        self.how = step.how
+        self.error = _lasting(step.errors)
+
+    def outcome(self) -> Refreshed | RefreshFailed:
+        if isinstance(self.failure, ReclockError):
+            return RefreshFailed(self.index.name, self.failure)
+        if self.failure is not None:
+            _logger.warning("refresh failed", index=self.index.name, exc_info=self.failure)
+            return RefreshFailed(self.index.name, InternalError(f"{type(self.failure).__name__}: {self.failure}"))
+        return Refreshed(self.index.name, self.upper, tuple(self.done), self.updates, self.how, self.error, self.duration_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,168 +129,242 @@ class Refresher:
     small: Engine
     large: Callable[[], Engine]
     costs: RefreshCosts
+    results: KnownResults
 
-    def refresh(self, index: Dataflow, at: Timestamp) -> Refreshed:
-        """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes
-        nothing.
+    def refresh(self, indexes: Sequence[Dataflow], at: Timestamp) -> RefreshResponse:
+        """Bring each index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
 
-        The index distinguishes the times at which inputs changed, up to the limit of the settings.
-        Beyond it, the index's ``since`` moves to the time of the refresh, unless the index is being
-        read. If the query raises an error at a time, the index has that error at that time, and
-        later times follow. Raises ``ClaimConflict`` while another replica refreshes the index.
+        Each index comes after those among ``indexes`` that it reads. Times at which inputs changed are kept apart, up to the
+        limit of the settings. Beyond it the index's ``since`` moves to the time it was refreshed at, unless somebody reads
+        the index. A time at which the query has no answer is one with an error, and later times go on. An index that another
+        replica is at work on fails with ``ClaimConflict``.
         """
-        done: list[Timestamp] = []
-        updates, how = 0, None
-        groups = {id.group for id in collections(index.plan)}
-        hold_inputs(index.id, groups, self.frontiers, self.holds)
-        standing = self.frontiers.take_over(index.id, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
-        if standing is not None:
-            count, how = self._finish(index, standing, is_repeated=True)
-            updates += count
-            done.append(standing.at)
-        inputs = self.frontiers.get_all(groups)
-        target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs.values())]))
-        upper = self.frontiers.get(index.id).upper
-        if target < upper:
-            return Refreshed(index.name, upper, tuple(done), updates, how, self._error(index))
-        readable_from = max((frontier.since for frontier in inputs.values()), default=Timestamp(0))
-        is_over = False
-        while not is_over:
-            steps, is_over = self._steps(index, target, readable_from)
-            for change_time in steps.times:
-                payload = {"kind": "refresh", "index": index.id, "since": steps.since or 0}
-                claim = self.frontiers.claim(
-                    index.id, at=change_time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
-                )
-                failpoint("refresh.after_claim")
-                count, how = self._finish(index, claim)
-                updates += count
-                done.append(change_time)
-        # The inputs hold nothing between the last change and the target.
-        self.frontiers.advance_idle([index.id], Timestamp(target + 1))
-        advance_input_holds(index.id, self.frontiers, self.holds)
-        return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates, how, self._error(index))
+        pins = PinnedInputs(self.lake)
+        works = [_IndexRefresh(index, frozenset(id.group for id in collections(index.plan))) for index in indexes]
+        for level in _levels(works):
+            self._refresh_level(level, at, pins)
+        return tuple(work.outcome() for work in works)
 
-    def _steps(self, index: Dataflow, target: Timestamp, readable_from: Timestamp) -> tuple[maintenance.RefreshTimes, bool]:
+    def _refresh_level(self, works: Sequence[_IndexRefresh], at: Timestamp, pins: PinnedInputs) -> None:
+        """Refresh indexes that do not read each other."""
+        state = self._settled_state(works, pins)
+        for work in works:
+            if work.failure is None:
+                self._begin(work, at, state)
+        while pending := [work for work in works if work.is_open]:
+            for work in pending:
+                _guarded(work, partial(self._plan_steps, work, state, pins))
+            pending = [work for work in pending if work.is_open]
+            idle = [work for work in pending if not work.steps.times]
+            for some in _in_rounds([work for work in pending if work.steps.times], self.results.seconds):
+                self._take_steps(some, idle, state, pins)
+                idle = []
+            self._publish(idle, {})
+
+    def _settled_state(self, works: Sequence[_IndexRefresh], pins: PinnedInputs) -> RoundState:
+        """The state after every index has a hold on its inputs, and no claim that could be taken over."""
+        state = self._look(works)
+        unsettled = False
+        for work in works:
+            own = state.groups.get(work.index.id)
+            if own is None:
+                work.failure = UnknownCollection(work.index.id)
+                continue
+            if work.index.id not in state.holders:
+                unsettled = True
+                _guarded(work, partial(hold_inputs, work.index.id, work.groups, self.frontiers, self.holds))
+            if own.claim is not None and work.failure is None:
+                unsettled = True
+                _guarded(work, partial(self._finish_claim, work, pins))
+        return self._look(works) if unsettled else state
+
+    def _look(self, works: Sequence[_IndexRefresh]) -> RoundState:
+        own = [work.index.id for work in works]
+        return self.frontiers.rounds.look({*own, *(group for work in works for group in work.groups)}, own)
+
+    def _finish_claim(self, work: _IndexRefresh, pins: PinnedInputs) -> None:
+        """Finish what the claim of an earlier refresh says. Raises ``ClaimConflict`` while its owner is at work."""
+        lease_ms = self.settings.claim_lease_ms
+        standing = self.frontiers.take_over(work.index.id, owner=self.owner, lease_ms=lease_ms)
+        if standing is None:
+            return
+        versions = pins.of(work.index, self.frontiers.get_all(work.groups))
+        with HeldClaim(self.frontiers, work.index.id, standing, lease_ms) as held:
+            work.appended(standing.at, self._steps.append(work.index, standing.at, versions, is_repeated=True))
+            since = Timestamp(standing.payload["since"])
+            self.frontiers.publish({work.index.id: held.claim}, Timestamp(standing.at + 1), since=since)
+        failpoint("refresh.after_publish")
+
+    def _begin(self, work: _IndexRefresh, at: Timestamp, state: RoundState) -> None:
+        """Find what there is to do."""
+        inputs = [state.groups[group] for group in work.groups if group in state.groups]
+        if len(inputs) < len(work.groups) or work.index.id not in state.groups:
+            work.failure = UnknownCollection(next(iter({work.index.id, *work.groups} - state.groups.keys())))
+            return
+        work.upper = state.groups[work.index.id].upper
+        work.target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs)]))
+        work.readable_from = max((frontier.since for frontier in inputs), default=Timestamp(0))
+        if work.target < work.upper:
+            _guarded(work, partial(self._learn_error, work))
+            work.is_over = True
+
+    def _learn_error(self, work: _IndexRefresh) -> None:
+        known = self.results.at(work.index.id, work.upper)
+        if known is None:
+            known = (_lasting(self.lake.open(StorageCollectionId(work.index.id)).pin().errors),)
+            self.results.published(work.index.id, work.upper, known[0])
+        [work.error] = known
+
+    def _plan_steps(self, work: _IndexRefresh, state: RoundState, pins: PinnedInputs) -> None:
         """The next times to refresh at, and whether these are all.
 
-        A jump skips the times in between. While the index is read at one of them, as many times as
-        the limit allows are kept, and the caller calls this again after them.
+        A jump forgets the times it passes over. While somebody reads the index at one of them, as many times as the
+        limit allows are kept apart, and the rest comes after these.
         """
-        upper, limit = self.frontiers.get(index.id).upper, self.settings.refresh_times_limit
-        changes = self._change_times(index, upper, Timestamp(target + 1))
+        upper, limit = work.upper, self.settings.refresh_times_limit
+        changes = self._change_times(work, state, pins)
         decide = partial(
             maintenance.refresh_times,
             upper=upper,
-            at=target,
+            at=work.target,
             changes=changes,
-            is_new=self.lake.open(StorageCollectionId(index.id)).upper() == 0,
-            readable_from=readable_from,
+            is_new=self._is_new(work),
+            readable_from=work.readable_from,
         )
-        steps = decide(limit=limit)
-        if not steps.is_jump or self._may_forget(index, upper):
-            return steps, True
-        apart = decide(limit=len(changes) + 1)
-        return (apart, True) if apart.is_jump else (maintenance.RefreshTimes(apart.times[:limit]), False)
+        work.steps, work.is_last = decide(limit=limit), True
+        if work.steps.is_jump and not self._may_forget(work.index, upper):
+            apart = decide(limit=len(changes) + 1)
+            if apart.is_jump:
+                work.steps = apart
+            else:
+                work.steps, work.is_last = RefreshTimes(apart.times[:limit]), False
+        if not work.steps.times:
+            self._learn_error(work)
+
+    def _is_new(self, work: _IndexRefresh) -> bool:
+        """Whether nothing was ever appended to the index."""
+        if self.results.at(work.index.id, work.upper) is not None:
+            return False
+        return self.lake.open(StorageCollectionId(work.index.id)).upper() == MINIMUM
+
+    def _change_times(self, work: _IndexRefresh, state: RoundState, pins: PinnedInputs) -> list[Timestamp]:
+        """The times from the index's upper to the target at which an input has changed, or has failed."""
+        lower, upper = work.upper, Timestamp(work.target + 1)
+        inputs = pins.of(work.index, state.groups).values()
+        changed = maintenance.change_times([version.without_errors for version in inputs], lower, upper)
+        bounds = [at for version in inputs for at in version.error_times]
+        return [*changed, *(at for at in bounds if lower <= at < upper)]
 
     def _may_forget(self, index: Dataflow, upper: Timestamp) -> bool:
-        """Whether the index is not read below ``upper``. In that case it will not be."""
+        """Whether nobody reads the index below ``upper``; if so, nobody will."""
         try:
             self.frontiers.allow_compaction(index.id, upper)
         except SinceHeld:
             return False
         return True
 
-    def _finish(self, index: Dataflow, claim: Claim, *, is_repeated: bool = False) -> tuple[int, MaintenanceMode | None]:
-        """Append the claimed updates, and publish them. Returns the number of updates, and how they
-        were computed; 0 and None if they were appended before, or if the query has an error at the
-        claim's time.
+    def _take_steps(
+        self, works: Sequence[_IndexRefresh], idle: Sequence[_IndexRefresh], state: RoundState, pins: PinnedInputs
+    ) -> None:
+        """Take the planned steps of ``works``, and publish with the first of them that nothing touched ``idle``."""
+        for number in range(max(len(work.steps.times) for work in works)):
+            stepping = [work for work in works if work.is_open and number < len(work.steps.times)]
+            claims = self._claim(stepping, number)
+            failpoint("refresh.after_claim")
+            with ExitStack() as leases:
+                for id, claim in claims.items():
+                    leases.enter_context(HeldClaim(self.frontiers, id, claim, self.settings.claim_lease_ms))
+                for work in stepping:
+                    if work.index.id in claims:
+                        _guarded(work, partial(self._append, work, claims[work.index.id], state, pins))
+                self._publish([*idle, *(work for work in stepping if work.is_open)], claims)
+                idle = []
+            failpoint("refresh.after_publish")
 
-        If the work ``is_repeated``, an internal error counts as an error of that time too, because
-        it would stop all later times for good.
-        """
-        with HeldClaim(self.frontiers, index.id, claim, self.settings.claim_lease_ms) as held:
-            count, how = self._append(index, claim.at, is_repeated=is_repeated)
-            self.frontiers.publish({index.id: held.claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
-        failpoint("refresh.after_publish")
-        return count, how
-
-    def _append(self, index: Dataflow, at: Timestamp, *, is_repeated: bool) -> tuple[int, MaintenanceMode | None]:
-        """Make the content of the index at ``at``, rows or an error, durable in its collection. See
-        ``_finish``."""
-        own = self.lake.open(StorageCollectionId(index.id))
-        version = own.pin()
-        count, how = 0, None
-        if version.upper <= at:
-            inputs = {id: plan_input(id, version) for id, version in self._versions(index).items()}
-            try:
-                updates, how = self._updates(index, inputs, version, at)
-                errors, count = with_answer(version.errors, at), updates.num_rows
-            except (*maintenance.NO_ANSWER, InternalError) as error:
-                if isinstance(error, InternalError) and not is_repeated:
-                    raise
-                if isinstance(error, EvaluationError):
-                    error = with_row(error, index.plan, at, inputs, engine=self._engine(inputs, at), small=self.small)
-                updates = arrow_schema(index.desc, with_updates=True).empty_table()
-                errors = with_error(version.errors, at, error, is_first=version.upper == MINIMUM)
-            own.append(
-                updates,
-                expected_upper=version.upper,
-                new_upper=Timestamp(at + 1),
-                errors=None if errors == version.errors else errors,
+    def _claim(self, works: Sequence[_IndexRefresh], number: int) -> dict[GlobalId, Claim]:
+        """The claims of those that could be claimed; the others have failed."""
+        requests = [
+            ClaimRequest(
+                work.index.id,
+                work.steps.times[number],
+                work.upper,
+                {"kind": "refresh", "index": work.index.id, "since": work.steps.since or 0},
             )
-            failpoint("refresh.after_append")
-        return count, how
+            for work in works
+        ]
+        answers = self.frontiers.rounds.claim(requests, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
+        claims: dict[GlobalId, Claim] = {}
+        for work in works:
+            answer = answers[work.index.id]
+            if isinstance(answer, Claim):
+                claims[work.index.id] = answer
+            else:
+                work.failure = answer
+        return claims
 
-    def _updates(self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp) -> tuple[pa.Table, MaintenanceMode]:
-        """The updates at ``at``, computed in the cheaper of two ways, if there are two."""
-        maintainer, before = maintenance.maintainer(index.plan, index.desc, index.id), stored.answered_through
-        how = maintenance.maintenance_mode(maintainer, inputs, before)
-        work = None if how is MaintenanceMode.RECOMPUTED or before is None else _work(inputs, before, at)
-        if work is None:
-            recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
-            return self._compute(recomputing, inputs, stored, at), MaintenanceMode.RECOMPUTED
-        how = self.costs.choose(index.id, work)
-        builds, began = self.small.state_builds(index.id), time.monotonic()
-        updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
-        if self.small.state_builds(index.id) == builds:  # else it does not tell what the next one takes
-            self.costs.record(index.id, how, work, time.monotonic() - began)
-        return updates, how
+    def _append(self, work: _IndexRefresh, claim: Claim, state: RoundState, pins: PinnedInputs) -> None:
+        began_ns = time.monotonic_ns()
+        versions = pins.of(work.index, state.groups)
+        work.appended(claim.at, self._steps.append(work.index, claim.at, versions, is_repeated=False))
+        took_ns = time.monotonic_ns() - began_ns
+        work.duration_ns += took_ns
+        self.results.took(work.index.id, took_ns / 1e9)
 
-    def _compute(self, kept: maintenance.Maintainer, inputs: Inputs, own: Version, at: Timestamp) -> pa.Table:
-        """The updates at ``at``, computed by the suitable engine."""
-        engine = self._engine(inputs, at)
-        try:
-            return maintenance.refresh(kept, engine, inputs, own, own.answered_through, [at])
-        except UnsupportedSql:
-            if engine is self.small:
-                raise
-            return maintenance.refresh(kept, self.small, inputs, own, own.answered_through, [at])  # it spills to disk
+    def _publish(self, works: Sequence[_IndexRefresh], claims: Mapping[GlobalId, Claim]) -> None:
+        """Publish the claims, and bring the indexes without one up to their targets."""
+        publications = [_publication(work, claims.get(work.index.id)) for work in works]
+        answers = self.frontiers.rounds.publish(publications)
+        for work, publication in zip(works, publications, strict=True):
+            work.failure = answers[work.index.id]
+            if work.failure is None:
+                work.upper = publication.upper
+                work.is_over = publication.upper > work.target
+                self.results.published(work.index.id, work.upper, work.error)
 
-    def _change_times(self, index: Dataflow, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
-        """The times in ``[lower, upper)`` at which an input changed or failed."""
-        inputs = self._versions(index).values()
-        changed = maintenance.change_times([version.without_errors for version in inputs], lower, upper)
-        bounds = [at for version in inputs for at in version.error_times]
-        return [*changed, *(at for at in bounds if lower <= at < upper)]
-
-    def _error(self, index: Dataflow) -> ErrorInterval | None:
-        """The error of the index at its newest time."""
-        errors = self.lake.open(StorageCollectionId(index.id)).pin().errors
-        return errors[-1] if errors and errors[-1].upper is None else None
-
-    def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
-        return self.large() if peeks.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small
-
-    def _versions(self, index: Dataflow) -> dict[StorageCollectionId, Version]:
-        return {id: self.lake.open(id).pin() for id in collections(index.plan)}
+    @property
+    def _steps(self) -> IndexSteps:
+        return IndexSteps(self.lake, self.settings, self.small, self.large, self.costs)
 
 
-def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:
-    """What a refresh reads, from the answer ``before``; None if an input had an error since then,
-    so that it has no changes."""
-    all_bytes = peeks.bytes_to_read(inputs, at)
+def _guarded(work: _IndexRefresh, action: Callable[[], None]) -> None:
+    """Do it; a failure is that of this index, and the others go on."""
     try:
-        return RefreshWork(all_bytes, peeks.bytes_to_read(inputs, at, after=before))
-    except ErrorAtTime:
-        return None
+        action()
+    except Exception as failure:  # the edge of the work on one index
+        work.failure = failure
+
+
+def _lasting(errors: ErrorIntervals) -> ErrorInterval | None:
+    """The error that lasts."""
+    return errors[-1] if errors and errors[-1].upper is None else None
+
+
+def _publication(work: _IndexRefresh, claim: Claim | None) -> Publication:
+    """Inputs hold nothing between the last change and the target, so the last step is published up to the target."""
+    if claim is None:
+        return Publication(work.index.id, Timestamp(work.target + 1))
+    is_last = work.is_last and claim.at == work.steps.times[-1]
+    upper = Timestamp((work.target if is_last else claim.at) + 1)
+    return Publication(work.index.id, upper, claim, Timestamp(claim.payload["since"]))
+
+
+def _levels(works: Sequence[_IndexRefresh]) -> list[list[_IndexRefresh]]:
+    """The indexes in the order in which they can be refreshed: none reads another of its level, or of a later one."""
+    levels: dict[GlobalId, int] = {}
+    for work in works:
+        levels[work.index.id] = max((level + 1 for id, level in levels.items() if id in work.groups), default=0)
+    return [[work for work in works if levels[work.index.id] == level] for level in range(max(levels.values(), default=-1) + 1)]
+
+
+def _in_rounds(works: Sequence[_IndexRefresh], seconds: Callable[[GlobalId], float]) -> Iterator[list[_IndexRefresh]]:
+    """The indexes in groups whose steps take about a round at most."""
+    together: list[_IndexRefresh] = []
+    expected_s = 0.0
+    for work in works:
+        expected_s += seconds(work.index.id)
+        if together and expected_s > _ROUND_S:
+            yield together
+            together, expected_s = [], seconds(work.index.id)
+        together.append(work)
+    if together:
+        yield together

@@ -16,7 +16,7 @@ from reclock.clusters.flight import CARRY_OUT, EMIT, ENGINE, ENGINE_OF, HEADER, 
 from reclock.clusters.identity import NAME, identity
 from reclock.errors import ReplicaLost
 from reclock.protocol import wire
-from reclock.protocol.compute import ComputeCommand, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, Refreshed
+from reclock.protocol.compute import ComputeCommand, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, RefreshResponse
 from reclock.protocol.introspection import LogName, LogResponse, Row
 
 T = TypeVar("T")
@@ -52,9 +52,9 @@ class RemoteReplica:
         [answer] = self._attended(lambda: self._act(ENGINE_OF, wire.encode(peek)))
         return answer.decode()
 
-    def refresh(self, refresh: Refresh) -> Refreshed:
+    def refresh(self, refresh: Refresh) -> RefreshResponse:
         [answer] = self._attended(lambda: self._act(REFRESH, wire.encode(refresh)))
-        return wire.decode(answer, Refreshed)
+        return wire.decode_refresh_response(answer)
 
     def emit(self, emit: Emit) -> Emitted:
         [answer] = self._attended(lambda: self._act(EMIT, wire.encode(emit)))

@@ -134,8 +134,7 @@ class Collection:
             self.seal(expected_upper=expected_upper, new_upper=new_upper, errors=errors)
             return
         with self._lock:
-            self._refresh()
-            self._expect(expected_upper)
+            self._expect_known(expected_upper)
         path = f"{DATA}/append-{expected_upper}-{uuid4().hex}.parquet"
         failpoint("collections.append.before_write")
         file = write_file(self.folder, path, [checked], self._schema)
@@ -173,7 +172,7 @@ class Collection:
             self._write_errors(errors, new_upper)
             transactions[self._errors_key] = new_upper
         with self._lock:
-            self._refresh()
+            self._expect_known(expected_upper)
             for _ in range(_ATTEMPTS):
                 self._expect(expected_upper)
                 if self._log.commit(actions, transactions):
@@ -369,6 +368,13 @@ class Collection:
         upper = self._upper()
         if upper != expected_upper:
             raise UpperMismatch(str(self.id), expected=expected_upper, found=upper)
+
+    def _expect_known(self, expected_upper: Timestamp) -> None:
+        """As ``_expect``, without reading the log if the version last seen has this upper: a commit on top of a version
+        that is not the newest fails, and reads the log then."""
+        if self._upper() != expected_upper or not self.folder.exists(LOG):
+            self._refresh()
+            self._expect(expected_upper)
 
     def _check(self, updates: pa.Table) -> pa.Table:
         """The updates, cast to the collection's schema, without zero diffs.

@@ -15,7 +15,7 @@ from reclock.controllers.controller import Controller, CurrentCatalog, Pause
 from reclock.controllers.implied import compute_commands
 from reclock.errors import UnknownObject
 from reclock.failpoints import failpoint
-from reclock.protocol.compute import CancelPeek, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, Refreshed, Replica
+from reclock.protocol.compute import CancelPeek, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, RefreshResponse, Replica
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 
 
@@ -50,7 +50,7 @@ class ClusterController(Protocol):
         """See `Replica.engine_of`."""
         ...
 
-    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
+    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> RefreshResponse:
         """See `Replica.refresh`."""
         ...
 
@@ -100,7 +100,7 @@ class ComputeController(Controller):
     def engine_of(self, peek: Peek, pause: Pause | None = None) -> str:
         return self.replica.engine_of(peek)
 
-    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
+    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> RefreshResponse:
         return self.replica.refresh(refresh)
 
     def emit(self, emit: Emit, pause: Pause | None = None) -> Emitted:

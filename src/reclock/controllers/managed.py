@@ -31,7 +31,7 @@ from reclock.protocol.compute import (
     Peek,
     PeekResponse,
     Refresh,
-    Refreshed,
+    RefreshResponse,
     Replica,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
@@ -168,7 +168,7 @@ class ManagedClusterController(ElectedController):
     def engine_of(self, peek: Peek, pause: Pause | None = None) -> str:
         return self.requests.engine_of(peek, pause)
 
-    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
+    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> RefreshResponse:
         return self.requests.refresh(refresh, pause)
 
     def emit(self, emit: Emit, pause: Pause | None = None) -> Emitted:

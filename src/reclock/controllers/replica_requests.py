@@ -16,7 +16,7 @@ from reclock.controllers.hedging import HedgedCall
 from reclock.controllers.implied import replicas_of
 from reclock.controllers.replica_links import Connect, ReplicaLinks
 from reclock.errors import NoReplicas, ReclockError, ReplicaBehind, ReplicaLost, UnknownObject, UntargetedLogRead
-from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, PeekResponse, Refresh, Refreshed, Replica
+from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, PeekResponse, Refresh, RefreshResponse, Replica
 from reclock.protocol.orchestration import ReplicaDescription
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class ReplicaRequests:
     def engine_of(self, peek: Peek, pause: Pause | None) -> str:
         return self._from_any(lambda replica: replica.engine_of(peek), pause, dispose=lambda late: None)
 
-    def refresh(self, refresh: Refresh, pause: Pause | None) -> Refreshed:
+    def refresh(self, refresh: Refresh, pause: Pause | None) -> RefreshResponse:
         """See `Replica.refresh`. It is repeated if its replica is lost, which changes nothing."""
         return self._from_any(lambda replica: replica.refresh(refresh), pause)
 

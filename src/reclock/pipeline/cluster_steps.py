@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -12,12 +14,14 @@ import structlog
 
 from reclock.adapter.statements.sinks import named_sink, sinks
 from reclock.adapter.timestamps import readiness
-from reclock.algebra.ids import TABLES
+from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.objects.statistics import Moved
+from reclock.consensus.objects.statuses import Status
+from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import sink_spec
 from reclock.errors import ClaimConflict, ReclockError, UpperMismatch
-from reclock.pipeline.object_status import error_of, record_error, record_running, record_stall
+from reclock.pipeline.object_status import error_of, error_status, record_running, record_stall, running_status
 from reclock.pipeline.source_steps import existing_sources
 from reclock.pipeline.tick_reports import ClusterReport, RefreshReport, TickFailure
 from reclock.plan.relational import Plan, collections
@@ -69,28 +73,54 @@ def refresh(
     assert catalog.snapshot is not None
     controller = environment.control_plane.compute_controller(catalog.clusters[cluster])
     complete_tables(stores, Timestamp(at))
+    names = {index.id: index.name for index in controller.dataflows() if _reads(index.plan, over)}
+    command = Refresh(tuple(names), Timestamp(at), owner, catalog.snapshot.content_upper)
     reports: list[Refreshed] = []
     failures: list[TickFailure] = []
-    for index in controller.dataflows():
-        if not _reads(index.plan, over):
+    statuses: list[Status] = []
+    error: ReclockError
+    for id, outcome in _refresh_while_claimed(stores, controller, command, is_patient=is_patient).items():
+        if isinstance(outcome, Refreshed):
+            reports.append(outcome)
+            if outcome.error is None:
+                statuses.append(running_status(stores, id))
+                continue
+            status, error = "failing", outcome.error.error()
+        elif isinstance(outcome, ClaimConflict):
+            _logger.info("another process refreshes the index", index=names[id], detail=outcome.detail)
             continue
-        command = Refresh(index.id, Timestamp(at), owner, catalog.snapshot.content_upper)
-        try:
-            report = _retry_while_claimed(stores, partial(controller.refresh, command), is_patient=is_patient)
-            reports.append(report)
-            if report.error is None:
-                record_running(stores, index.id)
-            else:
-                query_error = report.error.error()
-                failures.append(TickFailure.of(index.name, query_error))
-                record_error(stores, index.id, status="failing", error=query_error)
-        except ClaimConflict as conflict:
-            _logger.info("another process refreshes the index", index=index.name, detail=conflict.detail)
-        except ReclockError as failure:  # one index's trouble is not the others'
-            error = readiness.about_object(failure, environment)
-            failures.append(TickFailure.of(index.name, error))
-            record_stall(stores, index.id, error=error)
+        else:  # one index's trouble is not the others'
+            status, error = "stalled", readiness.about_object(outcome, environment)
+        failures.append(TickFailure.of(names[id], error))
+        statuses.append(error_status(stores, id, status=status, error=error))
+    stores.statuses.record_all(statuses)
     return RefreshReport(cluster, tuple(reports), tuple(failures))
+
+
+def _refresh_while_claimed(
+    stores: Stores, controller: ClusterController, command: Refresh, *, is_patient: bool
+) -> dict[GlobalId, Refreshed | ReclockError]:
+    """What became of each index. With ``is_patient`` the refresh of those that other processes are
+    at work on is repeated, as `_retry_while_claimed` does."""
+    outcomes: dict[GlobalId, Refreshed | ReclockError] = {}
+
+    def work() -> None:
+        ids = tuple(id for id in command.ids if not isinstance(outcomes.get(id), Refreshed))
+        try:
+            response = controller.refresh(replace(command, ids=ids))
+        except ReclockError as failure:  # no replica could be asked
+            outcomes.update(dict.fromkeys(ids, failure))
+            return
+        for id, outcome in zip(ids, response, strict=True):
+            outcomes[id] = outcome if isinstance(outcome, Refreshed) else outcome.error
+        for error in outcomes.values():
+            if isinstance(error, (ClaimConflict, UpperMismatch)):
+                raise error
+
+    if command.ids:
+        with suppress(ClaimConflict, UpperMismatch):
+            _retry_while_claimed(stores, work, is_patient=is_patient)
+    return outcomes
 
 
 def _reads(plan: Plan, over: str | None) -> bool:

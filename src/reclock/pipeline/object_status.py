@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reclock.adapter.timestamps import readiness
+from reclock.consensus.objects.statuses import Status
 from reclock.errors import InternalError, ReclockError
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
@@ -16,15 +17,19 @@ def error_of(environment: Environment, failure: Exception, object_name: str) -> 
     return InternalError(f"{object_name} failed", detail=str(failure))
 
 
+def running_status(stores: Stores, id: str, *, detail: str | None = None, hint: str | None = None) -> Status:
+    return Status(id, "running", None, detail, hint, stores.clock())
+
+
+def error_status(stores: Stores, id: str, *, status: str, error: ReclockError) -> Status:
+    """The status of an object that ``error`` holds up."""
+    return Status(id, status, error.message, error.detail, error.hint, stores.clock())
+
+
 def record_running(stores: Stores, id: str, *, detail: str | None = None, hint: str | None = None) -> None:
-    stores.statuses.record(id, "running", detail=detail, hint=hint, at=stores.clock())
+    stores.statuses.record_all([running_status(stores, id, detail=detail, hint=hint)])
 
 
 def record_stall(stores: Stores, *ids: str, error: ReclockError) -> None:
     """Record that ``error`` stalls the objects."""
-    for id in ids:
-        record_error(stores, id, status="stalled", error=error)
-
-
-def record_error(stores: Stores, id: str, *, status: str, error: ReclockError) -> None:
-    stores.statuses.record(id, status, error=error.message, detail=error.detail, hint=error.hint, at=stores.clock())
+    stores.statuses.record_all([error_status(stores, id, status="stalled", error=error) for id in ids])

@@ -13,6 +13,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.definitions.sinks import SinkSpec
+from reclock.errors import ReclockError
 from reclock.plan.relational import Finishing, Plan
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
@@ -92,10 +93,10 @@ class CancelPeek:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """Bring the dataflow up to ``at``, or as far as its inputs are complete, under claims of
-    ``owner``. It was decided at ``catalog_ts``."""
+    """Bring the dataflows up to ``at``, or as far as their inputs are complete, under claims of
+    ``owner``. Each comes after those that it reads. It was decided at ``catalog_ts``."""
 
-    id: GlobalId
+    ids: tuple[GlobalId, ...]
     at: Timestamp
     owner: str
     catalog_ts: Timestamp = MINIMUM
@@ -135,7 +136,8 @@ class PeekResponse:
 class Refreshed:
     """The index's ``upper`` (exclusive) after a refresh, the times at which it was refreshed, the
     number of updates, and ``how`` the last refresh was made (None without one). ``error`` is the
-    query's error at the newest times, if it has one."""
+    query's error at the newest times, if it has one. ``duration_ns`` is the time spent on this
+    index alone."""
 
     index: str
     upper: Timestamp
@@ -143,6 +145,19 @@ class Refreshed:
     updates: int
     how: str | None = None
     error: ErrorInterval | None = None
+    duration_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshFailed:
+    """The index could not be refreshed."""
+
+    index: str
+    error: ReclockError
+
+
+RefreshResponse = tuple[Refreshed | RefreshFailed, ...]
+"""How each dataflow fared, in the order of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +192,9 @@ class Replica(Protocol):
         """The engine that would answer the peek."""
         ...
 
-    def refresh(self, refresh: Refresh) -> Refreshed:
-        """Refresh a dataflow. Raises ``ReplicaBehind``, ``UnknownCollection``, and
-        ``ClaimConflict`` while another replica refreshes it."""
+    def refresh(self, refresh: Refresh) -> RefreshResponse:
+        """Refresh dataflows. One fails with ``ClaimConflict`` while another replica refreshes it,
+        with ``UnknownCollection`` if it was dropped. Raises ``ReplicaBehind``."""
         ...
 
     def emit(self, emit: Emit) -> Emitted:

@@ -22,7 +22,7 @@ from reclock.definitions.sinks import Avro, Json, Plain, Target
 from reclock.errors import InternalError, ReclockError
 from reclock.plan.relational import Constant, Plan
 from reclock.plan.scalars import Aggregate, Literal, Scalar
-from reclock.protocol.compute import ComputeCommand
+from reclock.protocol.compute import ComputeCommand, Refreshed, RefreshFailed, RefreshResponse
 from reclock.protocol.introspection import LogChanges, LogFailed, LogResponse, Row
 
 T = TypeVar("T")
@@ -64,6 +64,15 @@ def encode_command(command: ComputeCommand) -> bytes:
 def decode_command(data: bytes) -> ComputeCommand:
     command: ComputeCommand = decode(data, ComputeCommand)  # type: ignore[arg-type]
     return command
+
+
+def encode_refresh_response(response: RefreshResponse) -> bytes:
+    return encode(response, RefreshResponse)
+
+
+def decode_refresh_response(data: bytes) -> RefreshResponse:
+    response: RefreshResponse = decode(data, RefreshResponse)
+    return response
 
 
 def encode_error(error: Exception) -> bytes:
@@ -134,6 +143,10 @@ def read_value(written: Any) -> Any:
     return _VALUES[name][2](form)
 
 
+def _is_error(class_: Any) -> bool:
+    return isinstance(class_, type) and issubclass(class_, ReclockError)
+
+
 def _is_plain(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(map(_is_plain, value))
@@ -168,6 +181,8 @@ def _made() -> JsonConverter:
     converter.register_structure_hook(Literal, make_dict_structure_fn(Literal, converter, value=plainly))
     converter.register_unstructure_hook(Constant, make_dict_unstructure_fn(Constant, converter, rows=plainly))
     converter.register_structure_hook(Constant, make_dict_structure_fn(Constant, converter, rows=plainly))
+    converter.register_unstructure_hook_func(_is_error, lambda error: json.loads(encode_error(error)))
+    converter.register_structure_hook_func(_is_error, lambda written, _: decode_error(json.dumps(written).encode()))
     configure_tagged_union(Scalar, converter)  # under "_type": operators have a "kind"
     optional = override(
         unstruct_hook=lambda scalar: scalar and converter.unstructure(scalar, unstructure_as=Scalar),
@@ -175,7 +190,7 @@ def _made() -> JsonConverter:
     )
     converter.register_unstructure_hook(Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional))
     converter.register_structure_hook(Aggregate, make_dict_structure_fn(Aggregate, converter, filter=optional))
-    for union in (Plan, ComputeCommand, Target, *_FORMATS):
+    for union in (Plan, ComputeCommand, Target, *_FORMATS, Refreshed | RefreshFailed):
         configure_tagged_union(union, converter)
     return converter
 

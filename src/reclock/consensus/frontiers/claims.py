@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.errors import InternalError
+from reclock.errors import ClaimConflict, InternalError
 
 Payload = Mapping[str, Any]
 """What is needed to repeat the claimed work, as JSON."""
@@ -51,3 +51,11 @@ class GroupFrontier:
 
     def is_readable_at(self, t: Timestamp) -> bool:
         return self.since <= t < self.upper
+
+
+def claim_conflict(group: str, standing: Claim | None) -> ClaimConflict:
+    """The error of a writer that does not have the group's claim, which is ``standing``."""
+    if standing is None:
+        return ClaimConflict(group, detail="the claim was finished or given up by another writer")
+    detail = f'"{standing.owner}" claims it at {standing.at}, with a lease until {standing.lease_until}'
+    return ClaimConflict(group, detail=detail, owner=standing.owner, lease_until=standing.lease_until)

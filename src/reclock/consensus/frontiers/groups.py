@@ -18,7 +18,8 @@ import sqlalchemy as sa
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.frontiers.claims import Claim, GroupFrontier, Payload
+from reclock.consensus.frontiers.claims import Claim, GroupFrontier, Payload, claim_conflict
+from reclock.consensus.frontiers.rounds import RefreshRounds
 from reclock.consensus.frontiers.tables import (
     UNCLAIMED,
     backfills,
@@ -32,7 +33,7 @@ from reclock.consensus.frontiers.tables import (
 )
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import ClaimConflict, InternalError, NothingClaimed, SinceHeld, UnknownCollection, UpperMismatch
+from reclock.errors import InternalError, NothingClaimed, SinceHeld, UnknownCollection, UpperMismatch
 
 __all__ = ["Claim", "Frontiers", "GroupFrontier", "Payload"]
 
@@ -46,6 +47,8 @@ class Frontiers:
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
         self._leadership = leadership
+        self.rounds = RefreshRounds(consensus, leadership)
+        """The transactions of refreshes of many indexes."""
 
     # --- groups ---
 
@@ -97,7 +100,7 @@ class Frontiers:
         def work(connection: sa.Connection) -> Claim:
             current = get_group(connection, group)
             if current.claim:
-                raise _conflict(group, current.claim)
+                raise claim_conflict(group, current.claim)
             if at < current.upper:
                 raise UpperMismatch(group, expected=at, found=current.upper)
             return self._put(connection, current, Claim(id, at, owner, self._lease(connection, lease_ms), payload))
@@ -119,7 +122,7 @@ class Frontiers:
             if standing is None:
                 return None
             if standing.owner != owner and self._consensus.now(connection) < standing.lease_until:
-                raise _conflict(group, standing)
+                raise claim_conflict(group, standing)
             lease_until = self._lease(connection, lease_ms)
             return self._put(connection, current, replace(standing, id=id, owner=owner, lease_until=lease_until))
 
@@ -235,7 +238,7 @@ class Frontiers:
         def work(connection: sa.Connection) -> None:
             current = get_group(connection, group)
             if current.claim is not None:
-                raise _conflict(group, current.claim)
+                raise claim_conflict(group, current.claim)
             if not connection.scalars(sa.select(backfills.c.group_id).where(backfills.c.group_id == group)).all():
                 return
             if current.upper < to:
@@ -283,7 +286,7 @@ class Frontiers:
 def _get_own(connection: sa.Connection, group: str, claim: Claim) -> GroupFrontier:
     current = get_group(connection, group)
     if current.claim is None or current.claim.id != claim.id:
-        raise _conflict(group, current.claim)
+        raise claim_conflict(group, current.claim)
     return current
 
 
@@ -300,7 +303,7 @@ def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> li
             if group not in current:
                 raise UnknownCollection(group)
             if published[group] != claims[group].id:
-                raise _conflict(group, current[group].claim)
+                raise claim_conflict(group, current[group].claim)
     return list(pending.values())
 
 
@@ -313,14 +316,7 @@ def _change(connection: sa.Connection, current: GroupFrontier, values: Mapping[s
         frontiers.c.claim_id == current.claim.id if current.claim else frontiers.c.claim_id.is_(None),
     )
     if connection.execute(sa.update(frontiers).where(*unchanged).values(values)).rowcount != 1:
-        raise _conflict(current.group, current.claim)
-
-
-def _conflict(group: str, standing: Claim | None) -> ClaimConflict:
-    if standing is None:
-        return ClaimConflict(group, detail="the claim was finished or given up by another writer")
-    detail = f'"{standing.owner}" claims it at {standing.at}, with a lease until {standing.lease_until}'
-    return ClaimConflict(group, detail=detail, owner=standing.owner, lease_until=standing.lease_until)
+        raise claim_conflict(current.group, current.claim)
 
 
 def _new_id() -> str:

@@ -108,6 +108,16 @@ def earliest_holds(
     return {row.group_id: row.at for some in batches(groups) for row in connection.execute(earliest.where(among(some)))}
 
 
+def owners_of_holds(connection: sa.Connection, now: Timestamp, owners: Iterable[str]) -> frozenset[str]:
+    """Those of the owners that have an active hold."""
+    lasting = sa.or_(read_holds.c.lease_until > now, read_holds.c.lease_until.is_(None))
+    query = sa.select(read_holds.c.owner).where(lasting).distinct()
+    found: set[str] = set()
+    for some in batches(owners):
+        found.update(connection.scalars(query.where(read_holds.c.owner.in_(some))))
+    return frozenset(found)
+
+
 def _as_group(row: sa.Row[Any]) -> GroupFrontier:
     claim = None
     if row.claim_id is not None:

@@ -1,0 +1,140 @@
+"""One step of an index: its updates at one time, computed and appended to its collection."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from reclock.algebra.error_intervals import ErrorIntervals, with_answer, with_error
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.collections.lake import Lake
+from reclock.collections.schema import arrow_schema
+from reclock.collections.version import Version
+from reclock.compute import maintenance, peeks
+from reclock.compute.costs import RefreshCosts, RefreshWork
+from reclock.compute.engines.engine import Engine, Inputs
+from reclock.compute.failing_rows import with_row
+from reclock.compute.maintenance import MaintenanceMode
+from reclock.config import Settings
+from reclock.consensus.frontiers.claims import GroupFrontier
+from reclock.errors import ErrorAtTime, EvaluationError, InternalError, UnsupportedSql
+from reclock.failpoints import failpoint
+from reclock.ingest.progress import plan_input
+from reclock.plan.relational import collections
+from reclock.protocol.compute import Dataflow
+
+
+@dataclass(slots=True)
+class PinnedInputs:
+    """Versions of collections that the indexes of one refresh share.
+
+    A version is pinned again once its group's published upper has moved, so it has everything that
+    the upper promises.
+    """
+
+    lake: Lake
+    _pins: dict[StorageCollectionId, tuple[Timestamp, Version]] = field(default_factory=dict)
+
+    def of(self, dataflow: Dataflow, frontiers: Mapping[str, GroupFrontier]) -> dict[StorageCollectionId, Version]:
+        """The inputs of the dataflow, for callers that have read ``frontiers`` before."""
+        return {id: self._pinned(id, frontiers[id.group].upper) for id in collections(dataflow.plan)}
+
+    def _pinned(self, id: StorageCollectionId, upper: Timestamp) -> Version:
+        known = self._pins.get(id)
+        if known is None or known[0] < upper:
+            known = self._pins[id] = upper, self.lake.open(id).pin()
+        return known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class AppendedStep:
+    """What a step appended: how many updates, and how they were found, None if they were there already or the query has
+    no answer. ``errors`` are those of the collection afterwards."""
+
+    updates: int
+    how: MaintenanceMode | None
+    errors: ErrorIntervals
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSteps:
+    """Takes steps of indexes with the engines of one replica."""
+
+    lake: Lake
+    settings: Settings
+    small: Engine
+    large: Callable[[], Engine]
+    costs: RefreshCosts
+
+    def append(
+        self, index: Dataflow, at: Timestamp, versions: Mapping[StorageCollectionId, Version], *, is_repeated: bool
+    ) -> AppendedStep:
+        """The collection of the index holds what it has at ``at`` afterwards, rows or an error.
+
+        An internal error is an error of that time too when the work ``is_repeated``: it would hold up all later times for good.
+        """
+        collection = self.lake.open(StorageCollectionId(index.id))
+        version = collection.pin()
+        if version.upper > at:
+            return AppendedStep(0, None, version.errors)
+        inputs = {id: plan_input(id, pinned) for id, pinned in versions.items()}
+        count, how = 0, None
+        try:
+            updates, how = self._updates(index, inputs, version, at)
+            errors, count = with_answer(version.errors, at), updates.num_rows
+        except (*maintenance.NO_ANSWER, InternalError) as error:
+            if isinstance(error, InternalError) and not is_repeated:
+                raise
+            if isinstance(error, EvaluationError):
+                error = with_row(error, index.plan, at, inputs, engine=self._engine(inputs, at), small=self.small)
+            updates = arrow_schema(index.desc, with_updates=True).empty_table()
+            errors = with_error(version.errors, at, error, is_first=version.upper == MINIMUM)
+        collection.append(
+            updates,
+            expected_upper=version.upper,
+            new_upper=Timestamp(at + 1),
+            errors=None if errors == version.errors else errors,
+        )
+        failpoint("refresh.after_append")
+        return AppendedStep(count, how, errors)
+
+    def _updates(self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp) -> tuple[pa.Table, MaintenanceMode]:
+        """The updates at ``at``, found in the cheaper way where there are two."""
+        maintainer, before = maintenance.maintainer(index.plan, index.desc, index.id), stored.answered_through
+        how = maintenance.maintenance_mode(maintainer, inputs, before)
+        work = None if how is MaintenanceMode.RECOMPUTED or before is None else _work(inputs, before, at)
+        if work is None:
+            recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
+            return self._compute(recomputing, inputs, stored, at), MaintenanceMode.RECOMPUTED
+        how = self.costs.choose(index.id, work)
+        builds, began = self.small.state_builds(index.id), time.monotonic()
+        updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
+        if self.small.state_builds(index.id) == builds:  # else it does not tell what the next one takes
+            self.costs.record(index.id, how, work, time.monotonic() - began)
+        return updates, how
+
+    def _compute(self, maintainer: maintenance.Maintainer, inputs: Inputs, stored: Version, at: Timestamp) -> pa.Table:
+        """The updates at ``at``, from the engine that fits."""
+        engine = self._engine(inputs, at)
+        try:
+            return maintenance.refresh(maintainer, engine, inputs, stored, stored.answered_through, [at])
+        except UnsupportedSql:
+            if engine is self.small:
+                raise
+            return maintenance.refresh(maintainer, self.small, inputs, stored, stored.answered_through, [at])  # it spills to disk
+
+    def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
+        return self.large() if peeks.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small
+
+
+def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:
+    """What a refresh from the answer ``before`` has to read; None if an input had an error since, so that it has no changes."""
+    all_bytes = peeks.bytes_to_read(inputs, at)
+    try:
+        return RefreshWork(all_bytes, peeks.bytes_to_read(inputs, at, after=before))
+    except ErrorAtTime:
+        return None
