@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -25,7 +26,7 @@ def rounds(frontiers: Frontiers) -> RefreshRounds:
     return frontiers.rounds
 
 
-def claimed(rounds: RefreshRounds, *groups: str, at: int = 12, upper: int = 10) -> dict[str, object]:
+def claimed(rounds: RefreshRounds, *groups: str, at: int = 12, upper: int = 10) -> dict[str, Any]:
     requests = [ClaimRequest(group, T(at), T(upper), {"of": group}) for group in groups]
     return dict(rounds.claim(requests, owner="a", lease_ms=1000))
 
