@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.stalled import stall
 
 from reclock.adapter.session.session import Session
 from reclock.runtime.environment import Environment
@@ -22,6 +23,7 @@ def home(tmp_path: Path) -> Path:
             "CREATE SOURCE flights (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV WITH HEADER"
         )
         list(Session(environment).execute(source))
+        stall(environment, "flights")
     (home / "quality").mkdir()
     (home / "quality" / "index.html").write_text("the data docs")
     (home / "quality" / "page.json").write_text("{}")
@@ -45,20 +47,28 @@ HIDDEN = [
 def test_the_page_and_the_data_docs_are_behind_the_login(
     home: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str]
 ) -> None:
-    served = run_worker("plugin_worker.py", [DOOR, PAGE, DOCS, *HIDDEN], RECLOCK_HOME=str(home))
+    served = run_worker("plugin_worker.py", [DOOR, PAGE, DOCS, *HIDDEN], "/reclock/object/{}/0", RECLOCK_HOME=str(home))
     answers = {(answer["path"], answer["user"]): answer for answer in served["answers"]}
     for path in (DOOR, PAGE, DOCS):
         assert answers[path, "nobody"]["status"] == 401
         for user in ("admin", "viewer"):
             assert answers[path, user]["status"] == 200
             assert "default-src 'none'" in answers[path, user]["headers"]["content-security-policy"]
-    assert "url=overview" in answers[DOOR, "viewer"]["text"]
+    assert "reclock.public.flights" in answers[DOOR, "viewer"]["text"]
     assert "reclock.public.flights" in answers[PAGE, "viewer"]["text"]
     assert answers[DOCS, "viewer"]["text"] == "the data docs"
     for path in HIDDEN:
         for user in ("nobody", "viewer", "admin"):
             assert answers[path, user]["status"] in (401, 404), path
             assert "not for them" not in answers[path, user]["text"]
+    # who may only look decides nothing, and neither does a form that another site made
+    assert served["decisions"] == {"viewer": 403, "admin without a token": 403, "admin": 303}
+    with Environment.open(home) as environment:
+        query = "SELECT details::jsonb ->> 'decision' FROM mz_audit_events WHERE event_type = 'alter'"
+        (result,) = Session(environment).execute(query)
+
+        assert list(result.rows()) == [("retry",)]
+    assert served["audited"] == ["reclock_decision"]
     (plugin,) = [plugin for plugin in served["plugins"] if plugin["name"] == "reclock"]
     assert plugin["external_views"][0]["url_route"] == "reclock"
 

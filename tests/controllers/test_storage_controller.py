@@ -81,7 +81,7 @@ def test_a_query_without_collections_needs_no_storage_controller(environment: En
     assert sql(environment, "SELECT 1") == [(1,)]
     assert sql(environment, "SELECT name FROM mz_objects WHERE name = 't'") == [("t",)]
     assert sql(environment, "SELECT * FROM mz_frontiers") == []
-    assert overview_of(environment).sources == ()
+    assert [(it.name, it.upper) for it in overview_of(environment).objects] == [("reclock.public.t", None)]
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SELECT * FROM t", "COPY t TO STDOUT", "DELETE FROM t"])

@@ -5,24 +5,43 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reclock.adapter.query.overview import overview_of
+from reclock.adapter.query.overview import object_of, overview_of
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.objects.statistics import Total
+from reclock.consensus.objects.statuses import Status
+from reclock.introspection.culprits import culprit, with_derived
 from reclock.introspection.overview import (
     STAIRS,
-    ObjectHealth,
+    LastRefresh,
+    ObjectDetail,
+    ObjectOverview,
     Overview,
     PartitionOverview,
-    SourceOverview,
+    RecentError,
     Stair,
+    WayOut,
+    in_order,
+    recent_errors,
     staircase,
 )
-from reclock.introspection.page import PLOT_HEIGHT, PLOT_WIDTH, duration, render, stairs_path
+from reclock.introspection.page import (
+    PLOT_HEIGHT,
+    PLOT_WIDTH,
+    duration,
+    render,
+    render_confirmation,
+    render_object,
+    size,
+    stairs_path,
+)
 from reclock.quality.docs_index import Entry
 from reclock.reclocking.mint import Binding
 from reclock.reclocking.remap import Remap
@@ -65,6 +84,16 @@ def test_nothing_bound_is_no_path() -> None:
     assert stairs_path((), Timestamp(5)) == ""
 
 
+def test_sizes_are_told_in_a_unit_in_which_they_are_short() -> None:
+    assert [size(count) for count in (0, 999, 1_000, 1_250_000, 10**16)] == [
+        "0 bytes",
+        "999 bytes",
+        "1.0 kB",
+        "1.2 MB",
+        "10000.0 TB",
+    ]
+
+
 def test_durations_are_told_in_their_largest_unit() -> None:
     assert [duration(ms) for ms in (0, 999, 1_000, 61_000, 7_300_000, 200_000_000)] == [
         "0 ms",
@@ -76,28 +105,117 @@ def test_durations_are_told_in_their_largest_unit() -> None:
     ]
 
 
-def test_names_and_errors_are_escaped_in_the_page() -> None:
-    evil = "<script>alert(1)</script>"
-    standing = ObjectHealth(GlobalId("u1"), evil, "stalled", evil, evil, evil, Timestamp(1), Timestamp(2), 3, Timestamp(2), evil)
-    audit = Entry(evil, 1, "failed", [evil], [], 0, 0, "", evil)
-    source = SourceOverview(standing, 1, (PartitionOverview(evil, 1, Timestamp(1)),), (Stair(Timestamp(1), 1),), audit)
-    page = render(Overview(Timestamp(5), (source,), (replace(standing, id=GlobalId("u2")),), (evil,)), docs_url="/docs/")
-    assert "<script" not in page
-    assert "&lt;script&gt;" in page
+EVIL = "<script>alert(1)</script>"
 
 
-def test_a_new_environment_shows_its_sources_and_indexes(tmp_path: Path) -> None:
+def an_object(name: str = "o", **fields: Any) -> ObjectOverview:
+    return ObjectOverview(GlobalId(name), name, **{"type": "source", "status": "running"} | fields)
+
+
+def test_names_and_errors_are_escaped_in_the_pages() -> None:
+    audit = Entry(EVIL, 1, "failed", [EVIL], [], 0, 0, "", EVIL)
+    way = WayOut(EVIL, EVIL, EVIL)
+    total = Total(EVIL, Timestamp(1), 1, 1, 1, 1)
+    fields = dict.fromkeys(("type", "status", "error", "detail", "hint", "culprit", "cluster", "claim_phase", "claim_owner"), EVIL)
+    evil = an_object(
+        EVIL, **fields, audit=audit, ways_out=(way,), total=total, refresh=LastRefresh(EVIL, 1, 1), claimed_at=Timestamp(1)
+    )
+    partitions, stairs = (PartitionOverview(EVIL, 1, Timestamp(1)),), (Stair(Timestamp(1), 1),)
+    history = (Status(EVIL, EVIL, EVIL, EVIL, EVIL, Timestamp(1)),)
+    detail = ObjectDetail(replace(evil, type="source"), (evil,), (evil,), history, 1, partitions, stairs, (audit,))
+    overview = Overview(Timestamp(5), (evil,), (EVIL,), (), (RecentError(Timestamp(1), EVIL, EVIL, False),))
+    for page in (
+        render(overview, root="/"),
+        render_object(detail, Timestamp(5), root="/"),
+        render_confirmation(detail, way, root="/", token=EVIL),
+    ):
+        assert "<script" not in page
+        assert "&lt;script&gt;" in page
+
+
+def test_problems_come_first_then_what_is_late_then_names() -> None:
+    objects = [
+        an_object("b"),
+        an_object("late", status="late", lag_ms=10),
+        an_object("later", status="late", lag_ms=20),
+        an_object("failing", status="failing"),
+        an_object("a"),
+        an_object("stalled", status="stalled"),
+        an_object("broken", status="broken"),
+    ]
+    assert [it.name for it in in_order(objects)] == ["broken", "stalled", "failing", "later", "late", "a", "b"]
+
+
+def test_of_recent_errors_those_that_an_object_still_has_are_marked() -> None:
+    def status(name: str, error: str | None, at: int) -> Status:
+        return Status(name, "stalled" if error else "running", error, None, None, Timestamp(at))
+
+    history = [status("u1", "one", 1), status("u1", None, 2), status("u1", "two", 3), status("gone", "three", 4)]
+    current = {"u1": history[2]}
+    assert recent_errors(history, current, {"u1": "a"}) == (
+        RecentError(Timestamp(3), "a", "two", is_over=False),
+        RecentError(Timestamp(1), "a", "one", is_over=True),
+    )
+
+
+# view -> join -> (slow -> upstream), fast
+DEPENDENCIES = {"view": ["join"], "join": ["slow", "fast"], "slow": ["upstream"], "fast": [], "upstream": []}
+
+
+@pytest.mark.parametrize(
+    ("uppers", "stalled", "expected"),
+    [
+        ({"view": 5, "join": 5, "slow": 5, "fast": 9, "upstream": 5}, {}, "upstream"),
+        ({"view": 5, "join": 5, "slow": 5, "fast": 9, "upstream": 9}, {}, "slow"),
+        ({"view": 5, "join": 7, "slow": 7, "fast": 9, "upstream": 9}, {}, None),  # late of itself
+        ({"view": 5, "join": 5, "slow": 9, "fast": 9, "upstream": 9}, {}, "join"),
+        ({"view": 5, "join": 5, "slow": 5, "fast": 5}, {"fast"}, "fast"),
+        ({"view": 5, "join": 5, "slow": 4, "fast": 5}, {"fast"}, "slow"),
+        ({"view": 5}, {}, None),
+    ],
+)
+def test_the_culprit_is_the_end_of_the_path_of_the_latest(uppers: dict[str, int], stalled: set[str], expected: str | None) -> None:
+    known = {GlobalId(id): Timestamp(upper) for id, upper in uppers.items()}
+    graph = {GlobalId(id): [GlobalId(other) for other in on] for id, on in DEPENDENCIES.items()}
+    assert culprit(GlobalId("view"), known, graph.__getitem__, {GlobalId(id) for id in stalled}) == expected
+
+
+def test_a_circle_of_dependencies_ends() -> None:
+    a, b, c = (GlobalId(name) for name in "abc")
+    assert culprit(a, {a: Timestamp(1), b: Timestamp(1)}, {a: [b], b: [a]}.__getitem__, set()) == b
+    assert with_derived({c: Timestamp(3)}, {a: [b, c], b: [a], c: []})[a] == 3
+
+
+def test_a_view_without_an_upper_is_complete_as_far_as_what_it_reads() -> None:
+    view, join, one, two, constant = (GlobalId(name) for name in ("view", "join", "one", "two", "constant"))
+    graph = {view: [join], join: [one, two], one: [], two: [], constant: []}
+    derived = with_derived({one: Timestamp(3), two: Timestamp(5)}, graph)
+    assert (derived[view], derived[join]) == (3, 3)
+    assert constant not in derived
+
+
+def test_a_new_environment_shows_its_objects_and_one_of_them(tmp_path: Path) -> None:
     (tmp_path / "buckets" / "b").mkdir(parents=True)
     with Environment.initialise(tmp_path) as environment:
+        assert "There is nothing yet" in render(overview_of(environment), root="/")
         session = Session(environment)
         source = "CREATE SOURCE {} (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV WITH HEADER"
         for name in ("weather", "flights"):
             list(session.execute(source.format(name)))
         list(session.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM flights"))
+        list(session.execute("CREATE VIEW w AS SELECT k FROM v"))
+        environment.control_plane.storage_controller.step()
         found = overview_of(environment)
-    assert [source.standing.name for source in found.sources] == ["reclock.public.flights", "reclock.public.weather"]
-    assert [source.partition_count for source in found.sources] == [0, 0]
-    assert len(found.indexes) == 1
+        ids = {it.name: it.id for it in found.objects}
+        v, flights = (object_of(environment, ids[f"reclock.public.{name}"]) for name in ("v", "flights"))
+    assert {(it.name, it.type) for it in found.objects} == {
+        ("reclock.public.flights", "source"),
+        ("reclock.public.weather", "source"),
+        ("reclock.public.v", "maintained view"),
+        ("reclock.public.w", "view"),
+    }
     assert found.clusters == ("default",)
-    assert all(source.standing.lag_ms >= 0 for source in found.sources)
-    assert "Nothing is bound yet" in render(found, docs_url="/docs/")
+    assert all(it.lag_ms is not None and it.lag_ms >= 0 for it in found.objects)
+    assert [it.name for it in v.inputs] == ["reclock.public.flights"]
+    assert [it.name for it in v.dependents] == ["reclock.public.w"]
+    assert "Nothing is bound yet" in render_object(flights, found.now, root="/")

@@ -177,14 +177,14 @@ def test_a_subscribe_that_fails_takes_back_what_it_said(environment: Environment
 def test_the_page_shows_replicas_and_what_they_use(environment: Environment) -> None:
     replica = Scripted()
     subscribes = connected(environment, replica)
-    assert "No process reports a replica" in render(overview_of(environment), docs_url="docs/")
+    assert "No process reports a replica" in render(overview_of(environment), root="/")
     replica.says(LogName.PROCESS_USAGE, (("p1", 12.5, 5 << 20, 0.5), 1))
     subscribes.step()
     environment.runtime.collection_manager.flush()
     [shown] = overview_of(environment).replicas
     assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == ("default", 1, "online", 12.5)
-    page = render(overview_of(environment), docs_url="docs/")
-    assert all(text in page for text in ('title="1">virtual</td>', "12.5 %", "5 MB"))
+    page = render(overview_of(environment), root="/")
+    assert all(text in page for text in ('title="1">virtual</td>', "12.5 %", "5.2 MB"))
 
 
 def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environment) -> None:
@@ -422,7 +422,7 @@ def test_frontiers_and_lags_are_those_of_objects(environment: Environment, repor
     environment.runtime.collection_manager.flush()
     managed = "SELECT count(*) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name = 'mz_sessions'"
     assert sql(environment, managed) == [(1,)]
-    assert [source.standing.name for source in overview_of(environment).sources] == ["reclock.public.house"]
+    assert [source.name for source in overview_of(environment).of_type("source")] == ["reclock.public.house"]
     lags = environment.control_plane.object_lags_ms()
     assert lags is not None
     assert {id for (id,) in sql(environment, "SELECT object_id FROM mz_frontiers")} == lags.keys()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.catalog.objects import Item, ItemType
+from reclock.catalog.objects import Item
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.consensus.frontiers.groups import GroupFrontier
+from reclock.consensus.objects.statistics import Total
 from reclock.consensus.objects.statuses import Status
 from reclock.protocol.introspection import IntrospectionType, Row
 from reclock.quality.docs_index import Entry
@@ -22,6 +22,131 @@ STAIRS = 200
 
 PARTITIONS = 50
 """How many partitions of a source are listed: those bound last."""
+
+PROBLEMS = ("broken", "stalled", "failing")
+"""Statuses of objects that make no progress until somebody does something, worst first."""
+
+LATE = "late"
+"""The status of an object without an error that something else holds back."""
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """What a person may decide about a stalled source: the ``statement``, and what ``follows`` from it."""
+
+    name: str
+    statement: str
+    follows: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastRefresh:
+    """How an index was refreshed last, by the replica that reported last."""
+
+    how: str
+    updates: int
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOverview:
+    """A relation, index or sink. ``upper`` and ``lag_ms`` are None for what depends on nothing.
+
+    ``lag_ms`` is how far the upper is behind the present. The ``culprit`` is the name of the object that holds it back. The claim
+    is work in progress, if any. ``total`` counts what a source or sink has moved, ``audit`` is a source's latest in the data docs.
+    """
+
+    id: GlobalId
+    name: str
+    type: str
+    status: str
+    error: str | None = None
+    detail: str | None = None
+    hint: str | None = None
+    since: Timestamp | None = None
+    upper: Timestamp | None = None
+    lag_ms: int | None = None
+    culprit: str | None = None
+    cluster: str | None = None
+    claimed_at: Timestamp | None = None
+    claim_phase: str | None = None
+    claim_owner: str | None = None
+    total: Total | None = None
+    refresh: LastRefresh | None = None
+    audit: Entry | None = None
+    ways_out: tuple[WayOut, ...] = ()
+
+    @property
+    def is_problem(self) -> bool:
+        return self.status in PROBLEMS
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaOverview:
+    """A replica that reports. Its usage is None until measured; 100 % of CPU is one core."""
+
+    cluster: str
+    id: int
+    name: str | None
+    """None for the replica of a virtual cluster, which runs in some process."""
+    status: str
+    updated_at: datetime
+    cpu_percent: float | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecentError:
+    """An error that an object had ``at``; ``is_over`` if it has it no longer."""
+
+    at: Timestamp
+    name: str
+    error: str
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The environment at ``now``, its objects in the order in which they need attention."""
+
+    now: Timestamp
+    objects: tuple[ObjectOverview, ...]
+    clusters: tuple[str, ...]
+    replicas: tuple[ReplicaOverview, ...] = ()
+    errors: tuple[RecentError, ...] = ()
+
+    @property
+    def problems(self) -> int:
+        return sum(object.is_problem for object in self.objects)
+
+    def of_type(self, type: str) -> tuple[ObjectOverview, ...]:
+        return tuple(object for object in self.objects if object.type == type)
+
+
+def in_order(objects: Iterable[ObjectOverview]) -> tuple[ObjectOverview, ...]:
+    """Problems first, the worst of them first, then what is late, then the rest by name."""
+
+    def urgency(object: ObjectOverview) -> tuple[int, int, str]:
+        if object.is_problem:
+            return PROBLEMS.index(object.status), 0, object.name
+        is_late = object.status == LATE
+        return len(PROBLEMS) + (not is_late), -(object.lag_ms or 0) if is_late else 0, object.name
+
+    return tuple(sorted(objects, key=urgency))
+
+
+def recent_errors(history: Sequence[Status], current: Mapping[str, Status], names: Mapping[str, str]) -> tuple[RecentError, ...]:
+    """The errors in a history of statuses, newest first, of objects that have ``names``, by their ids."""
+    errors = []
+    for status in reversed(history):
+        if status.error is not None and status.name in names:
+            now = current.get(status.name)
+            is_over = now is None or now.error != status.error
+            errors.append(RecentError(status.at, names[status.name], status.error, is_over))
+    return tuple(errors)
+
+
+# --- one source ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,90 +167,19 @@ class PartitionOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectHealth:
-    """An object's progress and status.
+class ObjectDetail:
+    """An object, what it stands on and what stands on it, and its history of statuses, newest first.
 
-    ``lag_ms`` is how far its upper is behind the present. The claim is work in progress, if any.
-    """
+    Of a source: ``partitions`` lists those bound last, ``partition_count`` counts all of them."""
 
-    id: GlobalId
-    name: str
-    status: str
-    error: str | None
-    detail: str | None
-    hint: str | None
-    since: Timestamp
-    upper: Timestamp
-    lag_ms: int
-    claimed_at: Timestamp | None
-    claim_phase: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOverview:
-    """A source. ``partitions`` lists those bound last, ``partition_count`` counts all of them;
-    ``audit`` is the latest in the data docs."""
-
-    standing: ObjectHealth
-    partition_count: int
-    partitions: tuple[PartitionOverview, ...]
-    stairs: tuple[Stair, ...]
-    audit: Entry | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaOverview:
-    """A replica that reports. Its usage is None until measured; 100 % of CPU is one core."""
-
-    cluster: str
-    id: int
-    name: str | None
-    """None for the replica of a virtual cluster, which runs in some process."""
-    status: str
-    updated_at: datetime
-    cpu_percent: float | None
-    memory_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """The environment at ``now``."""
-
-    now: Timestamp
-    sources: tuple[SourceOverview, ...]
-    indexes: tuple[ObjectHealth, ...]
-    clusters: tuple[str, ...]
-    replicas: tuple[ReplicaOverview, ...] = ()
-
-
-def overview(
-    catalog: CatalogSnapshot,
-    frontiers: Mapping[GlobalId, GroupFrontier],
-    statuses: Mapping[str, Status],
-    remap_of: Callable[[GlobalId], Remap],
-    audits: Mapping[str, Entry],
-    now: Timestamp,
-    reported: Mapping[IntrospectionType, Iterable[Row]] | None = None,
-) -> Overview:
-    """Sources and indexes, ordered by name; objects without a frontier are left out.
-
-    ``audits`` maps the name of a source to its latest audit.
-    """
-    health_by_id = {
-        id_: _health(item, full_name(catalog, item), frontiers[id_], statuses.get(id_), now)
-        for id_, item in catalog.items.items()
-        if id_ in frontiers
-    }
-    objects = sorted(health_by_id.values(), key=lambda health: health.name)
-    types = {id_: item.type for id_, item in catalog.items.items()}
-    sources = (health for health in objects if types[health.id] is ItemType.SOURCE)
-    return Overview(
-        now,
-        tuple(_source(health, remap_of(health.id), audits) for health in sources),
-        tuple(health for health in objects if types[health.id] is ItemType.INDEX),
-        tuple(cluster.name for _, cluster in sorted(catalog.clusters.items())),
-        _replicas(catalog, reported or {}),
-    )
+    object: ObjectOverview
+    inputs: tuple[ObjectOverview, ...] = ()
+    dependents: tuple[ObjectOverview, ...] = ()
+    history: tuple[Status, ...] = ()
+    partition_count: int = 0
+    partitions: tuple[PartitionOverview, ...] = ()
+    stairs: tuple[Stair, ...] = ()
+    audits: tuple[Entry, ...] = ()
 
 
 def staircase(remap: Remap) -> tuple[Stair, ...]:
@@ -140,17 +194,20 @@ def staircase(remap: Remap) -> tuple[Stair, ...]:
     return tuple(stairs[-STAIRS:])
 
 
-def _source(standing: ObjectHealth, remap: Remap, audits: Mapping[str, Entry]) -> SourceOverview:
+def newest_partitions(remap: Remap) -> tuple[PartitionOverview, ...]:
     partitions = [
         PartitionOverview(str(partition), bindings.offsets[-1], bindings.times[-1])
         for partition, bindings in remap.partitions.items()
         if bindings.times
     ]
     partitions.sort(key=lambda partition: (-partition.bound_at, partition.partition))
-    return SourceOverview(standing, len(partitions), tuple(partitions[:PARTITIONS]), staircase(remap), audits.get(standing.name))
+    return tuple(partitions[:PARTITIONS])
 
 
-def _replicas(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Iterable[Row]]) -> tuple[ReplicaOverview, ...]:
+# --- clusters ---
+
+
+def replica_overviews(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Iterable[Row]]) -> tuple[ReplicaOverview, ...]:
     metrics: dict[Any, Any] = {id: rest for id, *rest in reported.get(IntrospectionType.REPLICA_METRICS, ())}
     replicas = []
     rows: Any = reported.get(IntrospectionType.REPLICA_STATUSES, ())
@@ -164,21 +221,14 @@ def _replicas(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Ite
     return tuple(sorted(replicas, key=lambda replica: (replica.cluster, replica.id)))
 
 
-def _health(item: Item, name: str, frontier: GroupFrontier, status: Status | None, now: Timestamp) -> ObjectHealth:
-    claim = frontier.claim
-    return ObjectHealth(
-        item.id,
-        name,
-        status.status if status else "created",
-        status.error if status else None,
-        status.detail if status else None,
-        status.hint if status else None,
-        frontier.since,
-        frontier.upper,
-        frontier.lag_ms(now),
-        claim.at if claim else None,
-        str(claim.payload.get("phase", "")) or None if claim else None,
-    )
+def last_refreshes(reported: Mapping[IntrospectionType, Iterable[Row]]) -> dict[str, LastRefresh]:
+    """By index."""
+    newest: dict[str, tuple[int, LastRefresh]] = {}
+    rows: Any = reported.get(IntrospectionType.LAST_REFRESHES, ())
+    for _, index, time, how, updates, duration_ns in rows:
+        if index not in newest or newest[index][0] < time:
+            newest[index] = time, LastRefresh(how, updates, duration_ns / 1e6)
+    return {index: refresh for index, (_, refresh) in newest.items()}
 
 
 def full_name(catalog: CatalogSnapshot, item: Item) -> str:

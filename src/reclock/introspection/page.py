@@ -1,26 +1,39 @@
-"""The overview as a self-contained page: no scripts, no requests to the network."""
+"""The overview as self-contained pages: no scripts, no requests to the network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
+from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.introspection.overview import Overview, Stair
+from reclock.introspection.overview import ObjectDetail, Overview, Stair, WayOut
 
 PLOT_WIDTH, PLOT_HEIGHT = 640, 150
 
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
-def render(overview: Overview, *, docs_url: str) -> str:
-    """The overview as HTML. ``docs_url`` is where the data docs are served, ending in a slash."""
-    return (
-        _templates()
-        .get_template("overview.html")
-        .render(overview=overview, docs_url=docs_url, width=PLOT_WIDTH, height=PLOT_HEIGHT)
-    )
+
+def render(overview: Overview, *, root: str) -> str:
+    """The overview as HTML. Pages are below ``root``, which ends in a slash: ``object/<id>``, ``data-docs/``."""
+    return _render("overview.html", root, overview=overview)
+
+
+def render_object(detail: ObjectDetail, now: Timestamp, *, root: str) -> str:
+    """One object as HTML; where its source is stalled, a button for each way out leads to ``object/<id>/<number>``."""
+    return _render("object.html", root, detail=detail, it=detail.object, now=now, width=PLOT_WIDTH, height=PLOT_HEIGHT)
+
+
+def render_confirmation(detail: ObjectDetail, way: WayOut, *, root: str, token: str) -> str:
+    """Shows the statement of a way out, and posts ``statement`` and ``token`` to the page's own address when it is confirmed."""
+    return _render("confirm.html", root, it=detail.object, way=way, token=token)
+
+
+def _render(template: str, root: str, **values: Any) -> str:
+    return _templates().get_template(template).render(root=root, **values)
 
 
 def stairs_path(stairs: Sequence[Stair], now: Timestamp, *, width: int = PLOT_WIDTH, height: int = PLOT_HEIGHT) -> str:
@@ -48,17 +61,25 @@ def moment(at: Timestamp) -> str:
     return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def duration(milliseconds: int) -> str:
+def duration(milliseconds: float) -> str:
     """A span in its largest unit, rounded down: ``12 s``, ``5 min``, ``3 h``, ``2 d``."""
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
         if milliseconds >= size:
-            return f"{milliseconds // size} {unit}"
-    return f"{milliseconds} ms"
+            return f"{int(milliseconds // size)} {unit}"
+    return f"{int(milliseconds)} ms"
+
+
+def size(count: int) -> str:
+    """A number of bytes in a unit in which it is short: ``950 bytes``, ``1.2 MB``."""
+    value, unit = float(count), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} {_UNITS[0]}"
 
 
 @cache
 def _templates() -> Environment:
-    environment = Environment(loader=PackageLoader("reclock.introspection", "templates"), autoescape=True)
-    environment.filters |= {"moment": moment, "duration": duration}
+    environment = Environment(loader=PackageLoader("reclock.introspection", "templates"), autoescape=True, trim_blocks=True)
+    environment.filters |= {"moment": moment, "duration": duration, "size": size}
     environment.globals["stairs_path"] = stairs_path
     return environment

@@ -1,33 +1,94 @@
-"""The overview of an environment, gathered from its stores."""
+"""The overview of an environment, gathered from its stores: the catalog, consensus, and what replicas report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from reclock.adapter.query.ways_out import step_of, ways_out
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.objects import ItemType
+from reclock.consensus.frontiers.groups import GroupFrontier
+from reclock.consensus.objects.statuses import Status
+from reclock.errors import UnknownRelation
 from reclock.ingest.source_collections import read_bindings
-from reclock.introspection.overview import Overview, overview
-from reclock.protocol.introspection import IntrospectionType
+from reclock.introspection.culprits import culprit, with_derived
+from reclock.introspection.overview import (
+    LATE,
+    PROBLEMS,
+    ObjectDetail,
+    ObjectOverview,
+    Overview,
+    in_order,
+    last_refreshes,
+    newest_partitions,
+    recent_errors,
+    replica_overviews,
+    staircase,
+)
+from reclock.protocol.introspection import IntrospectionType, Row
+from reclock.quality.docs_index import Entry as AuditEntry
 from reclock.quality.docs_index import latest, read_index
 from reclock.reclocking.remap import Remap
 from reclock.runtime.environment import Environment
+from reclock.sql.catalog.entries import ConnectionEntry, Entry, IndexEntry, QuarantinedEntry, RelationEntry, SecretEntry, SinkEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+
+_REPORTED = {IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS, IntrospectionType.LAST_REFRESHES}
+
+_ERRORS = 20
+"""How many of the newest errors are shown."""
 
 
 def overview_of(environment: Environment) -> Overview:
-    """The environment as it is now, without bindings that are not published yet."""
-    catalog = environment.stores.planner_catalog()
-    assert catalog.snapshot is not None
-    frontiers = {
-        id: frontier for id, frontier in environment.control_plane.frontiers_of(catalog).items() if not catalog.is_subsource(id)
-    }
-    return overview(
-        catalog.snapshot,
-        frontiers,
-        environment.stores.statuses.current(),
-        lambda source: _remap(environment, catalog.relation(source).collection.source_id, frontiers[source].upper),
-        latest(read_index(environment.stores.settings.home / "quality")),
-        environment.stores.clock(),
-        environment.stores.managed.read({IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS}).rows,
+    """The environment as it is now."""
+    gathered = _Gathered(environment)
+    names = {str(id): gathered.name(id) for id in gathered.shown}
+    names |= {str(index.id): names[on] for on, index in gathered.index_on.items() if on in names}
+    errors = recent_errors(environment.stores.statuses.history(), gathered.statuses, names)
+    snapshot = gathered.catalog.snapshot
+    assert snapshot is not None
+    return Overview(
+        gathered.now,
+        in_order(gathered.objects.values()),
+        tuple(cluster.name for _, cluster in sorted(snapshot.clusters.items())),
+        replica_overviews(snapshot, gathered.reported),
+        errors[:_ERRORS],
     )
+
+
+def object_of(environment: Environment, id: str) -> ObjectDetail:
+    """One object of the overview, with its staircase if it is a source. Raises ``UnknownRelation``."""
+    gathered = _Gathered(environment)
+    object = gathered.objects.get(GlobalId(id))
+    if object is None:
+        raise UnknownRelation(id)
+    dependents = (other for other, on in gathered.depends_on.items() if object.id in on)
+    detail = ObjectDetail(
+        object,
+        in_order(gathered.objects[on] for on in gathered.depends_on[object.id] if on in gathered.objects),
+        in_order(gathered.objects[other] for other in dependents if other in gathered.objects),
+        tuple(reversed(environment.stores.statuses.history(id))),
+    )
+    entry = gathered.catalog.entry(object.id)
+    if not isinstance(entry, RelationEntry) or entry.type is not ItemType.SOURCE or object.upper is None:
+        return detail
+    remap = _remap(environment, entry.collection.source_id, object.upper)
+    return replace(
+        detail,
+        partition_count=len(remap.partitions),
+        partitions=newest_partitions(remap),
+        stairs=staircase(remap),
+        audits=tuple(audit for audit in gathered.audits if audit.source == object.name),
+    )
+
+
+def docs_folder(environment: Environment) -> Path:
+    """Where the data docs are."""
+    return environment.stores.settings.home / "quality"
 
 
 def _remap(environment: Environment, source: GlobalId, upper: Timestamp) -> Remap:
@@ -35,3 +96,122 @@ def _remap(environment: Environment, source: GlobalId, upper: Timestamp) -> Rema
     if not environment.stores.lake.exists(id_):  # created a moment ago
         return Remap.of([])
     return Remap.of(read_bindings(environment.stores.lake.open(id_), Timestamp(0), upper))
+
+
+@dataclass
+class _Gathered:
+    """What is read from the stores, each once."""
+
+    environment: Environment
+
+    def __post_init__(self) -> None:
+        stores = self.environment.stores
+        self.catalog: PlannerCatalog = stores.planner_catalog()
+        self.now = stores.clock()
+        self.frontiers: Mapping[GlobalId, GroupFrontier] = self.environment.control_plane.frontiers_of(self.catalog)
+        self.statuses: Mapping[str, Status] = stores.statuses.current()
+        self.totals = {total.object_id: total for total in stores.statistics.get_all()}
+        self.reported: Mapping[IntrospectionType, Iterable[Row]] = stores.managed.read(_REPORTED).rows
+        self.audits: list[AuditEntry] = read_index(docs_folder(self.environment))
+        self._latest_audits = latest(self.audits)
+        self._refreshes = last_refreshes(self.reported)
+
+    @cached_property
+    def index_on(self) -> dict[GlobalId, IndexEntry]:
+        """By relation, an index on it."""
+        return {index.on: index for index in self.catalog.indexes() if not index.is_system}
+
+    @cached_property
+    def shown(self) -> dict[GlobalId, Entry]:
+        """Relations and sinks of the users. A subsource is a part of its source, an index of its relation."""
+        return {
+            entry.id: entry
+            for entry in self.catalog.entries()
+            if not entry.is_system
+            and not isinstance(entry, IndexEntry | SecretEntry | ConnectionEntry)
+            and not (isinstance(entry, RelationEntry) and (entry.is_temporary or entry.type is ItemType.SOURCE_PROGRESS))
+            and not self.catalog.is_subsource(entry.id)
+        }
+
+    @cached_property
+    def depends_on(self) -> dict[GlobalId, list[GlobalId]]:
+        """By shown object, those that it stands on. A subsource counts as its source."""
+        return {id: [self._part_of(on) for on in sorted(entry.depends_on)] for id, entry in self.shown.items()}
+
+    def _part_of(self, id: GlobalId) -> GlobalId:
+        entry = self.catalog.entry(id)
+        if isinstance(entry, RelationEntry) and self.catalog.is_subsource(id):
+            return entry.collection.source_id
+        return id
+
+    @cached_property
+    def uppers(self) -> dict[GlobalId, Timestamp]:
+        known = {id: frontier.upper for id in self.shown if (frontier := self._frontier(id)) is not None}
+        return with_derived(known, self.depends_on)
+
+    @cached_property
+    def objects(self) -> dict[GlobalId, ObjectOverview]:
+        newest = max(self.uppers.values(), default=Timestamp(0))
+        stalled = {id for id in self.shown if self._status(id) in PROBLEMS}
+        return {id: self._object(id, entry, newest, stalled) for id, entry in self.shown.items()}
+
+    def name(self, id: GlobalId) -> str:
+        return str(self.shown[id].name)
+
+    def _frontier(self, id: GlobalId) -> GroupFrontier | None:
+        """The object's own; of a view, its index's."""
+        if id in self.frontiers:
+            return self.frontiers[id]
+        index = self.index_on.get(id)
+        return self.frontiers.get(index.id) if index is not None else None
+
+    def _status_entry(self, id: GlobalId) -> Status | None:
+        index = self.index_on.get(id)
+        own = self.statuses.get(id)
+        return own if own is not None or index is None else self.statuses.get(index.id)
+
+    def _status(self, id: GlobalId) -> str:
+        if isinstance(self.shown[id], QuarantinedEntry):
+            return "broken"
+        status = self._status_entry(id)
+        return status.status if status is not None else "created"
+
+    def _object(self, id: GlobalId, entry: Entry, newest: Timestamp, stalled: set[GlobalId]) -> ObjectOverview:
+        frontier, status, text = self._frontier(id), self._status_entry(id), self._status(id)
+        upper = self.uppers.get(id)
+        culprit_id = None
+        if upper is not None and upper < newest:
+            culprit_id = culprit(id, self.uppers, lambda other: self.depends_on.get(other, ()), stalled)
+        if text not in PROBLEMS and culprit_id in stalled:
+            text = LATE
+        claim = frontier.claim if frontier is not None else None
+        step = step_of(claim.payload) if claim is not None and text == "stalled" else None
+        index = self.index_on.get(id)
+        cluster_id = entry.cluster_id if isinstance(entry, SinkEntry) else index.cluster_id if index is not None else None
+        return ObjectOverview(
+            id,
+            str(entry.name),
+            self._type(entry),
+            text,
+            status.error if status is not None else getattr(entry, "reason", None),
+            status.detail if status is not None else None,
+            status.hint if status is not None else None,
+            frontier.since if frontier is not None else None,
+            upper,
+            None if upper is None else max(0, self.now + 1 - upper),
+            self.name(culprit_id) if culprit_id is not None else None,
+            None if cluster_id is None else self.catalog.cluster_name(cluster_id),
+            claim.at if claim is not None else None,
+            str(claim.payload.get("phase", "")) or None if claim is not None else None,
+            claim.owner if claim is not None else None,
+            self.totals.get(id),
+            self._refreshes.get(index.id) if index is not None else None,
+            self._latest_audits.get(str(entry.name)) if entry.type is ItemType.SOURCE else None,
+            ways_out(str(entry.name), step) if step is not None else (),
+        )
+
+    def _type(self, entry: Entry) -> str:
+        is_maintained = entry.id in self.frontiers or entry.id in self.index_on
+        if entry.type is ItemType.VIEW and is_maintained:
+            return "maintained view"
+        return str(entry.type.value).replace("-", " ")

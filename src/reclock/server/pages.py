@@ -1,0 +1,99 @@
+"""The pages about an environment that people open: the overview, one page an object, decisions about stalled sources, data docs."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import structlog
+
+from reclock.adapter.query.overview import docs_folder, object_of, overview_of
+from reclock.adapter.session.session import Session
+from reclock.errors import ReclockError, UnknownRelation
+from reclock.introspection.overview import ObjectDetail, WayOut
+from reclock.introspection.page import render, render_confirmation, render_object
+from reclock.runtime.environment import Environment
+
+_log = structlog.get_logger(__name__)
+_OBJECT = re.compile(r"object/(?P<id>\w+)(?:/(?P<way>\d+))?")
+_DOCS = "data-docs/"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'self'"
+_DOCS_POLICY = f"{_POLICY}; script-src 'unsafe-inline'"
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlPage:
+    """An answer: HTML, or a redirect to ``location``."""
+
+    html: str = ""
+    status: HTTPStatus = HTTPStatus.OK
+    policy: str = _POLICY
+    location: str | None = None
+
+
+_NOTHING = HtmlPage("there is no such page", HTTPStatus.NOT_FOUND)
+
+
+class Pages:
+    """The pages below ``root``, which ends in a slash. ``secret`` makes the tokens that prove that a form is ours."""
+
+    def __init__(self, environment: Environment, *, root: str, secret: bytes) -> None:
+        self._environment, self._root, self._secret = environment, root, secret
+
+    def get(self, path: str, user: str) -> HtmlPage:
+        """The page at ``path`` below the root, for ``user``. Raises ``ReclockError`` if the stores cannot be read."""
+        if path in ("", "overview"):
+            return HtmlPage(render(overview_of(self._environment), root=self._root))
+        if path.startswith(_DOCS):
+            return self._data_docs(path.removeprefix(_DOCS))
+        detail, way = self._located(path)
+        if detail is None:
+            return _NOTHING
+        if way is not None:
+            return HtmlPage(render_confirmation(detail, way, root=self._root, token=self._token(user)))
+        return HtmlPage(render_object(detail, self._environment.stores.clock(), root=self._root))
+
+    def decide(self, path: str, form: Mapping[str, str], user: str, *, role: str) -> HtmlPage:
+        """Execute the statement of the way out at ``path``, as ``role``, if the form was filled in on our page by ``user`` and the
+        source still offers that statement. Answers a redirect to the source's page."""
+        if not hmac.compare_digest(form.get("token", "").encode(), self._token(user).encode()):
+            return HtmlPage("open the page again: this form is too old, or not from here", HTTPStatus.FORBIDDEN)
+        detail, _ = self._located(path)
+        if detail is None:
+            return _NOTHING
+        offered = {way.statement for way in detail.object.ways_out}
+        if (statement := form.get("statement")) not in offered:
+            return HtmlPage("the source does not wait for this decision any more", HTTPStatus.CONFLICT)
+        try:
+            list(Session(self._environment, user=role).execute(statement))
+        except ReclockError as error:
+            return HtmlPage(error.message, HTTPStatus.CONFLICT)
+        _log.info("decision about a source", user=user, role=role, statement=statement)
+        return HtmlPage(status=HTTPStatus.SEE_OTHER, location=f"{self._root}object/{detail.object.id}")
+
+    def _located(self, path: str) -> tuple[ObjectDetail | None, WayOut | None]:
+        """The object and the way out that a path names; nothing if there is no such object, or if it has no such way any more."""
+        match = _OBJECT.fullmatch(path)
+        if match is None:
+            return None, None
+        try:
+            detail = object_of(self._environment, match["id"])
+        except UnknownRelation:
+            return None, None
+        ways = detail.object.ways_out
+        number = int(match["way"]) if match["way"] else len(ways)
+        return detail, ways[number] if number < len(ways) else None
+
+    def _data_docs(self, page: str) -> HtmlPage:
+        root = docs_folder(self._environment).resolve()
+        path = (root / page).resolve()
+        if not path.is_relative_to(root) or path.suffix != ".html" or not path.is_file():
+            return _NOTHING
+        return HtmlPage(path.read_text(), policy=_DOCS_POLICY)
+
+    def _token(self, user: str) -> str:
+        return hmac.digest(self._secret, user.encode(), hashlib.sha256).hex()
