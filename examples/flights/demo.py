@@ -112,24 +112,26 @@ def one_tick(airflow: Stack, feed: Feed, number: int, ticks: int) -> int:
         for task in failed:
             console.print(f"  [red]{name_of(task)} {task['state']}[/red]")
         raise StackError(f"the run is {state}; the logs of its tasks are in {airflow.home / 'airflow' / 'logs'}")
-    published = [publication_of(airflow, run, task) for task in tasks_of(airflow, run) if is_publication(task)]
-    upper = max(int(publication["upper"]) for publication in published)
-    rows = ", ".join(f"{name.rpartition('.')[2]} {count:,}" for each in published for name, count in each["rows"].items())
+    published: dict[str, dict[str, int]] = {}
+    for task in tasks_of(airflow, run):
+        published |= publication_of(airflow, run, task) if is_publication(task) else {}
+    upper = max(changes["upper"] for changes in published.values())
+    rows = ", ".join(f"{name.rpartition('.')[2]} {changes['rows']:,}" for name, changes in published.items())
     console.print(f"        [green]published[/green] below {upper} in {time.monotonic() - began:.1f} s: {rows}")
     return upper
 
 
 def is_publication(task: dict[str, Any]) -> bool:
     """Whether the task has published something."""
-    return bool(task["task_id"] == "source.publish" and task["state"] == "success")
+    return bool(task["task_id"] == "source" and task["state"] == "success")
 
 
-def publication_of(airflow: Stack, run: str, task: dict[str, Any]) -> dict[str, Any]:
-    """What the task says it has published."""
+def publication_of(airflow: Stack, run: str, task: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """The rows of the source that the task says it has published, and their upper."""
     wanted = {"map_index": task["map_index"], "deserialize": True}
-    entry = airflow.call("GET", f"{run}/taskInstances/source.publish/xcomEntries/return_value", params=wanted)
-    published: dict[str, Any] = entry["value"]
-    return published
+    entry = airflow.call("GET", f"{run}/taskInstances/source/xcomEntries/return_value", params=wanted)
+    changed: dict[str, dict[str, int]] = entry["value"]["changed"]
+    return {name: changes for name, changes in changed.items() if name.rpartition(".")[2] in SOURCES}
 
 
 def follow(airflow: Stack, run: str, began: float) -> str:

@@ -1,4 +1,5 @@
-"""What the demo runs on: a warm Spark Connect server, and Airflow on SQLite. All of it on loopback, all of it in the demo's home.
+"""What the demo runs on: a warm Spark Connect server, a warm `reclock serve`, and Airflow on SQLite. All of it on loopback, all of
+it in the demo's home.
 
 Processes are started as groups of their own and stopped with everything they started, also if this one is killed. Their output is
 in `<home>/logs/`.
@@ -76,6 +77,8 @@ class Stack:
 
     home: Path
     url: str
+    warm_url: str
+    """Of the warm process."""
     password: str
     client: httpx.Client
     processes: list[subprocess.Popen[bytes]]
@@ -94,7 +97,9 @@ class Stack:
 
 
 @contextmanager
-def running(home: Path, *, port: int | None = None, before: Sequence[Sequence[str]] = ()) -> Iterator[Stack]:
+def running(
+    home: Path, *, port: int | None = None, sql_port: int | None = None, before: Sequence[Sequence[str]] = ()
+) -> Iterator[Stack]:
     """Start everything, wait until the DAG can be triggered, and stop everything at the end, whatever happens.
 
     `before` are commands of Airflow, run on its database with the DAGs in it before anything else writes to it.
@@ -103,14 +108,17 @@ def running(home: Path, *, port: int | None = None, before: Sequence[Sequence[st
     airflow_home, logs = home / "airflow", home / "logs"
     for folder in (airflow_home, logs):
         folder.mkdir(parents=True, exist_ok=True)
-    port, spark_port = port or free_port(), free_port()
+    port, spark_port, http_port = port or free_port(), free_port(), free_port()
+    sql_port = sql_port or free_port()
     url = f"http://127.0.0.1:{port}"
-    environment = os.environ | _settings(home, airflow_home, url, spark_port)
+    environment = os.environ | _settings(home, airflow_home, url, spark_port, http_port)
     password = _password(airflow_home)
     with ExitStack() as stack:
         spark = stack.enter_context(
             _process([str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)], environment, logs)
         )
+        options = ["--home", str(home), "--port", str(sql_port), "--http", str(http_port)]
+        server = stack.enter_context(_process([str(BIN / "reclock"), "serve", *options], environment, logs))
         for command in (["db", "migrate"], *([["dags", "reserialize"], *before] if before else ())):
             _run([str(BIN / "airflow"), *command], environment, logs)
         started = [
@@ -119,27 +127,19 @@ def running(home: Path, *, port: int | None = None, before: Sequence[Sequence[st
                 ["api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"],
                 ["scheduler"],
                 ["dag-processor"],
+                ["triggerer", "--skip-serve-logs"],
             )
         ]
-        stack.callback(_signal_all, [spark, *started])  # they end side by side, and are waited for one by one
+        stack.callback(_signal_all, [spark, server, *started])  # they end side by side, and are waited for one by one
         client = stack.enter_context(httpx.Client(timeout=30))
-        made = Stack(home, url, password, client, [spark, *started])
-        _await(lambda: _is_open(spark_port), [spark], logs)
+        made = Stack(home, url, f"http://127.0.0.1:{http_port}", password, client, [spark, server, *started])
+        _await(lambda: _is_open(spark_port) and _is_open(sql_port), [spark, server], logs)
         _await(lambda: _log_in(made), started, logs)
         _await(lambda: _is_ready(made), started, logs)
         yield made
 
 
-@contextmanager
-def serving(home: Path, port: int) -> Iterator[None]:
-    """The SQL port, open on loopback."""
-    command = [str(BIN / "reclock"), "serve", "--home", str(home), "--port", str(port)]
-    with _process(command, dict(os.environ), home / "logs") as server:
-        _await(lambda: _is_open(port), [server], home / "logs")
-        yield
-
-
-def _settings(home: Path, airflow_home: Path, url: str, spark_port: int) -> dict[str, str]:
+def _settings(home: Path, airflow_home: Path, url: str, spark_port: int, http_port: int) -> dict[str, str]:
     return {
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
         "RECLOCK_HOME": str(home),
@@ -147,6 +147,7 @@ def _settings(home: Path, airflow_home: Path, url: str, spark_port: int) -> dict
         "RECLOCK_TICK_SCHEDULE": "",
         "PYSPARK_PYTHON": sys.executable,
         "AIRFLOW_HOME": str(airflow_home),
+        "AIRFLOW_CONN_RECLOCK_WARM": f"http://127.0.0.1:{http_port}",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         # SQLite locks as a whole; with its own five seconds' patience, commands fail beside a busy scheduler
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{airflow_home}/airflow.db?timeout=60",

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from rich.console import Console
-from stack import BIN, DAG, PROJECT, USER, StackError, own, running, serving
+from stack import BIN, DAG, PROJECT, USER, StackError, own, running
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -33,8 +33,7 @@ def main() -> int:
     try:
         with (
             own(arguments.home),
-            running(arguments.home, port=arguments.port) as stack,
-            serving(arguments.home, arguments.sql_port),
+            running(arguments.home, port=arguments.port, sql_port=arguments.sql_port) as stack,
         ):
             console.print(f"Airflow    {stack.url}/dags/{DAG}   user [bold]{USER}[/bold], password [bold]{stack.password}[/bold]")
             console.print(f"Reclock    {stack.url}/plugin/reclock   sources, frontiers, checks; also under Browse")

@@ -209,9 +209,12 @@ class Settings(BaseSettings):
 
     serve_http: str = Field(
         default="",
-        description="HOST:PORT at which `reclock serve` answers /metrics, /healthz and /readyz over HTTP; nowhere if empty",
+        description="HOST:PORT at which `reclock serve` answers over HTTP, or https://HOST:PORT: /metrics, /healthz, /readyz, and "
+        "steps of DAGs; nowhere if empty",
     )
-    tick_http: str = Field(default="", description="the same for `reclock tick --every`")
+    tick_http: str = Field(
+        default="", description="the same for `reclock tick --every`, which answers /metrics, /healthz and /readyz alone"
+    )
     replica_http: str = Field(
         default="", description="the same for replicas; of several on one machine, the first gets the port, port 0 is a free one"
     )

@@ -3,6 +3,17 @@
 import json
 import os
 import sys
+from typing import Any
+
+
+def defaults(task: Any) -> list[Any]:
+    timeout = task.execution_timeout
+    timeout_s = timeout.total_seconds() if timeout else None
+    return [task.owner, task.pool, task.retries, task.retry_delay.total_seconds(), timeout_s]
+
+
+def as_list(callbacks: Any) -> list[Any]:
+    return [] if callbacks is None else list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
 
 
 def main() -> None:
@@ -18,10 +29,13 @@ def main() -> None:
                 task.task_id: {
                     "upstream": sorted(task.upstream_task_ids),
                     "rule": task.trigger_rule.value,
+                    "defaults": defaults(task),
+                    "on_failure": [callback.__name__ for callback in as_list(task.on_failure_callback)],
                     "is_mapped": task.is_mapped or task.get_closest_mapped_task_group() is not None,
                 }
                 for task in dag.tasks
             },
+            "run_timeout_s": dag.dagrun_timeout.total_seconds() if dag.dagrun_timeout else None,
             "max_active_runs": dag.max_active_runs,
             "catchup": dag.catchup,
             "is_paused_upon_creation": dag.is_paused_upon_creation,
@@ -30,7 +44,7 @@ def main() -> None:
         }
         for dag in bag.dags.values()
     }
-    heavy = {"pyspark", "pandas", "pyarrow", "great_expectations", "deltalake", "duckdb", "boto3", "reclock"}
+    heavy = {"pyspark", "pandas", "pyarrow", "great_expectations", "deltalake", "duckdb", "boto3", "sqlglot"}
     loaded = sorted({name.partition(".")[0] for name in set(sys.modules) - before} & heavy)
     assert airflow.sdk
     print(json.dumps({"errors": bag.import_errors, "dags": dags, "heavy": loaded}))

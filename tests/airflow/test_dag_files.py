@@ -28,23 +28,38 @@ def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
     assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (4, False, True)
     assert dag["params"] == {"sources": [], "at": None, "engine": "warm"}
     tasks = dag["tasks"]
-    of_source = {f"source.{name}" for name in ("ingest", "ingest_by_spark_submit", "audit", "publish", "refresh_dependents")}
-    assert {name for name, task in tasks.items() if task["is_mapped"]} == of_source | {"refresh", "emit", "work_by_spark_submit"}
-    # a source waits for tasks of its own and for what the whole run begins with, never for another source
-    whole_run = {"choose_engine", "allocate_write_timestamp", "list_sources", "list_clusters"}
-    assert set().union(*(tasks[name]["upstream"] for name in of_source)) <= of_source | whole_run
-    assert set(tasks["source.audit"]["upstream"]) >= {"source.ingest", "source.ingest_by_spark_submit"}
-    assert "source.audit" in tasks["source.publish"]["upstream"]
-    assert "source.publish" in tasks["source.refresh_dependents"]["upstream"]
-    assert "source.refresh_dependents" in tasks["refresh"]["upstream"]
-    assert tasks["refresh"]["rule"] == tasks["work_by_spark_submit"]["rule"] == tasks["emit"]["rule"] == "all_done"
-    assert set(tasks["emit"]["upstream"]) >= {"refresh", "work_by_spark_submit"}
-    # the only leaf sees every task, so that nothing that goes on after a failure can end the run green
-    assert set(tasks["verdict"]["upstream"]) == set(tasks) - {"verdict"}
-    assert tasks["verdict"]["rule"] == "one_failed"
+    assert {name: task["upstream"] for name, task in tasks.items()} == {
+        "plan": [],
+        "source": ["plan"],
+        "clusters": ["source"],
+        # sees every task that may fail, so that nothing that goes on after a failure can end the run green
+        "done": ["clusters", "source"],
+    }
+    assert [name for name, task in tasks.items() if task["is_mapped"]] == ["source"]
+    assert (tasks["clusters"]["rule"], tasks["done"]["rule"]) == ("all_done", "all_success")
+    assert tasks["source"]["defaults"] == ["reclock", "default_pool", 2, 10.0, 21600.0]
 
 
-@pytest.mark.parametrize(("given", "expected"), [("", None), ("*/5 * * * *", "*/5 * * * *")])
+def test_retries_timeouts_pool_and_owner_are_settings(run_worker: Worker) -> None:
+    loaded = run_worker(
+        "dag_file_worker.py",
+        RECLOCK_DAG_OWNER="data",
+        RECLOCK_DAG_POOL="lake",
+        RECLOCK_DAG_RETRIES="5",
+        RECLOCK_DAG_RETRY_DELAY="1.5",
+        RECLOCK_DAG_TASK_TIMEOUT="60",
+        RECLOCK_DAG_RUN_TIMEOUT="90",
+        RECLOCK_DAG_ON_FAILURE="pprint:pprint",
+        RECLOCK_TICK_SCHEDULE="",
+    )
+    dag = loaded["dags"]["reclock_tick"]
+    assert dag["schedule"] is None
+    assert dag["run_timeout_s"] == 90
+    assert dag["tasks"]["source"]["defaults"] == ["data", "lake", 5, 1.5, 60]
+    assert dag["tasks"]["source"]["on_failure"] == ["pprint"]
+
+
+@pytest.mark.parametrize(("given", "expected"), [("*/5 * * * *", "*/5 * * * *")])
 def test_the_schedule_is_a_setting(given: str, expected: str | None, run_worker: Worker) -> None:
     loaded = run_worker("dag_file_worker.py", RECLOCK_TICK_SCHEDULE=given)
     assert loaded["dags"]["reclock_tick"]["schedule"] == expected

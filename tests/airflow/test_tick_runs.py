@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.ports import free_port
 from fixtures.replicas import eventually, killing, processes
 from fixtures.server import RECLOCK
 from fixtures.sunk import delta_rows
@@ -48,6 +50,7 @@ def ticks(home: Path, run_worker: Callable[..., Any], airflow_database: dict[str
 
     def run(*confs: dict[str, Any], **settings: str) -> list[dict[str, Any]]:
         settings |= {"RECLOCK_HOME": str(home), "RECLOCK_SPARK_REMOTE": spark_remote}
+        settings.setdefault("RECLOCK_DAG_RETRIES", "0")
         done: list[dict[str, Any]] = run_worker("tick_worker.py", list(confs), **settings)
         return done
 
@@ -79,35 +82,35 @@ def states(run: dict[str, Any], task: str) -> dict[str, str]:
 def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: Ticks) -> None:
     first, idle = ticks({}, {})
     assert first["state"] == idle["state"] == "success"
-    assert states(first, "source.ingest") == {"reclock.public.a": "success", "reclock.public.b": "success"}
-    assert states(first, "source.audit") == states(idle, "source.audit") == states(first, "source.ingest")
-    assert states(first, "source.publish") == states(first, "source.refresh_dependents") == states(first, "source.ingest")
-    assert set(states(idle, "source.publish").values()) == set(states(idle, "source.refresh_dependents").values()) == {"skipped"}
-    assert states(first, "refresh") == {"default": "success"}
-    assert states(first, "emit") == states(idle, "emit") == {'reclock.public."out"': "success"}
-    assert first["tasks"]["verdict"] == "skipped"
+    # nothing is skipped: what has nothing to do is not there, or says so
+    assert first["tasks"] == {
+        "plan": "success",
+        "source[reclock.public.a]": "success",
+        "source[reclock.public.b]": "success",
+        "clusters": "success",
+        "done": "success",
+    }
+    assert idle["tasks"] == {"plan": "success", "source[nothing new]": "success", "clusters": "success", "done": "success"}
     assert rows(home, "SELECT k, v FROM both ORDER BY k") == [("x", 2), ("y", 4)]
     assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]
-    # what other DAGs follow carries the published upper; nothing new upstream is no event
+    # what other DAGs follow carries the upper; nothing new upstream is no event
     with Environment.open(home) as environment:
         uppers = {frontier.upper for frontier in environment.stores.frontiers.get_all().values()}
-    assert set(first["assets"]) == {"reclock://reclock/public/a", "reclock://reclock/public/b"}
+    assert set(first["assets"]) == {f"reclock://reclock/public/{name}" for name in ("a", "b", "both", "out")}
     assert all(extra["rows"] == 2 and 0 < extra["upper"] <= max(uppers) for extra in first["assets"].values())
     assert idle["assets"] == {}
 
 
 def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
     (only,) = ticks({"sources": ["b"]})
-    assert states(only, "source.ingest") == {"reclock.public.b": "success"}
+    assert states(only, "source") == {"reclock.public.b": "success"}
     assert rows(home, "SELECT count(*) FROM b") == [(2,)]
     with Environment.open(home) as environment:
         before = environment.stores.frontiers.get_all()
     (refused,) = ticks({"at": 4_000_000_000_000})
     assert refused["state"] == "failed"
-    assert refused["tasks"]["allocate_write_timestamp"] == "failed"
-    assert {state for name, state in refused["tasks"].items() if name.startswith("source.")} <= {"skipped", "upstream_failed"}
-    assert {refused["tasks"][name] for name in ("refresh", "emit", "work_by_spark_submit")} <= {"skipped", "upstream_failed"}
-    assert refused["tasks"]["verdict"] == "failed"
+    assert refused["tasks"]["plan"] == "failed"
+    assert refused["tasks"]["source"] == refused["tasks"]["done"] == "upstream_failed"
     with Environment.open(home) as environment:
         assert environment.stores.frontiers.get_all() == before
 
@@ -122,11 +125,10 @@ def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, t
     run, again = ticks({}, {})
     for failed in (run, again):
         assert failed["state"] == "failed", failed
-        assert states(failed, "source.ingest") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
-        assert states(failed, "source.audit") == {"0": "upstream_failed", "reclock.public.b": "success"}
-        assert states(failed, "source.publish")["reclock.public.a"] == "skipped"
-        assert failed["tasks"]["verdict"] == "failed"
-        assert states(failed, "emit") == {'reclock.public."out"': "success", "reclock.public.broken": "failed"}
+        assert failed["tasks"]["clusters"] == "failed"
+        assert failed["tasks"]["done"] == "upstream_failed"
+    assert states(run, "source") == {"reclock.public.a": "failed", "reclock.public.b": "failed"}  # the sink reads b
+    assert states(again, "source") == {"reclock.public.a": "failed"}
     assert set(run["assets"]) == {"reclock://reclock/public/b"}
     assert rows(home, "SELECT count(*) FROM b") == [(3,)]
     statuses = "SELECT name, status, error FROM mz_internal.mz_source_statuses WHERE name IN ('a', 'b') ORDER BY name"
@@ -146,9 +148,9 @@ def test_a_failed_check_keeps_its_source_back_until_it_is_waived(home: Path, tic
     suite.write_text(json.dumps({"expectations": [check]}))
     (blocked,) = ticks({})
     assert blocked["state"] == "failed"
-    assert states(blocked, "source.audit") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
-    assert states(blocked, "source.publish") == {"reclock.public.a": "skipped", "reclock.public.b": "success"}
-    assert blocked["tasks"]["verdict"] == "failed"
+    assert states(blocked, "source") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
+    assert blocked["tasks"]["clusters"] == "success"
+    assert blocked["tasks"]["done"] == "upstream_failed"
     assert set(blocked["assets"]) == {"reclock://reclock/public/b"}
     assert rows(home, "SELECT count(*) FROM b") == [(2,)]
     assert rows(home, "SELECT status FROM mz_internal.mz_source_statuses WHERE name = 'a'") == [("stalled",)]
@@ -163,8 +165,7 @@ def test_spark_submit_does_what_the_warm_engine_does(home: Path, ticks: Ticks) -
     shutil.rmtree(home / "buckets" / "b")
     (run,) = ticks({"engine": "spark-submit"})
     assert run["state"] == "failed"
-    assert states(run, "source.ingest_by_spark_submit") == {"reclock.public.a": "success", "reclock.public.b": "failed"}
-    assert set(states(run, "source.ingest").values()) == {"skipped"}
+    assert states(run, "source") == {"reclock.public.a": "success", "reclock.public.b": "failed"}
     assert set(run["assets"]) == {"reclock://reclock/public/a"}
     assert rows(home, "SELECT count(*) FROM a") == [(2,)]
 
@@ -185,9 +186,7 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(h
         (run,) = ticks({})
 
         assert run["state"] == "success"
-        assert states(run, "refresh") == {"default": "success", "served": "success"}
-        assert states(run, "emit") == {'reclock.public."out"': "success", "reclock.public.of_served": "success"}
-        assert states(run, "work_by_spark_submit") == {"dormant": "success"}
+        assert run["tasks"]["clusters"] == "success"
         served, dormant = environment.stores.replicas.all()
         assert (served.incarnation, served.is_ready, dormant.incarnation, dormant.is_alive) == (1, True, 1, False)
         assert len(processes(home)) == 1
@@ -221,7 +220,29 @@ def test_a_cluster_of_a_standalone_master_works_on_its_executors(
         list(session.execute("CREATE SINK of_far IN CLUSTER far FROM sums INTO DELTA 'far'"))
     (run,) = ticks({}, **on_spark)
     assert run["state"] == "success", run
-    assert states(run, "work_by_spark_submit") == {"far": "success"}
     assert len(applications() - before) == 1
     assert sorted(delta_rows(home / "sinks" / "far")) == [("x", 1), ("y", 2)]
+    assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]
+
+
+def test_a_warm_process_does_the_work_and_may_be_killed_in_the_middle(home: Path, ticks: Ticks, spark_remote: str) -> None:
+    """It dies when the first source is bound and staged, and before it is published: the tasks go on themselves."""
+    port = free_port()
+    command = [RECLOCK, "serve", "--home", str(home), "--port", "0", "--http", str(port)]
+    variables = os.environ | {"RECLOCK_SPARK_REMOTE": spark_remote, "RECLOCK_FAILPOINT": "ingest.before_commit"}
+    with (home / "serve.log").open("wb") as log:
+        warm = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=log)
+    try:
+        assert warm.stdout is not None
+        assert b"listening" in warm.stdout.readline()
+        settings = {"AIRFLOW_CONN_RECLOCK_WARM": f"http://127.0.0.1:{port}"}
+        killed, after = ticks({}, {}, **settings)
+    finally:
+        warm.kill()
+        assert warm.wait() == -signal.SIGKILL
+    assert killed["state"] == after["state"] == "success", (killed, after)
+    assert states(killed, "source") == {"reclock.public.a": "success", "reclock.public.b": "success"}
+    assert states(after, "source") == {"nothing new": "success"}
+    for source in ("a", "b"):
+        assert rows(home, f"SELECT k, v FROM {source} ORDER BY k") == [("x", 1), ("y", 2)]
     assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]

@@ -77,6 +77,43 @@ class ReclockConditionTrigger(BaseTrigger):
             return CONDITIONS[self.condition](**self.arguments).check(client)
 
 
+class ReclockStepTrigger(BaseTrigger):
+    """Fires when a step of ``reclock.airflow.steps`` has ended in the warm process, with its ``outcome``, or when that process is
+    ``gone``. What the step tells is in the task's log."""
+
+    def __init__(self, key: str, told: int, warm_conn_id: str, poll_interval: float = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.key = key
+        self.told = told
+        self.warm_conn_id = warm_conn_id
+        self.poll_interval = poll_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return (
+            f"{type(self).__module__}.{type(self).__qualname__}",
+            {"key": self.key, "told": self.told, "warm_conn_id": self.warm_conn_id, "poll_interval": self.poll_interval},
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        from reclock.airflow.warm import WarmProcess, WarmProcessGone, WarmProcessRefuses
+
+        process = WarmProcess.of(await BaseHook.aget_connection(self.warm_conn_id))
+        told = self.told
+        while True:
+            try:
+                lines, outcome = await asyncio.to_thread(process.look, self.key, after=told, wait_s=0)
+            except (WarmProcessGone, WarmProcessRefuses) as gone:
+                yield TriggerEvent({"gone": str(gone)})
+                return
+            for line in lines:
+                self.log.info("%s", line)
+            told += len(lines)
+            if outcome is not None:
+                yield TriggerEvent({"outcome": outcome})
+                return
+            await asyncio.sleep(self.poll_interval)
+
+
 class ReclockPublishedTrigger(BaseEventTrigger):
     """Fires each time that new rows of one of the relations, or deletions, are published.
 

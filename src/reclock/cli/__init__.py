@@ -166,7 +166,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and prints it")] = 6875,
     http: Annotated[
         str | None,
-        typer.Option(help="HOST:PORT, or PORT on loopback, of /metrics, /healthz and /readyz; the setting serve_http if absent"),
+        typer.Option(help="[https://]HOST:PORT, or PORT on loopback, to answer over HTTP; the setting serve_http if absent"),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="processes that share the connections")] = 1,
     worker: Annotated[str, typer.Option(hidden=True)] = "",

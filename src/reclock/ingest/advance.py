@@ -48,6 +48,8 @@ AUDITABLE = (Phase.STAGED, Phase.AUDITED)
 class Goal(StrEnum):
     """How far this writer takes a step."""
 
+    PROBE = "probe"
+    """To whether there is anything to do. Nothing is claimed, and nothing is written."""
     STAGE = "stage"
     """To staged rows. A step that has passed its audit is published first, and then the next one
     begins."""
@@ -126,6 +128,8 @@ def _on(event: Event, ingestion: Ingestion) -> Next:
 
 @_on.register
 def _(event: events.Started, ingestion: Ingestion) -> Next:
+    if event.is_claimed and ingestion.goal is Goal.PROBE:
+        return ingestion, (effects.End(IngestState.NEW),)
     return ingestion, (effects.TakeOverClaim() if event.is_claimed else effects.ExamineSource(None),)
 
 
@@ -207,6 +211,8 @@ def _(event: events.Probed, ingestion: Ingestion) -> Next:
 
 
 def _claim(ingestion: Ingestion) -> Next:
+    if ingestion.goal is Goal.PROBE:
+        return ingestion, (effects.End(IngestState.NEW),)
     step = _new_step(ingestion)
     todo = (effects.ClaimGroup(step), Failpoint("ingest.after_claim"), effects.ExamineSource(step))
     return replace(ingestion, step=step, is_new=True), todo

@@ -17,6 +17,8 @@ class IngestState(StrEnum):
 
     IDLE = "idle"
     """The upstream has nothing new; nothing is claimed."""
+    NEW = "new"
+    """The upstream has something new, or a step stands; nothing was done about it."""
     STAGED = "staged"
     """A step waits for its audit."""
     BLOCKED = "blocked"

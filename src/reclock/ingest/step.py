@@ -17,7 +17,7 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, InternalError, SourceError
 from reclock.ingest import effects, events
-from reclock.ingest.advance import Ingestion, drive
+from reclock.ingest.advance import Goal, Ingestion, drive
 from reclock.ingest.claim_effects import ClaimEffects
 from reclock.ingest.difference import Engines
 from reclock.ingest.report import IngestReport, IngestState
@@ -39,6 +39,7 @@ def ingest(
     has_gaps: Callable[[], bool] = lambda: False,
     is_wanted: Callable[[], bool] = lambda: True,
     restarts: Callable[[], Mapping[str, int]] = dict,
+    is_probe: bool = False,
 ) -> IngestReport:
     """Bring the source to a staged step, at ``at`` or at the time of an earlier step. Nothing of it
     is visible yet.
@@ -50,7 +51,8 @@ def ingest(
 
     ``has_gaps`` says whether bound offsets of the source were ever skipped, ``is_wanted`` whether
     the source still exists, and ``restarts`` which readings were requested
-    (``reclock.connectors.connector.SupportsRestart``).
+    (``reclock.connectors.connector.SupportsRestart``). With ``is_probe`` the answer is ``NEW`` or
+    ``IDLE``, and nothing is done.
 
     Raises a ``SourceError`` if the source stalls: the group stays claimed, and the next call
     continues. Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a
@@ -64,7 +66,8 @@ def ingest(
     with ClaimEffects(source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms) as claim:
         writer = SourceEffects(source, connector, whole_connector, claim, lake, engines, is_history, has_gaps, is_wanted, at)
         started = events.Started(is_claimed=frontiers.get(source.id).claim is not None)
-        ingestion, end = drive(Ingestion(source.id, source.name, at), started, writer.perform)
+        goal = Goal.PROBE if is_probe else Goal.STAGE
+        ingestion, end = drive(Ingestion(source.id, source.name, at, goal), started, writer.perform)
     match end:
         case effects.StallSource(error):
             raise error
@@ -72,6 +75,8 @@ def ingest(
             return IngestReport(source.name, at, IngestState.WAITING, waiting=dict.fromkeys(source.all_ids, reason))
         case effects.End(IngestState.BUSY, conflict=ClaimConflict() as conflict):
             report = IngestReport(source.name, at, IngestState.BUSY, claimed_by=_holder(conflict, at))
+        case effects.End(IngestState.NEW):
+            return IngestReport(source.name, at, IngestState.NEW)
         case effects.End(IngestState.IDLE):
             report = IngestReport(source.name, at, IngestState.IDLE)
         case effects.End():

@@ -85,17 +85,26 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str, is_his
     return ingest_spec(environment, spec, Timestamp(at), owner, is_history)
 
 
-def ingest_spec(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool = False) -> IngestReport:
-    """See `ingest`."""
+def probe_spec(environment: Environment, spec: SourceSpec, at: Timestamp) -> IngestReport:
+    """Whether `ingest` has anything to do for the source: ``NEW`` or ``IDLE``. The source's status says if it cannot be known,
+    and why; raises as `ingest` does."""
+    return ingest_spec(environment, spec, at, "", is_probe=True)
+
+
+def ingest_spec(
+    environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool = False, *, is_probe: bool = False
+) -> IngestReport:
+    """See `ingest` and `probe_spec`."""
     try:
-        report = _ingest_at_possible_time(environment, spec, at, owner, is_history)
+        report = _ingest_at_possible_time(environment, spec, at, owner, is_history, is_probe)
     except UpperMismatch:
         raise  # others move its upper further and further: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
         error = error_of(environment, failure, f'source "{spec.name}"')
         record_stall(environment.stores, *spec.all_ids, error=error)
         raise error from failure
-    _record_statuses(environment.stores, spec, report)
+    if report.state is not IngestState.NEW:
+        _record_statuses(environment.stores, spec, report)
     return report
 
 
@@ -136,7 +145,7 @@ def stalled_outputs(stores: Stores, spec: SourceSpec, report: IngestReport) -> l
 
 
 def _ingest_at_possible_time(
-    environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool
+    environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool, is_probe: bool
 ) -> IngestReport:
     """Ingest at ``at``, or at a newer time if a reader or another tick has moved the idle source
     past it."""
@@ -158,6 +167,7 @@ def _ingest_at_possible_time(
                 has_gaps=lambda: has_gaps(stores, spec.id),
                 is_wanted=lambda: not is_dropped(stores.catalog.sync(), spec.id),
                 restarts=lambda: stores.restarts.of(spec.id),
+                is_probe=is_probe,
             )
         except UpperMismatch as passed:
             if is_history:

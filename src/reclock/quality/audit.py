@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
 
 log = structlog.get_logger(__name__)
+
+_one_at_a_time = threading.Lock()
+"""The library has one context for the process."""
 
 ReadRows = Callable[[AuditSlice], "pd.DataFrame"]
 
@@ -58,12 +63,28 @@ def audit(
     """
     if not slices:
         return []
+    load()
+    with _one_at_a_time:
+        return _audit(slices, docs_root, suites, waived or {}, rows_of or _read_local)
+
+
+def load() -> None:
+    """Import the library, which takes seconds. It may be done in advance."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # before the import: it would call home
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    from reclock.quality import docs, expectations, frames  # noqa: F401
+
+
+def _audit(
+    slices: Sequence[AuditSlice],
+    docs_root: Path,
+    suites: Path | None,
+    waived_checks: Mapping[str, frozenset[str]],
+    read: ReadRows,
+) -> list[AuditResult]:
     from reclock.quality import docs
 
     context = _context()
-    waived_checks = waived or {}
-    read = rows_of or _read_local
     audited = [_audit_one(context, slice_, suites, waived_checks.get(slice_.source, frozenset()), read) for slice_ in slices]
     pages: list[str | None] = [None] * len(audited)
     try:

@@ -90,6 +90,11 @@ class ProcessRuntime:
         """The ingestions that ticks of this process have started, and that are not published yet."""
         return IngestionPool(self.threads)
 
+    @cached_property
+    def probes(self) -> IngestionPool[Any]:
+        """The probes that this process has started. One that hangs is not started again."""
+        return IngestionPool(self.threads)
+
     # --- connections ---
 
     @property

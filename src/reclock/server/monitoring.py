@@ -1,8 +1,9 @@
-"""The HTTP address at which a process is monitored: ``/metrics``, ``/healthz`` and ``/readyz``."""
+"""The HTTP address of a process: ``/metrics``, ``/healthz`` and ``/readyz``, and what else it serves there."""
 
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,10 @@ from reclock.runtime.environment import Environment
 _log = structlog.get_logger(__name__)
 _LOOPBACK = "127.0.0.1"
 _CLIENT_TIMEOUT_S = 30
+_HTTPS = "https://"
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+"""In the sense of WSGI."""
 
 
 def split_address(text: str) -> tuple[str, int]:
@@ -38,15 +43,17 @@ class Monitor:
     - ``/healthz`` is 200 while the process can answer at all.
     - ``/readyz`` is 200 if the process has joined the environment and can read its catalog, otherwise 503.
     - ``/metrics`` are the metrics in a format of Prometheus, or 503 if they cannot be read.
+    - Other paths are those of the application that the process serves, if it does.
     """
 
-    def __init__(self, host: str, port: int) -> None:
-        """Listens. Raises ``ConfigurationError``."""
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        """Listens, for encrypted requests alone if there is ``tls``. Raises ``ConfigurationError``."""
         self._environment: Environment | None = None
+        self._application: Application | None = None
         self._metrics: Callable[..., Iterable[bytes]] | None = None
         self._guard = threading.Lock()
         try:
-            self._server = _listen(host, port)
+            self._server = _listen(host, port, tls)
         except OSError as error:
             detail = error.strerror
             raise ConfigurationError(f'cannot listen for HTTP on "{host}", port {port}', detail=detail) from error
@@ -61,28 +68,38 @@ class Monitor:
         return f"[{host!s}]:{port}" if ":" in str(host) else f"{host!s}:{port}"
 
     @contextmanager
-    def watching(self, environment: Environment, replica_id: int | None = None) -> Iterator[None]:
-        """In the block, the process has ``environment`` open; as a replica, it shows what this replica measured."""
+    def watching(
+        self, environment: Environment, replica_id: int | None = None, application: Application | None = None
+    ) -> Iterator[None]:
+        """In the block, the process has ``environment`` open; as a replica, it shows what this replica measured. An
+        ``application`` answers all other paths."""
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         registry.register(EnvironmentCollector(environment, replica_id))
         with self._guard:
             self._environment, self._metrics = environment, make_wsgi_app(registry)
+            self._application = application
         try:
             yield
         finally:
             with self._guard:  # waits for a scrape, which needs the stores
-                self._environment = self._metrics = None
+                self._environment = self._metrics = self._application = None
 
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
 
     def _answer(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if request["REQUEST_METHOD"] not in ("GET", "HEAD"):
+        is_monitored = request["PATH_INFO"] in _MONITORED
+        if not is_monitored and self._environment is None:
+            return _not_joined(start_response)
+        application = None if is_monitored else self._application
+        if application is None and request["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return _text(start_response, HTTPStatus.METHOD_NOT_ALLOWED, "only GET is answered", ("Allow", "GET, HEAD"))
         try:
+            if application is not None:
+                return application(request, start_response)
             match request["PATH_INFO"]:
                 case "/healthz":
                     return _text(start_response, HTTPStatus.OK, "ok")
@@ -111,9 +128,15 @@ class Monitor:
             return self._metrics(request, start_response)
 
 
+_MONITORED = ("/metrics", "/healthz", "/readyz")
+
+
 @contextmanager
-def monitoring(address: str, number: int = 0, *, is_optional: bool = False) -> Iterator[Monitor | None]:
-    """A monitor at ``address`` for the block, None if that is empty. ``number`` is added to the port, unless that is 0.
+def monitoring(
+    address: str, number: int = 0, *, tls: ssl.SSLContext | None = None, is_optional: bool = False
+) -> Iterator[Monitor | None]:
+    """A monitor at ``address`` for the block, None if that is empty. ``number`` is added to the port, unless that is 0. An
+    address that begins with ``https://`` is encrypted with ``tls``.
 
     If it cannot listen, raises ``ConfigurationError``; if it ``is_optional``, logs that and yields
     None. Raises ``InvalidOption`` for an address that is none.
@@ -121,9 +144,13 @@ def monitoring(address: str, number: int = 0, *, is_optional: bool = False) -> I
     if not address:
         yield None
         return
-    host, port = split_address(address)
+    is_encrypted = address.startswith(_HTTPS)
+    if is_encrypted and tls is None:
+        hint = "set tls_certificate, or write the address without https://"
+        raise InvalidOption(f'there is no certificate for "{address}"', hint=hint)
+    host, port = split_address(address.removeprefix(_HTTPS))
     try:
-        monitor = Monitor(host, port + number if port else 0)
+        monitor = Monitor(host, port + number if port else 0, tls if is_encrypted else None)
     except ConfigurationError as error:
         if not is_optional:
             raise
@@ -139,6 +166,19 @@ def monitoring(address: str, number: int = 0, *, is_optional: bool = False) -> I
 
 class _HttpServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
+    tls: ssl.SSLContext | None = None
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """The handshake is in the thread of the request: a client that does not finish it delays no other."""
+        if self.tls is not None:
+            try:
+                request.settimeout(_CLIENT_TIMEOUT_S)
+                request = self.tls.wrap_socket(request, server_side=True)
+            except OSError as error:
+                _log.debug("HTTPS connection failed", error=str(error))
+                self.shutdown_request(request)
+                return
+        super().process_request_thread(request, client_address)
 
 
 class _HttpServer6(_HttpServer):
@@ -154,9 +194,12 @@ class _QuietHandler(WSGIRequestHandler):
         pass
 
 
-def _listen(host: str, port: int) -> WSGIServer:
+def _listen(host: str, port: int, tls: ssl.SSLContext | None) -> WSGIServer:
     [(family, *_), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return (_HttpServer6 if family == socket.AF_INET6 else _HttpServer)((host, port), _QuietHandler)
+    server = (_HttpServer6 if family == socket.AF_INET6 else _HttpServer)((host, port), _QuietHandler)
+    server.tls = tls
+    server.base_environ["HTTPS"] = "on" if tls is not None else "off"  # from which wsgiref tells the scheme
+    return server
 
 
 def _not_joined(start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -13,9 +13,10 @@ from reclock.config import Settings
 from reclock.runtime.environment import Environment
 from reclock.runtime.leader import leading
 from reclock.runtime.reporting import reporting
+from reclock.server.console import Console
 from reclock.server.listeners import Listener
 from reclock.server.monitoring import monitoring
-from reclock.server.server import Server
+from reclock.server.server import Server, tls_context
 
 _log = structlog.get_logger(__name__)
 _BEFORE_REJOINING_S = 1.0
@@ -28,12 +29,15 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
     what opening the environment raises: a release or generation that has taken over is not joined. ``http`` is where it
     is monitored, or the setting ``serve_http`` says it; a worker takes the port that its number is added to.
     """
-    address = Settings.load(home).serve_http if http is None else http
-    with monitoring(address, listener.number) as monitor:
+    settings = Settings.load(home)
+    address = settings.serve_http if http is None else http
+    tls = tls_context(settings.tls_certificate, settings.tls_key)
+    with monitoring(address, listener.number, tls=tls) as monitor:
         while True:
             with Environment.open(home) as environment, leading(environment), reporting(environment):
                 server = Server(environment, listener)
-                with monitor.watching(environment) if monitor is not None else nullcontext():
+                console = Console(environment)
+                with monitor.watching(environment, application=console) if monitor is not None else nullcontext():
                     asyncio.run(server.run())
                 if not server.was_fenced:
                     return

@@ -65,7 +65,7 @@ class Server:
     def __init__(self, environment: Environment, listener: Listener) -> None:
         self._environment, self._listener = environment, listener
         self._settings = environment.stores.settings
-        self._tls = _tls_context(self._settings.tls_certificate, self._settings.tls_key)
+        self._tls = tls_context(self._settings.tls_certificate, self._settings.tls_key)
         self._threads = ThreadPoolExecutor(_OPENING_THREADS, thread_name_prefix="handshake")
         self._session_threads: set[SessionThread] = set()
         self._server_secret = secrets.token_bytes(32)
@@ -264,7 +264,7 @@ class Server:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
 
-def _tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
+def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
     if not certificate and not key:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

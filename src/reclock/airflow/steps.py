@@ -1,0 +1,313 @@
+"""The operators of the DAG ``reclock_tick``. A warm process does their work where there is one, else the task does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.sdk import AssetAlias, BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
+
+from reclock.airflow.assets import relation_asset
+from reclock.airflow.warm import DEFAULT_WARM_CONNECTION, WarmProcess, WarmProcessGone, WarmProcessRefuses
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from reclock.runtime.environment import Environment
+
+PUBLISHED = AssetAlias("reclock_published")
+
+_TRANSIENT_SQLSTATES = ("08", "40", "53", "57")
+"""Classes of errors that may be gone at the next attempt."""
+
+_ATTEMPTS = 3
+"""How often a warm process that has forgotten a step is asked for it again."""
+
+
+class ReclockStepOperator(BaseOperator):
+    """One step of the environment at ``home``, done by the warm process that the connection ``warm_conn_id`` names.
+
+    Without that connection, or if the process cannot be reached, this task does the step itself, and its log says so. A step that
+    takes longer than ``defer_after_s`` is waited for in the triggerer, where it holds no slot of a worker. A step that is done
+    twice, or begun by a process that died, gives the same rows: its claims see to that.
+    """
+
+    step: ClassVar[str]
+    ui_color = "#e3eef9"
+
+    def __init__(
+        self,
+        *,
+        home: str | None = None,
+        warm_conn_id: str = DEFAULT_WARM_CONNECTION,
+        defer_after_s: float = 20,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.home = home
+        self.warm_conn_id = warm_conn_id
+        self.defer_after_s = defer_after_s
+
+    @abstractmethod
+    def arguments(self, context: Context) -> dict[str, Any]:
+        """Those of the step's function in ``reclock.pipeline.dag_steps``."""
+
+    @abstractmethod
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+        """Do the step in this process."""
+
+    def conclude(self, context: Context, result: Any) -> Any:
+        """What the task returns for the step's result. Raises if something has failed."""
+        return result
+
+    def execute(self, context: Context) -> Any:
+        arguments = self.arguments(context)
+        process = self.warm_process()
+        if process is not None:
+            outcome = self._warm_outcome(process, context, arguments)
+            if outcome is not None:
+                return self._conclude(context, outcome)
+        return self._conclude(context, self._own_outcome(arguments))
+
+    def resume(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """After the trigger: with the outcome, or from the beginning if the warm process is gone."""
+        if event.get("outcome") is None:
+            self.log.warning("the warm process is gone: %s", event.get("gone"))
+            return self.execute(context)
+        return self._conclude(context, event["outcome"])
+
+    def warm_process(self) -> WarmProcess | None:
+        from airflow.sdk.bases.hook import BaseHook
+
+        try:
+            return WarmProcess.of(BaseHook.get_connection(self.warm_conn_id))
+        except AirflowNotFoundException:
+            self.log.info('this task does the work: there is no connection "%s" to a warm process', self.warm_conn_id)
+            return None
+
+    def _warm_outcome(self, process: WarmProcess, context: Context, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """None if the process is gone. Defers if the step takes long."""
+        key = self._key(context)
+        try:
+            for _ in range(_ATTEMPTS):
+                process.start(key, self.step, arguments)
+                try:
+                    return self._await(process, key)
+                except WarmProcessGone as gone:
+                    self.log.warning("the warm process has lost the step: %s", gone)
+        except WarmProcessGone as gone:
+            self.log.warning("this task does the work: the warm process at %s cannot be reached: %s", process.url, gone)
+        except WarmProcessRefuses as refused:
+            raise AirflowFailException(str(refused)) from None
+        return None
+
+    def _await(self, process: WarmProcess, key: str) -> Mapping[str, Any]:
+        import time
+
+        from reclock.airflow.triggers import ReclockStepTrigger
+
+        deadline, told = time.monotonic() + self.defer_after_s, 0
+        while True:
+            lines, outcome = process.look(key, after=told, wait_s=max(0.0, min(10.0, deadline - time.monotonic())))
+            for line in lines:
+                self.log.info("%s", line)
+            told += len(lines)
+            if outcome is not None:
+                return outcome
+            if time.monotonic() >= deadline:
+                self.log.info("waiting in the triggerer")
+                trigger = ReclockStepTrigger(key=key, told=told, warm_conn_id=self.warm_conn_id)
+                timeout: timedelta | None = self.execution_timeout
+                self.defer(trigger=trigger, method_name="resume", timeout=timeout)
+
+    def _key(self, context: Context) -> str:
+        """The same for every attempt at the task."""
+        instance = context["ti"]
+        parts = (instance.dag_id, instance.run_id, instance.task_id, instance.map_index, self.step)
+        return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
+
+    def _own_outcome(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        from reclock.errors import ReclockError
+        from reclock.runtime.environment import Environment
+
+        try:
+            with Environment.open(self.home) as environment:
+                return {"result": self.work(environment, arguments)}
+        except ReclockError as error:
+            message = {"message": error.message, "detail": error.detail, "hint": error.hint}
+            return {"error": {"sqlstate": error.sqlstate} | message}
+
+    def tell(self, line: str) -> None:
+        self.log.info("%s", line)
+
+    def _conclude(self, context: Context, outcome: Mapping[str, Any]) -> Any:
+        if error := outcome.get("error"):
+            self.fail([error])
+        return self.conclude(context, outcome["result"])
+
+    def fail(self, failures: Sequence[Mapping[str, Any]]) -> None:
+        """Log the failures with detail and hint, and fail; for good unless one of them may be gone at the next attempt."""
+        for failure in failures:
+            name = f"{failure['name']}: " if failure.get("name") else ""
+            self.log.error("%s%s (SQLSTATE %s)", name, failure["message"], failure["sqlstate"])
+            if failure.get("detail"):
+                self.log.error("DETAIL: %s", failure["detail"])
+            if failure.get("hint"):
+                self.log.error("HINT: %s", failure["hint"])
+        message = "; ".join(failure["message"] for failure in failures)
+        is_transient = any(failure["sqlstate"].startswith(_TRANSIENT_SQLSTATES) for failure in failures)
+        raise AirflowException(message) if is_transient else AirflowFailException(message)
+
+    def publish_events(self, context: Context, changed: Mapping[str, Mapping[str, Any]]) -> None:
+        """An event of the asset of each relation and sink that has changed."""
+        for name, extra in changed.items():
+            context["outlet_events"][PUBLISHED].add(relation_asset(name), extra=dict(extra))
+
+
+class ReclockPlanOperator(ReclockStepOperator):
+    """Returns the sources of the run that have news, each with the time of its step: what ``ReclockSourceOperator`` maps over.
+
+    The parameters ``sources`` and ``at`` of the run may name the sources and the time. Sources without news are complete up to
+    that time afterwards.
+    """
+
+    step = "plan"
+
+    def arguments(self, context: Context) -> dict[str, Any]:
+        params = context["params"]
+        return {"sources": params.get("sources") or None, "at": params.get("at")}
+
+    def _own_outcome(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        from reclock.pipeline import tick
+
+        tick.migrate(self.home)
+        return super()._own_outcome(arguments)
+
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+        from reclock.pipeline import dag_steps
+
+        return dag_steps.plan(environment, **arguments, tell=self.tell)
+
+
+class ReclockSourceOperator(ReclockStepOperator):
+    """Ingests, audits and publishes one source at the time ``at``, then refreshes the views and emits the sinks that read it.
+
+    With the ``engine`` ``spark-submit``, the source is ingested by the job ``ingest_source.py`` in the folder ``jobs``, submitted
+    through the connection ``spark_conn_id``. Without a ``source`` it does nothing. What has changed are events of assets (see
+    ``reclock.airflow.assets``). Returns what changed, and the audit's page in the data docs.
+    """
+
+    step = "source"
+    template_fields = ("source", "at", "engine")
+
+    def __init__(
+        self,
+        *,
+        source: str,
+        at: int,
+        engine: str = "warm",
+        jobs: str = "jobs",
+        spark_conn_id: str = "spark_default",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs | {"outlets": kwargs.get("outlets") or [PUBLISHED]})
+        self.source = source
+        self.at = at
+        self.engine = engine
+        self.jobs = jobs
+        self.spark_conn_id = spark_conn_id
+
+    def execute(self, context: Context) -> Any:
+        if not self.source:
+            self.log.info("no source has anything new")
+            return None
+        if self.engine == "spark-submit":
+            self._submit(context["run_id"])
+        return super().execute(context)
+
+    def arguments(self, context: Context) -> dict[str, Any]:
+        is_staged = self.engine == "spark-submit"
+        return {"source": self.source, "at": int(self.at), "owner": context["run_id"], "is_staged": is_staged}
+
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+        from reclock.pipeline import dag_steps
+        from reclock.runtime import task_replica
+
+        with task_replica.living(environment):
+            return dag_steps.move_source(environment, **arguments, tell=self.tell)
+
+    def conclude(self, context: Context, result: Any) -> Any:
+        if result["docs"]:
+            self.log.info("data docs: %s/reclock/data-docs/%s", _airflow_url(), result["docs"])
+        self.publish_events(context, result["changed"])
+        if result["failed"]:
+            self.fail(result["failed"])
+        return {"changed": result["changed"], "docs": result["docs"]}
+
+    def _submit(self, owner: str) -> None:
+        arguments = ["--home", _home(self.home), "--source", self.source, "--at", str(self.at), "--owner", owner]
+        submit_job(self.spark_conn_id, f"{self.jobs}/ingest_source.py", arguments)
+
+
+class ReclockClustersOperator(ReclockStepOperator):
+    """Brings all indexes and sinks up to what can be read now, or as far as their inputs are complete.
+
+    A cluster whose replicas nobody sees to is worked on by the job ``work_cluster.py`` in the folder ``jobs``, submitted through
+    the connection ``spark_conn_id``: a replica that lives as long. What has changed are events of assets. Returns the ``uppers``
+    of indexes and sinks by name.
+    """
+
+    step = "clusters"
+
+    def __init__(self, *, jobs: str = "jobs", spark_conn_id: str = "spark_default", **kwargs: Any) -> None:
+        super().__init__(**kwargs | {"outlets": kwargs.get("outlets") or [PUBLISHED]})
+        self.jobs = jobs
+        self.spark_conn_id = spark_conn_id
+
+    def arguments(self, context: Context) -> dict[str, Any]:
+        return {"owner": context["run_id"]}
+
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+        from reclock.pipeline import dag_steps
+        from reclock.runtime import task_replica
+
+        with task_replica.living(environment):
+            return dag_steps.work_clusters(environment, **arguments, tell=self.tell)
+
+    def conclude(self, context: Context, result: Any) -> Any:
+        self.publish_events(context, result["changed"])
+        failed = list(result["failed"])
+        for submission in result["submitted"]:
+            arguments = submission["application_args"]
+            try:
+                submit_job(self.spark_conn_id, f"{self.jobs}/work_cluster.py", arguments, submission["conf"])
+            except AirflowException as error:  # the other clusters go on
+                failed.append({"name": arguments[3], "sqlstate": "57000", "message": str(error)})
+        if failed:
+            self.fail(failed)
+        return result["uppers"]
+
+
+def submit_job(spark_conn_id: str, application: str, arguments: Sequence[str], conf: Mapping[str, str] | None = None) -> None:
+    """Run the job as a Spark application of its own, and wait for it. Raises ``AirflowException`` if it fails."""
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+    own = {"RECLOCK_SPARK_REMOTE": ""}
+    name = f"reclock-{os.path.basename(application).partition('.')[0]}"
+    hook = SparkSubmitHook(dict(conf or {}), spark_conn_id, name=name, application_args=list(arguments), env_vars=own)
+    hook.submit(application)
+
+
+def _home(home: str | None) -> str:
+    return os.path.abspath(home or os.environ.get("RECLOCK_HOME", ".reclock"))
+
+
+def _airflow_url() -> str:
+    from airflow.sdk.configuration import conf
+
+    return str(conf.get("api", "base_url", fallback="")).rstrip("/")

@@ -1,0 +1,253 @@
+"""The steps of the DAG ``reclock_tick``: plan, one source, all clusters. Each answers JSON, in a task or in a warm process.
+
+``tell`` is given a line for each thing that a step has done, as it is done: they are the task's log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from reclock.adapter.timestamps import readiness
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.definitions.sources import ObjectsConnector, SourceSpec
+from reclock.errors import AuditFailed, ClaimConflict, ReclockError
+from reclock.ingest.report import IngestReport, IngestState
+from reclock.pipeline import cluster_steps, source_steps
+from reclock.pipeline.tick import allocate
+from reclock.pipeline.tick_reports import AuditReport, ClusterReport, TickFailure
+from reclock.runtime import task_replica
+from reclock.runtime.environment import Environment
+
+Tell = Callable[[str], None]
+
+Changes = dict[str, int]
+"""The ``rows`` (or changes) of a relation or sink that are new, all below ``upper``."""
+
+_SHOWN_PARTITIONS = 10
+"""How many partitions of a step are listed."""
+
+
+def plan(environment: Environment, *, sources: Sequence[str] | None, at: int | None, tell: Tell) -> list[dict[str, Any]]:
+    """What the run works on: a source each, with the time of its step. Sources without news are complete up to that time
+    afterwards; if no source has any, the one item has no name.
+
+    A source that does not answer within ``tick_patience_ms`` is worked on, so that others do not wait for it; one on which a
+    live process is at work is left to that. Raises ``UnknownRelation``, ``TimestampNotAllowed``.
+    """
+    time_of_run = allocate(environment, at=at)
+    readiness.retry_unready(environment)
+    specs = source_steps.ticking_sources(environment, sources)
+    busy = _busy(environment, specs, tell)
+    outcomes = _probe([spec for spec in specs if spec.id not in busy], environment, time_of_run)
+    idle = [spec.name for spec in specs if outcomes.get(spec.id) is IngestState.IDLE]
+    if idle or not specs:
+        source_steps.publish(environment, idle, time_of_run, owner="plan")
+    worked_on = [spec.name for spec in specs if spec.id not in busy and spec.name not in idle]
+    tell(f"time {time_of_run}: news in {len(worked_on)} of {len(specs)} sources")
+    for name in worked_on:
+        tell(f"  {name}")
+    return [{"source": name, "at": int(time_of_run)} for name in worked_on or [""]]
+
+
+def _busy(environment: Environment, specs: Sequence[SourceSpec], tell: Tell) -> set[GlobalId]:
+    """The sources whose claim belongs to a process that gives signs of life."""
+    frontiers, now = environment.stores.frontiers.get_all(), environment.stores.clock()
+    busy: set[GlobalId] = set()
+    for spec in specs:
+        claim = frontiers[spec.id].claim if spec.id in frontiers else None
+        if claim is not None and claim.lease_until > now:
+            busy.add(spec.id)
+            tell(f"{spec.name}: left to {claim.owner}, which is at work on it")
+    return busy
+
+
+def _probe(specs: Sequence[SourceSpec], environment: Environment, at: Timestamp) -> dict[GlobalId, IngestState]:
+    """What each source has that answers in time. Those that fail are left out: their own task says why."""
+
+    def attempt(spec: SourceSpec) -> IngestState:
+        try:
+            return source_steps.probe_spec(environment, spec, at).state
+        except ReclockError:
+            return IngestState.NEW
+
+    probes = environment.runtime.probes
+    for spec in specs:
+        probes.start(spec.id, partial(attempt, spec))
+    patience_s = environment.stores.settings.tick_patience_ms / 1000
+    return probes.take([spec.id for spec in specs], patience_s=patience_s)
+
+
+def move_source(
+    environment: Environment, *, source: str, at: int, owner: str, is_staged: bool = False, tell: Tell
+) -> dict[str, Any]:
+    """Ingest, audit and publish one source, then refresh the indexes and emit the sinks that read it. With ``is_staged``, another
+    process has ingested it.
+
+    Answers what ``changed``, by the names of relations and sinks: how many rows or changes, and the ``upper`` below which they can
+    be read; the page of the audit in the data ``docs``; and what ``failed``. What failed holds up nothing else: a source that
+    binds nothing is complete up to the time even so.
+    """
+    failed: list[TickFailure] = []
+    changed: dict[str, Changes] = {}
+    docs: str | None = None
+    is_audited = True
+    if not is_staged:
+        with _recorded(failed, source, tell), _timed(tell) as told:
+            is_audited = _ingest(environment, source, at, owner, told, failed)
+    if is_audited and not failed:
+        with _recorded(failed, source, tell), _timed(tell) as told:
+            for audit in source_steps.audit(environment.stores, [source], owner=owner):
+                docs = audit.docs
+                told(_audit_line(audit))
+                if not audit.success:
+                    hint = "read the data docs; ALTER SOURCE ... RETRY, WAIVE or SKIP decides"
+                    detail = f"data docs: {docs}" if docs else None
+                    failed.append(
+                        TickFailure(source, AuditFailed.sqlstate, f"checks failed: {', '.join(audit.failed)}", detail, hint)
+                    )
+    with _timed(tell) as told:
+        published = source_steps.publish(environment, [source], at, owner=owner)
+        for name, rows in published.rows.items():
+            told(f"published {rows:,} rows of {name} below {published.upper}")
+            changed[name] = {"upper": int(published.upper), "rows": rows}
+    failed += [failure for failure in published.failed if failure.sqlstate not in {earlier.sqlstate for earlier in failed}]
+    if published.rows:
+        attended = task_replica.attended(environment)
+        through, by = published.upper - 1, f"{owner} {source}"
+        with _timed(tell) as told:
+            for report in cluster_steps.refresh_dependents(environment, source, through, clusters=attended, owner=by):
+                changed |= _changed(environment, report, told)
+                failed += report.failed
+    return {"changed": changed, "docs": docs, "failed": _as_json(failed)}
+
+
+def _ingest(environment: Environment, source: str, at: int, owner: str, tell: Tell, failed: list[TickFailure]) -> bool:
+    """Whether a step waits for its audit."""
+    report = source_steps.ingest(environment, source, at, owner=owner)
+    spec = next(iter(source_steps.existing_sources(environment.stores, [source])), None)
+    match report.state:
+        case IngestState.BUSY:
+            tell(f"{report.claimed_by}; that process publishes it")
+        case IngestState.IDLE:
+            tell("the upstream has nothing new")
+        case IngestState.WAITING:
+            tell(f"the upstream cannot begin yet: {'; '.join({str(reason) for reason in report.waiting.values()})}")
+        case _:
+            tell(_step_line(report, "bytes" if spec is not None and isinstance(spec.connector, ObjectsConnector) else "offsets"))
+    if spec is not None:
+        stalled = source_steps.stalled_outputs(environment.stores, spec, report)
+        failed += [TickFailure.of(str(entry.name), error) for entry, error in stalled]
+    return report.state in (IngestState.STAGED, IngestState.BLOCKED)
+
+
+def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[str, Any]:
+    """Bring every index and sink up to what can be read now, or as far as its inputs are complete.
+
+    Answers what ``changed`` and what ``failed``, as `move_source` does, the ``uppers`` of all indexes and sinks by name, and the
+    jobs to be ``submitted`` for clusters whose replicas nobody sees to (see ``reclock.runtime.task_replica``).
+    """
+    at = environment.stores.oracle.read_ts(EPOCH_MS)
+    uppers: dict[str, int] = {}
+    changed: dict[str, Changes] = {}
+    failed: list[TickFailure] = []
+    cluster_steps.complete_tables(environment.stores, at)
+    clusters, submitted = _clusters_with_work(environment, at, owner)
+    if not clusters and not submitted:
+        tell("no cluster has an index or a sink")
+    for cluster in clusters:
+        with _timed(tell) as told:
+            refreshed = cluster_steps.refresh(environment, cluster, at, owner=owner, is_patient=True)
+            sinks = cluster_steps.sink_names(environment, [cluster])
+            emitted, stalled = cluster_steps.emit_all(environment, sinks, at, owner=owner, is_patient=True)
+            report = ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled)
+            changed |= _changed(environment, report, told)
+        uppers |= {index.index: int(index.upper) for index in report.indexes}
+        uppers |= {sink.sink: int(sink.upper) for sink in report.emitted}
+        failed += report.failed
+    return {"changed": changed, "uppers": uppers, "submitted": submitted, "failed": _as_json(failed)}
+
+
+def _clusters_with_work(environment: Environment, at: int, owner: str) -> tuple[list[str], list[dict[str, object]]]:
+    """The clusters that have an index or a sink: those that work for any process, and the jobs to be submitted for the others."""
+    catalog = environment.stores.planner_catalog()
+    used = {index.cluster_id for index in catalog.indexes()}
+    with_work = [
+        name
+        for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1])
+        if id in used or cluster_steps.sink_names(environment, [name])
+    ]
+    attended = [name for name in task_replica.attended(environment) if name in with_work]
+    others = [name for name in catalog.clusters if name not in with_work]
+    submitted = task_replica.submissions(environment, but=[*attended, *others], at=at, owner=owner)
+    return attended, submitted
+
+
+# --- what is told ---
+
+
+@contextmanager
+def _timed(tell: Tell) -> Iterator[Tell]:
+    """In the block, each line ends with the seconds since the line before."""
+    began = time.perf_counter()
+
+    def told(line: str) -> None:
+        nonlocal began
+        now = time.perf_counter()
+        tell(f"{line} ({now - began:.2f} s)")
+        began = now
+
+    yield told
+
+
+@contextmanager
+def _recorded(failed: list[TickFailure], name: str, tell: Tell) -> Iterator[None]:
+    """An error of the block is one of ``failed``, and ends the block."""
+    try:
+        yield
+    except ClaimConflict as conflict:
+        tell(f"another process took it over: {conflict.detail or conflict.message}")
+    except ReclockError as error:
+        failed.append(TickFailure.of(name, error))
+
+
+def _step_line(report: IngestReport, unit: str) -> str:
+    shown = ", ".join(f"{name} +{count:,}" for name, count in report.bindings[:_SHOWN_PARTITIONS])
+    others = f" and {more} more" if (more := len(report.bindings) - _SHOWN_PARTITIONS) > 0 else ""
+    return (
+        f"bound {report.size:,} {unit} of {len(report.bindings)} partitions at {report.at}, {report.rows:,} rows: {shown}{others}"
+    )
+
+
+def _audit_line(audit: AuditReport) -> str:
+    outcome = "passed" if audit.success else f"failed: {', '.join(audit.failed)}"
+    waived = f"; waived: {', '.join(audit.waived)}" if audit.waived else ""
+    docs = f"; data docs: {audit.docs}" if audit.docs else ""
+    return f"audit {outcome}{waived}{docs}"
+
+
+def _changed(environment: Environment, report: ClusterReport, tell: Tell) -> dict[str, Changes]:
+    """By name, the views whose indexes have changed, and the sinks."""
+    catalog = environment.stores.planner_catalog()
+    views = {str(index.name): str(entry.name) for index in catalog.indexes() if (entry := catalog.entry(index.on)) is not None}
+    changed: dict[str, Changes] = {}
+    for index in report.indexes:
+        if index.updates or index.how:
+            tell(f"refreshed {index.index} below {index.upper}: {index.updates:,} updates, {index.how or 'unchanged'}")
+        if index.updates and index.index in views:
+            changed[views[index.index]] = {"upper": int(index.upper), "rows": index.updates}
+    for sink in report.emitted:
+        if sink.commits:
+            tell(f"emitted {sink.changes:,} changes, {sink.bytes:,} bytes to {sink.sink}")
+        if sink.changes:
+            changed[sink.sink] = {"upper": int(sink.upper), "rows": sink.changes}
+    return changed
+
+
+def _as_json(failed: Sequence[TickFailure]) -> list[Mapping[str, Any]]:
+    return [asdict(failure) for failure in failed]

@@ -1,0 +1,106 @@
+"""What a superuser may ask a server for over HTTP: pages about the environment, and steps of DAGs."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs
+
+from reclock.errors import InvalidOption
+from reclock.runtime.environment import Environment
+from reclock.server.http_access import HttpRefused, Request, authenticated_superuser
+from reclock.server.pages import HtmlPage, Pages
+from reclock.server.warm_steps import WarmSteps
+
+StartResponse = Callable[..., Any]
+
+_LONGEST_BODY = 1 << 20
+_LONGEST_WAIT_S = 20.0
+_STEPS = "/steps/"
+
+
+class Console:
+    """A WSGI application over an environment that this process has open.
+
+    - ``GET /`` and below are the pages of ``reclock.server.pages``, ``POST`` a decision that was confirmed there.
+    - ``POST /steps/<key>`` begins a step of a DAG, ``{"step": ..., "arguments": {...}}``, unless it runs.
+    - ``GET /steps/<key>?after=<lines>&wait=<seconds>`` is what the step has told since, and its outcome.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._steps = WarmSteps(environment)
+        self._pages = Pages(environment, root="/", secret=secrets.token_bytes(32))
+
+    def __call__(self, request: Request, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            return self._answer(request, start_response)
+        except HttpRefused as refused:
+            return respond(start_response, refused.status, "text/plain", refused.text, *refused.headers)
+
+    def _answer(self, request: Request, start_response: StartResponse) -> Iterable[bytes]:
+        method, path = request["REQUEST_METHOD"], request["PATH_INFO"]
+        user = authenticated_superuser(request, self._environment.stores)
+        if not path.startswith(_STEPS):
+            return self._page(path.removeprefix("/"), request, user, start_response)
+        key = path.removeprefix(_STEPS)
+        if method == "POST":
+            step, arguments = _requested_step(_body(request))
+            try:
+                self._steps.start(key, step, arguments)
+            except InvalidOption as error:
+                raise HttpRefused(HTTPStatus.BAD_REQUEST, error.message) from None
+            return respond(start_response, HTTPStatus.ACCEPTED, "application/json", "{}")
+        return self._look(key, parse_qs(request.get("QUERY_STRING", "")), start_response)
+
+    def _page(self, path: str, request: Request, user: str, start_response: StartResponse) -> Iterable[bytes]:
+        if request["REQUEST_METHOD"] == "POST":
+            fields = parse_qs(_body(request).decode(errors="replace"))
+            page = self._pages.decide(path, {name: values[0] for name, values in fields.items()}, user, role=user)
+        else:
+            page = self._pages.get(path, user)
+        return respond(start_response, page.status, "text/html", page.html, *_headers(page))
+
+    def _look(self, key: str, query: Mapping[str, list[str]], start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            after, wait_s = int(query.get("after", ["0"])[0]), float(query.get("wait", ["0"])[0])
+        except ValueError:
+            raise HttpRefused(HTTPStatus.BAD_REQUEST, "after and wait are numbers") from None
+        progress = self._steps.look(key, after=max(after, 0), wait_s=min(wait_s, _LONGEST_WAIT_S))
+        if progress is None:
+            raise HttpRefused(HTTPStatus.NOT_FOUND, "this process knows no such step")
+        return respond(start_response, HTTPStatus.OK, "application/json", json.dumps(progress))
+
+
+def _headers(page: HtmlPage) -> list[tuple[str, str]]:
+    location = [("Location", page.location)] if page.location is not None else []
+    return [("Content-Security-Policy", page.policy), *location]
+
+
+def _requested_step(body: bytes) -> tuple[str, dict[str, Any]]:
+    try:
+        match json.loads(body):
+            case {"step": str(step), "arguments": dict(arguments)}:
+                return step, arguments
+    except ValueError:
+        pass
+    raise HttpRefused(HTTPStatus.BAD_REQUEST, 'the body is {"step": ..., "arguments": {...}}')
+
+
+def _body(request: Request) -> bytes:
+    length = int(request.get("CONTENT_LENGTH") or 0)
+    if length > _LONGEST_BODY:
+        raise HttpRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too long")
+    body: bytes = request["wsgi.input"].read(length)
+    return body
+
+
+def respond(
+    start_response: StartResponse, status: HTTPStatus, media_type: str, text: str, *headers: tuple[str, str]
+) -> Iterable[bytes]:
+    own = [("Content-Type", f"{media_type}; charset=utf-8"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+    start_response(f"{status.value} {status.phrase}", [*own, *headers])
+    return [text.encode()]

@@ -1,0 +1,107 @@
+"""Steps of DAGs that are carried out in this process, where everything is loaded already."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+
+from reclock.errors import InternalError, InvalidOption, ReclockError
+from reclock.pipeline import dag_steps
+from reclock.pipeline.dag_steps import Tell
+from reclock.quality.audit import load as load_audits
+from reclock.runtime.environment import Environment
+
+_log = structlog.get_logger(__name__)
+_KEPT_S = 600
+"""How long the outcome of a step is kept for whoever asked for it."""
+
+_STEPS: Mapping[str, Callable[..., Any]] = {
+    "plan": dag_steps.plan,
+    "source": dag_steps.move_source,
+    "clusters": dag_steps.work_clusters,
+}
+
+
+class WarmSteps:
+    """The steps that were requested of this process, each in a thread of its own. They end with the process.
+
+    A step is known by a key of the requester's. A step that is requested again while it runs goes on; one that has ended is
+    carried out again, which its claims make harmless.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._changed = threading.Condition()
+        self._running: dict[str, _Progress] = {}
+        self._audits = threading.Thread(target=load_audits, name="load-audits", daemon=True)
+
+    def start(self, key: str, step: str, arguments: Mapping[str, Any]) -> None:
+        """Raises ``InvalidOption`` for a step that is unknown."""
+        if step not in _STEPS:
+            raise InvalidOption(f'there is no step "{step}"')
+        with self._changed:
+            self._forget_old()
+            if (progress := self._running.get(key)) is not None and progress.outcome is None:
+                return
+            progress = self._running[key] = _Progress()
+            if self._audits.ident is None:
+                self._audits.start()
+        work = threading.Thread(target=self._run, args=(progress, step, dict(arguments)), name=f"step-{step}", daemon=True)
+        work.start()
+
+    def look(self, key: str, *, after: int, wait_s: float) -> Mapping[str, Any] | None:
+        """The lines after the first ``after``, and the ``outcome`` once there is one. Waits for either. None for an unknown step.
+
+        The outcome has a ``result`` or an ``error``.
+        """
+        deadline = time.monotonic() + wait_s
+        with self._changed:
+            while (progress := self._running.get(key)) is not None:
+                remaining_s = deadline - time.monotonic()
+                if progress.outcome is not None or len(progress.lines) > after or remaining_s <= 0:
+                    return {"lines": progress.lines[after:], "outcome": progress.outcome}
+                self._changed.wait(remaining_s)
+        return None
+
+    def _run(self, progress: _Progress, step: str, arguments: Mapping[str, Any]) -> None:
+        def tell(line: str) -> None:
+            with self._changed:
+                progress.lines.append(line)
+                self._changed.notify_all()
+
+        outcome = {"result": None} | self._outcome(step, arguments, tell)
+        with self._changed:
+            progress.outcome, progress.ended_at = outcome, time.monotonic()
+            self._changed.notify_all()
+
+    def _outcome(self, step: str, arguments: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+        try:
+            return {"result": _STEPS[step](self._environment, **arguments, tell=tell)}
+        except ReclockError as error:
+            return {"error": error_as_json(error)}
+        except Exception as failure:  # the edge of the thread: whoever asked is told
+            _log.error("step failed unexpectedly", step=step, exc_info=failure)
+            return {"error": error_as_json(InternalError(f"{type(failure).__name__}: {failure}"))}
+
+    def _forget_old(self) -> None:
+        oldest = time.monotonic() - _KEPT_S
+        self._running = {
+            key: progress for key, progress in self._running.items() if progress.outcome is None or progress.ended_at > oldest
+        }
+
+
+class _Progress:
+    """What a step has told so far, and what came of it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.outcome: Mapping[str, Any] | None = None
+        self.ended_at = 0.0
+
+
+def error_as_json(error: ReclockError) -> dict[str, Any]:
+    return {"sqlstate": error.sqlstate, "message": error.message, "detail": error.detail, "hint": error.hint}
