@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reclock.adapter.context.results import python_values
 from reclock.adapter.context.texts import text_of
 from reclock.errors import ConfigurationError
 
@@ -20,7 +21,7 @@ def table_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """The rows of the table as Python values."""
     if not table.num_columns:
         return [()] * table.num_rows
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return list(zip(*(python_values(column) for column in table.columns), strict=True))
 
 
 class QueryResult:

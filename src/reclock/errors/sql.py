@@ -372,7 +372,7 @@ class InvalidGrouping(ReclockError):
 
 
 class InvalidWindow(ReclockError):
-    """The frame of a window function begins after it ends, or a window is defined twice."""
+    """The frame of a window function begins after it ends, a window is defined twice, or stands where none may."""
 
     sqlstate = "42P20"
 

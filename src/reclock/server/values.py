@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.adapter.context.texts import decode_utf8, joined, real_text, text_of, texts
+from reclock.adapter.context.results import python_values
+from reclock.adapter.context.texts import decode_utf8, joined, real_text, reals_text, text_of, texts
 from reclock.adapter.copy.binary import NULL, decode_value, encode_column, fixed, parse_decimal, value_encoder, with_lengths
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, TypeName, array
@@ -81,7 +82,7 @@ def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa
     width = len(types).to_bytes(2, "big")
 
     def few(batch: pa.RecordBatch) -> MessageBuffer:
-        columns = [encode(column.to_pylist()) for encode, column in zip(one_by_one, batch.columns, strict=True)]
+        columns = [encode(python_values(column)) for encode, column in zip(one_by_one, batch.columns, strict=True)]
         rows = map(b"".join, zip(*columns, strict=True)) if columns else [b""] * batch.num_rows
         messages = [b"D" + (len(row) + 6).to_bytes(4, "big") + width + row for row in rows]
         return MessageBuffer(b"".join(messages), list(accumulate(map(len, messages))))
@@ -116,7 +117,12 @@ def _packed(messages: pa.LargeBinaryArray) -> MessageBuffer:
 
 
 def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:
-    write = value_encoder(type) if format else _TEXT.get(type.name, text_of)
+    if format:
+        write = value_encoder(type)
+    elif type.element is not None and type.element.name is TypeName.REAL:
+        write = reals_text
+    else:
+        write = _TEXT.get(type.name, text_of)
 
     def encode(values: list[Any]) -> list[bytes]:
         written = [None if value is None else write(value) for value in values]

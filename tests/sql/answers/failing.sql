@@ -82,3 +82,15 @@ SELECT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1'::uuid
 SELECT '{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid
 SELECT ' a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid
 SELECT '-a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid
+SELECT exp(-1000.0::double precision)
+SELECT c * 1e-200::double precision * 1e-200::double precision FROM t
+SELECT 1e-200::double precision / 1e200::double precision
+SELECT power(10::double precision, -400)
+SELECT degrees(1e308::double precision)
+SELECT -('-9223372036854775808'::bigint)
+SELECT -('-32768'::smallint)
+SELECT make_date(0, 7, 15)
+SELECT make_date(2013, 13, 15)
+SELECT sqrt(-1.0)
+SELECT ln(0.0)
+SELECT (-8.0) ^ 0.5

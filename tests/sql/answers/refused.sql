@@ -90,3 +90,9 @@ SELECT i::int FROM ids
 SELECT n::uuid FROM ids
 SELECT gen_random_uuid(1)
 SELECT i || i FROM ids
+SELECT rank() OVER (ORDER BY 1), count(*) FROM t GROUP BY 1
+SELECT CASE WHEN a > 0 THEN generate_series(1, 3) ELSE 0 END FROM t
+SELECT coalesce(generate_series(1, 3), 0) FROM t
+SELECT string_agg('a', 'b', 'c')
+SELECT mode(a) FILTER (WHERE f) FROM t
+SELECT a IN ('x'::text) FROM t

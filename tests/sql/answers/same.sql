@@ -212,7 +212,7 @@ SELECT '2024-11-03 01:30'::timestamp AT TIME ZONE 'America/New_York' AT TIME ZON
 SELECT date_trunc('day', '2024-07-01 23:30+00'::timestamptz AT TIME ZONE 'Australia/Lord_Howe') AT TIME ZONE 'Australia/Lord_Howe'
 SELECT date_trunc('month', e), date_trunc('hour', e), date_trunc('day', z) FROM t FULL JOIN u ON t.a = u.a
 SELECT x + 1, x - DATE '2013-01-01', x + INTERVAL '36 hours', e - INTERVAL '1 hour' FROM t JOIN u USING (a)
-SELECT upper(b), lower(b), length(b), substring(b FROM 2 FOR 2), substring(b, 2), trim(BOTH 'o' FROM b), position('o' IN b) FROM t
+SELECT upper(b), lower(b), length(b), substring(b FROM 2 FOR 2), substring(b, 2), trim(BOTH 'o' FROM b), position('o' IN b) AS place FROM t
 SELECT concat(a, b, NULL, 'x'), concat(NULL), replace(b, 'o', '0'), round(d), round(d, 1), abs(c) FROM t
 SELECT count(*), count(a), count(DISTINCT a), sum(a), sum(g), sum(d), min(b), max(a), min(c) FROM t
 SELECT count(*), sum(a), max(b) FROM nothing
@@ -392,3 +392,30 @@ SELECT a > ANY (ARRAY[2, 4]), a < ALL (ARRAY[4, 3]), a = ALL (ARRAY[2, 2]), a <>
 SELECT b LIKE ANY (ARRAY['t%', 'o%']), b NOT LIKE ALL (ARRAY['t%', 'x%']) FROM t
 SELECT U&'d\0061t\+000061', u&'d!0061t!+000061 \0061' UESCAPE '!', U&'\D83D\DE00 ''x'' \\', U&'a' || 'b', U&'!!' UESCAPE '!'
 SELECT b, a::text::smallint, (' ' || a::text || ' ')::bigint, (CASE WHEN a > 1 THEN a::text END)::int, ('+' || g::text)::int FROM t WHERE a >= 0 AND g >= 0
+SELECT 1.5 + '22.25', 1.5 < '1.55', mod(5.5, '2.25'), greatest(1.5, '22.25'), nullif(1.5, '1.55')
+SELECT d + '0.125', d * '0.5', d < '10.255', d = '10.25', coalesce(d, '0.125'), CASE WHEN f THEN d ELSE '22.255' END FROM t
+SELECT d FROM t UNION ALL SELECT '2.255'
+SELECT x FROM (VALUES (1.5), ('22.25')) v(x)
+SELECT array_agg(x), sum(x) FROM (VALUES (1.5), ('22.25'), (NULL)) v(x)
+SELECT d IN ('10.255', '10.25'), d IN ('10.250'), lag(d, 1, '0.125') OVER (ORDER BY g) FROM t
+SELECT a % -1, (-32768)::smallint % (-1)::smallint, g % (a - 4) FROM t
+SELECT x % y FROM (VALUES (-2147483648, -1), (-9223372036854775808, 7), (5, -3)) v(x, y)
+SELECT x / y FROM (VALUES ('NaN'::double precision, 0::double precision), (1, 2)) v(x, y)
+SELECT sum(1 / (a - 1)) FILTER (WHERE a <> 1), count(1 / (a - 2)) FILTER (WHERE a <> 2), max(10 / c) FILTER (WHERE c > 0) FROM t
+SELECT b, array_agg(1 / (a - 1) ORDER BY g) FILTER (WHERE a > 1) FROM t GROUP BY b
+SELECT coalesce(x, 0), coalesce(x, 1.5), greatest(x, 1), CASE WHEN x > 1 THEN 1 ELSE x END, nullif(x, 0), ARRAY[x, 1] FROM (VALUES (0.5::real), (2.5)) v(x)
+SELECT 0.5::real UNION ALL SELECT 1 UNION ALL SELECT 1.5
+SELECT 0.1::real = 0.1, 0.1::real + 1, 0.1::real IN (0.1), 0.1::real IN (0.1, 0.2), lag(0.1::real, 1, 0) OVER ()
+SELECT x FROM (VALUES (1)) a(x) LEFT JOIN (VALUES (1::bigint)) b(x) USING (x)
+SELECT x, a.x, b.x FROM (VALUES (1)) a(x) JOIN (VALUES (1.5), (1.0)) b(x) USING (x)
+SELECT x, a.x, b.x FROM (VALUES (1)) a(x) RIGHT JOIN (VALUES (1.5::real), (1)) b(x) USING (x)
+SELECT x, y FROM (VALUES (1, 2), (2, 3)) a(x, y) NATURAL FULL JOIN (VALUES (1::bigint, 5), (7, 3)) b(x, z)
+SELECT sqrt(d + 1), ln(d + 1), log(d + 1), exp(d), d ^ 2, power(d, 3), (d + 1) ^ 0.5 FROM t
+SELECT round(sqrt(2.0), 5), 2 ^ 0.5, 2 ^ 3, sqrt(2), sqrt(2::real), ln(2.0), exp(1.0), exp(1), 10.0 ^ 15, 7.0 ^ -2, (-8.0) ^ 3, 0.0 ^ 0
+SELECT stddev(x::numeric), var_pop(x::numeric) FROM (VALUES (1.5::real), (2.5)) v(x)
+SELECT extract(quarter FROM interval '14 months ago'), extract(quarter FROM interval '21 months ago'), extract(quarter FROM interval '1 year ago'), extract(epoch FROM interval '1000000000 days')
+SELECT string_agg('a', ','), string_agg('a', ',' ORDER BY 1), array_agg(1), array_agg(DISTINCT 'x'::text ORDER BY 'x'::text) FROM t
+SELECT any_value(b ORDER BY g DESC), any_value(b ORDER BY g) FILTER (WHERE g > 20), any_value(e ORDER BY g DESC) FROM t
+SELECT -2147483648, -9223372036854775808, -(2147483648), -9223372036854775809, -0.0, -(0), 5 - -3
+SELECT generate_series(1, generate_series(1, 3)), generate_series(2, 4)
+SELECT CASE WHEN f THEN 1 ELSE a END, CASE a WHEN 1 THEN 2 ELSE g::integer END, CASE WHEN f THEN 1::bigint END, 'x'::text, 5::bigint, 1::real, (a::bigint)::text, (SELECT 1::bigint)::integer, interval '1 day', true::text, e AT TIME ZONE 'UTC', max(a) FILTER (WHERE f)::bigint FROM t GROUP BY 1, 2, a, e, f, g

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.registry import Registry
 from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.errors import EvaluationError
 from reclock.sql.planning.registry import PlannedStatement
 
 _SLICE_ROWS, _SLICE_BYTES = 1 << 13, 1 << 18
@@ -55,8 +56,16 @@ class Result:
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as Python values."""
         for batch in self.batches:
-            columns = [column.to_pylist() for column in batch.columns]
+            columns = [python_values(column) for column in batch.columns]
             yield from zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
+
+
+def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values. Raises ``EvaluationError`` if a date or timestamp is not in the years from 1 to 9999, which Python has."""
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except (OverflowError, ValueError) as error:
+        raise EvaluationError("date/time field value out of range", detail="years are 1 to 9999", sqlstate="22008") from error
 
 
 def text_result(tag: str, desc: RelationDesc, lines: list[str]) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -64,6 +64,11 @@ def real_text(value: float) -> str:
     return _float_text(float(str(np.float32(value))), _REAL_POWER)
 
 
+def reals_text(values: Sequence[float | None]) -> str:
+    """An array of numbers of 32 bits."""
+    return "{" + ",".join("NULL" if value is None else real_text(value) for value in values) + "}"
+
+
 def texts(values: pa.Array, type: ScalarType) -> pa.Array:
     """`text_of` of each value, as strings, and NULL for NULL."""
     kind = values.type
@@ -100,7 +105,11 @@ def joined(parts: Sequence[str | bytes | pa.Array], count: int) -> pa.LargeBinar
 
 
 def _each(values: pa.Array) -> pa.Array:
-    write = real_text if pa.types.is_float32(values.type) else text_of
+    write: Callable[[Any], str] = text_of
+    if pa.types.is_float32(values.type):
+        write = real_text
+    elif pa.types.is_nested(values.type) and values.type.num_fields == 1 and pa.types.is_float32(values.type.field(0).type):
+        write = reals_text
     return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.large_string())
 
 

@@ -21,6 +21,16 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
 )
 from reclock.plan.functions.casts import resolve_cast
 from reclock.plan.functions.registry import AGGREGATES, SCALARS, Resolved, resolve_aggregate, resolve_scalar
-from reclock.plan.functions.typing import common_type, is_implicit
+from reclock.plan.functions.typing import common_type, is_implicit, operand_type
 
-__all__ = ["AGGREGATES", "SCALARS", "Resolved", "common_type", "is_implicit", "resolve_aggregate", "resolve_cast", "resolve_scalar"]
+__all__ = [
+    "AGGREGATES",
+    "SCALARS",
+    "Resolved",
+    "common_type",
+    "is_implicit",
+    "operand_type",
+    "resolve_aggregate",
+    "resolve_cast",
+    "resolve_scalar",
+]

@@ -25,7 +25,7 @@ from reclock.plan.functions import intervals
 from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_digits, spark_quotient
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
-from reclock.plan.functions.floats import within_range
+from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
@@ -154,7 +154,9 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
         count, total, values = call("count", site), sum_of(engine, site), ascending_values(engine, site)
         mean, less = f"({total} / {count})", 1 if is_sample else 0
         if engine == "duckdb":
-            squares = f"list_sum(list_transform({values}, lambda x: (x - {mean}) * (x - {mean})))"
+            # An aggregate within a lambda must not have one in its argument, as casts have.
+            squares_of = "list_sum(list_transform(v.x, lambda x: (x - v.mean) * (x - v.mean)))"
+            squares = with_value(engine, f"{{'x': {values}, 'mean': {mean}}}", squares_of)
         else:
             squares = f"aggregate({values}, CAST(0 AS DOUBLE), (total, x) -> total + (x - {mean}) * (x - {mean}))"
         variance = f"({squares} / CAST({count} - {less} AS DOUBLE))"

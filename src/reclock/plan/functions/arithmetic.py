@@ -28,7 +28,7 @@ from reclock.plan.functions import floats, intervals
 from reclock.plan.functions.digits import narrowed
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
-from reclock.plan.functions.typing import as_numeric, common_type, parameters, widened
+from reclock.plan.functions.typing import as_numeric, common_type, operand_type, parameters, widened
 
 QUOTIENT_SCALE = 18
 PRODUCT_SCALE = 18
@@ -36,7 +36,7 @@ Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
 
 def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Signature | None:
-    common = common_type((left, right))
+    common = operand_type((left, right))
     if common is None or not common.is_number:
         return None
     if common.is_integer:
@@ -143,6 +143,8 @@ def _infix(operator: str, engine: str) -> Writer:
         left, right = site.arguments
         if operator == "*" and engine == "duckdb" and site.result.name is TypeName.NUMERIC:
             left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"  # or it multiplies in 64 bits
+        if operator == "%" and engine == "duckdb" and site.result.is_integer and site.constants.get(1) in (None, -1):
+            right = f"(CASE WHEN {right} = -1 THEN 1 ELSE {right} END)"  # it divides, and the quotient may be out of range
         plain = f"({left} {operator} {right})"
         if operator == "*" and site.result.name is TypeName.NUMERIC:
             scale = sum(parameters(type)[1] for type in site.types)
@@ -151,7 +153,8 @@ def _infix(operator: str, engine: str) -> Writer:
                 return f"CAST({plain} AS {type_sql(engine, site.result)})"
             return narrowed(engine, plain, numeric(MAX_PRECISION, scale), site.result)
         if site.result.is_float:
-            return floats.computed(engine, f"({{0}} {operator} {{1}})", left, right)
+            vanishes = "{0} <> 0 AND {1} <> 0" if operator == "*" else None
+            return floats.computed(engine, f"({{0}} {operator} {{1}})", left, right, vanishes)
         return f"CAST({plain} AS {type_sql(engine, site.result)})"
 
     return write
@@ -201,8 +204,15 @@ def _divide_duckdb(site: Site) -> str:
     if site.result.is_integer:
         return f"CAST(({left} // {right}) AS {type_sql('duckdb', site.result)})"
     if site.result.is_float:
-        return floats.computed("duckdb", f"(CASE WHEN {{1}} = 0 THEN {error} ELSE ({{0}} / {{1}}) END)", left, right)
+        return _guarded_quotient("duckdb", error, "({0} / {1})", left, right)
     return duckdb_quotient(left, right, parameters(site.types[0])[1])
+
+
+def _guarded_quotient(engine: str, error: str, quotient: str, left: str, right: str) -> str:
+    """Of floating-point numbers. Division by zero is an error, but not of NaN or NULL."""
+    special = "isnan({0}) OR {0} IS NULL"
+    guarded = f"(CASE WHEN {{1}} = 0 THEN CASE WHEN {special} THEN {{0}} ELSE {error} END ELSE {quotient} END)"
+    return floats.computed(engine, guarded, left, right, f"{{0}} <> 0 AND NOT {floats.is_infinite(engine, '{1}')}")
 
 
 def duckdb_quotient(left: str, right: str, scale: int) -> str:
@@ -222,7 +232,9 @@ def _divide_spark(site: Site) -> str:
     if site.result.is_integer:
         return f"CAST(({left} DIV {right}) AS {type_sql('spark', site.result)})"
     if site.result.is_float:
-        return floats.computed("spark", f"CAST(({{0}} / {{1}}) AS {type_sql('spark', site.result)})", left, right)
+        error = raised("spark", "22012", "'division by zero'")
+        quotient = f"CAST(({{0}} / {{1}}) AS {type_sql('spark', site.result)})"
+        return _guarded_quotient("spark", error, quotient, left, right)
     return spark_quotient(left, right, parameters(site.types[0])[1])
 
 

@@ -10,7 +10,7 @@ from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
-from reclock.plan.functions.typing import common_type, exact
+from reclock.plan.functions.typing import common_type, exact, operand_type
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -131,7 +131,7 @@ scalar(
 def _member(types: Types, constants: Mapping[int, object]) -> Signature | None:
     if len(types) != 2 or types[1] is None or types[1].element is None:
         return None
-    common = common_type([types[0], types[1].element])
+    common = operand_type([types[0], types[1].element])
     return ((common, array(common)), BOOLEAN) if common is not None else None
 
 

@@ -53,8 +53,11 @@ def _keys(site: Site, first: int) -> list[_Key]:
     return keys
 
 
-def _order(keys: Sequence[_Key]) -> str:
-    return ", ".join(f"{key.sql} {key.direction}" for key in keys)
+def _duckdb_order(site: Site, first: int) -> str:
+    """ORDER BY of what is no constant, which DuckDB refuses there."""
+    constants = {site.arguments[i] for i in site.constants}
+    terms = [f"{key.sql} {key.direction}" for key in _keys(site, first) if key.sql not in constants]
+    return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
 def _sorted_by_spark(site: Site, keys: Sequence[_Key], kept: str) -> str:
@@ -92,10 +95,9 @@ def _write_collected(engine: str) -> Writer:
     """All values, NULLs among them; NULL if there are none."""
 
     def write(site: Site) -> str:
-        keys = _keys(site, first=1)
         if engine == "duckdb":
-            return f"list({'DISTINCT ' if site.is_distinct else ''}{site.arguments[0]} ORDER BY {_order(keys)}){site.filter}"
-        values = _sorted_by_spark(site, keys, site.filter)
+            return f"list({'DISTINCT ' if site.is_distinct else ''}{site.arguments[0]}{_duckdb_order(site, 1)}){site.filter}"
+        values = _sorted_by_spark(site, _keys(site, first=1), site.filter)
         return f"(CASE WHEN size({values}) > 0 THEN {values} END)"
 
     return write
@@ -108,11 +110,12 @@ def _write_joined(engine: str) -> Writer:
         separator = site.constants.get(1, 0)
         if not isinstance(separator, str | None):
             raise UnsupportedSql("a separator of string_agg that is not a constant is not supported")
-        text, between, keys = site.arguments[0], string(engine, separator or ""), _keys(site, first=2)
+        text, between = site.arguments[0], string(engine, separator or "")
         if engine == "duckdb":
-            return f"string_agg({'DISTINCT ' if site.is_distinct else ''}{text}, {between} ORDER BY {_order(keys)}){site.filter}"
+            distinct = "DISTINCT " if site.is_distinct else ""
+            return f"string_agg({distinct}{text}, {between}{_duckdb_order(site, 2)}){site.filter}"
         kept = f"{site.filter[:-1]} AND {text} IS NOT NULL)" if site.filter else f" FILTER (WHERE {text} IS NOT NULL)"
-        values = _sorted_by_spark(site, keys, kept)
+        values = _sorted_by_spark(site, _keys(site, first=2), kept)
         return f"(CASE WHEN size({values}) > 0 THEN array_join({values}, {between}) END)"
 
     return write

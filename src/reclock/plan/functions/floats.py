@@ -1,6 +1,7 @@
 """Floating-point numbers: no result is a negative zero.
 
-As in PostgreSQL, overflow is an error: a result is infinite only if an operand is.
+As in PostgreSQL, overflow is an error: a result is infinite only if an operand is. So is underflow: a result that is too small
+to differ from zero.
 """
 
 from __future__ import annotations
@@ -26,15 +27,25 @@ def within_range(engine: str, result: str, *operands: str) -> str:
     return f"(CASE WHEN {is_infinite(engine, result)}{finite} THEN {error} ELSE {result} END)"
 
 
-def computed(engine: str, template: str, left: str, right: str) -> str:
+def computed(engine: str, template: str, left: str, right: str, vanishes: str | None = None) -> str:
     """``template``, whose ``{0}`` and ``{1}`` are the operands, with overflow as an error.
 
+    A zero is an error where ``vanishes``, a template too, is true: there the result is not zero.
     An operand that is computed is written, and computed, once.
     """
+
+    def checked(left: str, right: str) -> str:
+        result = template.format(left, right)
+        if vanishes is None:
+            return within_range(engine, result, left, right)
+        error = raised(engine, "22003", "'value out of range: underflow'")
+        underflow = f"WHEN {result} = 0 AND {vanishes.format(left, right)} THEN {error}"
+        return f"(CASE {underflow} ELSE {within_range(engine, result, left, right)} END)"
+
     if _OPERAND.fullmatch(left) and _OPERAND.fullmatch(right):
-        return within_range(engine, template.format(left, right), left, right)
+        return checked(left, right)
     pair = f"{{'l': {left}, 'r': {right}}}" if engine == "duckdb" else f"named_struct('l', {left}, 'r', {right})"
-    return with_value(engine, pair, within_range(engine, template.format("v.l", "v.r"), "v.l", "v.r"))
+    return with_value(engine, pair, checked("v.l", "v.r"))
 
 
 def is_infinite(engine: str, sql: str) -> str:

@@ -81,7 +81,7 @@ _FIELDS = {
     "hour": f"{{us}} {{div}} {_HOURS}",
     "day": "{d}",
     "month": "{m}",
-    "quarter": "{m} {div} 3 + 1",
+    "quarter": "{m} {div} 3 + {sign}",
     "year": "{y}",
     "decade": "{y} {div} 10",
     "century": "{y} {div} 100",
@@ -107,6 +107,7 @@ def field(engine: str, name: str, interval: str) -> str:
             + _FIELDS[name].format(
                 y=f"({months} {div} 12)",
                 m=f"({months} % 12)",
+                sign=f"CASE WHEN {months} < 0 THEN -1 ELSE 1 END",
                 d=f"CAST({step.days} AS {wide})",
                 us=f"CAST({step.microseconds} AS {wide})",
                 div=div,

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
 from reclock.plan.functions import intervals
+from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised
-from reclock.plan.functions.typing import exact, same
+from reclock.plan.functions.typing import common_type, exact, operand_type, same
 
 
 def _write_comparison(engine: str, operator: str) -> Writer:
@@ -57,7 +58,7 @@ scalar("coalesce", "The first argument that is not NULL.", same(), "coalesce({al
 def _write_nullif(engine: str) -> Writer:
     def write(site: Site) -> str:
         if site.result.name is not TypeName.INTERVAL:
-            return f"nullif({', '.join(site.arguments)})"
+            return write_cast(engine, f"nullif({', '.join(site.arguments)})", site.types[0], site.result)
         spans = [intervals.span(engine, argument) for argument in site.arguments]
         return f"(CASE WHEN {' = '.join(spans)} THEN NULL ELSE {site.arguments[0]} END)"
 
@@ -78,10 +79,16 @@ def _write_extreme(engine: str, function: str) -> Writer:
     return write
 
 
+def _first_or_null(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    """Two arguments that can be compared. A real stays one."""
+    compared, result = operand_type(types), common_type(types)
+    return ((compared, compared), result) if compared is not None and result is not None and len(types) == 2 else None
+
+
 scalar(
     "nullif",
     "NULL if both are equal, else the first.",
-    same(at_least=2, at_most=2),
+    _first_or_null,
     duckdb=_write_nullif("duckdb"),
     spark=_write_nullif("spark"),
 )

@@ -1,7 +1,7 @@
 """Rounding, roots, powers and logarithms.
 
 A double rounds half to even, a numeric half away from zero. ``exp``, ``ln`` and ``power`` come from each engine's library: their
-last binary digit is not promised.
+last binary digit is not promised. Of numerics, roots, powers and logarithms are numerics of 15 significant digits.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Mapping
 
 from reclock.algebra.relations import DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
 from reclock.errors import UnsupportedSql
-from reclock.plan.functions.floats import computed, with_value
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.digits import FLOAT_SCALE
+from reclock.plan.functions.floats import computed, is_infinite, with_value
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
-from reclock.plan.functions.typing import a_number, as_numeric, exact, is_implicit, parameters, widened
+from reclock.plan.functions.typing import a_number, as_numeric, is_implicit, parameters, widened
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -133,27 +135,59 @@ _UP, _DOWN = "The smallest whole number that is not less.", "The largest whole n
 for _name, _function, _description in (("ceil", "ceil", _UP), ("ceiling", "ceil", _UP), ("floor", "floor", _DOWN)):
     scalar(_name, _description, _whole, duckdb=_stepped(_function, "duckdb"), spark=_stepped(_function, "spark"))
 
-_double = exact(((DOUBLE,), DOUBLE))
+
+def _approximate(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """Computed in floating point. Of numerics, and of numerics and integers, it is a numeric."""
+    if any(type is not None and not type.is_number for type in types):
+        return None
+    kinds = {None if type is None else type.name for type in types}
+    is_exact = TypeName.NUMERIC in kinds and not kinds & {TypeName.REAL, TypeName.DOUBLE}
+    return (DOUBLE,) * len(types), numeric(scale=FLOAT_SCALE) if is_exact else DOUBLE
+
+
+def _of_one(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    return _approximate(types, constants) if len(types) == 1 else None
+
+
+def _of_two(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    return _approximate(types, constants) if len(types) == 2 else None
+
+
+def _as_result(engine: str, write: Writer) -> Writer:
+    """What ``write`` computes, a double, as the call's type."""
+    return lambda site: write_cast(engine, write(site), DOUBLE, site.result)
+
+
 _ROOT = ("{0} < 0", "2201F", "cannot take square root of a negative number", "sqrt({0})")
 _LOGARITHM = ("{0} <= 0", "2201E", "cannot take logarithm of a number that is not positive", "ln({0})")
-scalar("sqrt", "Square root.", _double, duckdb=_within(*_ROOT, "duckdb"), spark=_within(*_ROOT, "spark"))
-scalar("ln", "Natural logarithm.", _double, duckdb=_within(*_LOGARITHM, "duckdb"), spark=_within(*_LOGARITHM, "spark"))
-
-for _name in ("log", "log10"):
+for _name, _description, _checks in (
+    ("sqrt", "Square root.", _ROOT),
+    ("ln", "Natural logarithm.", _LOGARITHM),
+    ("log", "Logarithm to base 10.", (*_LOGARITHM[:3], "log10({0})")),
+    ("log10", "Logarithm to base 10.", (*_LOGARITHM[:3], "log10({0})")),
+):
     scalar(
         _name,
-        "Logarithm to base 10.",
-        _double,
-        duckdb=_within(*_LOGARITHM[:3], "log10({0})", "duckdb"),
-        spark=_within(*_LOGARITHM[:3], "log10({0})", "spark"),
+        _description,
+        _of_one,
+        duckdb=_as_result("duckdb", _within(*_checks, "duckdb")),
+        spark=_as_result("spark", _within(*_checks, "spark")),
     )
 
 
-def _raised(template: str, engine: str) -> Writer:
-    return lambda site: computed(engine, template, site.arguments[0], site.arguments[-1])
+def _raised(template: str, engine: str, vanishes: str) -> Writer:
+    def write(site: Site) -> str:
+        is_double = site.result.is_float  # a numeric rounds what is too small to 0
+        return computed(engine, template, site.arguments[0], site.arguments[-1], vanishes if is_double else None)
+
+    return _as_result(engine, write)
 
 
-scalar("exp", "e raised to a power.", _double, duckdb=_raised("exp({0})", "duckdb"), spark=_raised("exp({0})", "spark"))
+def _exponential(engine: str) -> Writer:
+    return _raised("exp({0})", engine, f"NOT {is_infinite(engine, '{0}')}")
+
+
+scalar("exp", "e raised to a power.", _of_one, duckdb=_exponential("duckdb"), spark=_exponential("spark"))
 
 
 def _power(engine: str) -> Writer:
@@ -164,13 +198,14 @@ def _power(engine: str) -> Writer:
         f"(CASE WHEN {{0}} = 0 AND {{1}} < 0 THEN {of_zero} WHEN {{0}} < 0 AND {{1}} <> {whole} THEN {of_negative} "
         "ELSE power({0}, {1}) END)",
         engine,
+        f"{{0}} <> 0 AND NOT {is_infinite(engine, '{0}')} AND NOT {is_infinite(engine, '{1}')}",
     )
 
 
 scalar(
     "power",
     "The first raised to the power of the second.",
-    exact(((DOUBLE, DOUBLE), DOUBLE)),
+    _of_two,
     duckdb=_power("duckdb"),
     spark=_power("spark"),
 )

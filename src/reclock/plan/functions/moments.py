@@ -12,7 +12,7 @@ from reclock.plan.functions import intervals
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
 from reclock.plan.functions.interval_functions import truncated_interval
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import exact
 
 UNITS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
@@ -115,7 +115,7 @@ def _part(engine: str) -> Writer:
             whole = field(engine, name, site.arguments[1])
         if site.result.is_float:
             return f"(CAST({whole} AS DOUBLE) / CAST({10**digits} AS DOUBLE))"
-        exact_number = f"CAST({whole} AS DECIMAL(19, 0))"
+        exact_number = f"CAST({whole} AS DECIMAL(30, 0))"
         if digits:
             exact_number = f"({exact_number} * CAST('{10**-digits:.{digits}f}' AS DECIMAL({digits}, {digits})))"
         return f"CAST({exact_number} AS {type_sql(engine, site.result)})"
@@ -199,4 +199,18 @@ scalar(
     duckdb="make_timestamp(CAST(round_even({0} * 1000000, 0) AS BIGINT))",
     spark="timestamp_micros(CAST(rint({0} * 1000000) AS BIGINT))",
 )
-scalar("make_date", "The date of a year, month and day.", exact(((INTEGER, INTEGER, INTEGER), DATE)), "make_date({0}, {1}, {2})")
+
+
+def _made_date(engine: str) -> Writer:
+    error = raised(engine, "22008", "'date field value out of range: ', {0}, '-', {1}, '-', {2}")
+    template = f"(CASE WHEN {{0}} NOT BETWEEN 1 AND 9999 THEN {error} ELSE make_date({{0}}, {{1}}, {{2}}) END)"
+    return lambda site: template.format(*site.arguments)
+
+
+scalar(
+    "make_date",
+    "The date of a year, from 1 to 9999, a month and a day.",
+    exact(((INTEGER, INTEGER, INTEGER), DATE)),
+    duckdb=_made_date("duckdb"),
+    spark=_made_date("spark"),
+)

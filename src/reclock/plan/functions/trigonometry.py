@@ -6,6 +6,7 @@ They come from each engine's library: their last binary digit is not promised.
 from __future__ import annotations
 
 from reclock.algebra.relations import DOUBLE
+from reclock.plan.functions.floats import computed
 from reclock.plan.functions.registry import Site, Writer, scalar
 from reclock.plan.functions.sql_names import raised
 from reclock.plan.functions.typing import exact
@@ -48,9 +49,15 @@ for _name, _description in (
     ("cosh", "Hyperbolic cosine."),
     ("tanh", "Hyperbolic tangent."),
     ("asinh", "Inverse hyperbolic sine."),
-    ("degrees", "Radians as degrees."),
     ("radians", "Degrees as radians."),
 ):
     scalar(_name, _description, _ONE, f"{_name}({{0}})")
+
+
+def _degrees(engine: str) -> Writer:
+    return lambda site: computed(engine, "degrees({0})", site.arguments[0], site.arguments[0])
+
+
+scalar("degrees", "Radians as degrees.", _ONE, duckdb=_degrees("duckdb"), spark=_degrees("spark"))
 scalar("atan2", "Inverse tangent of the quotient.", exact(((DOUBLE, DOUBLE), DOUBLE)), "atan2({0}, {1})")
 scalar("pi", "π.", exact(((), DOUBLE)), "pi()")

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 from reclock.algebra.relations import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
     INTEGER,
     MAX_PRECISION,
     OID,
+    REAL,
     SMALLINT,
     TEXT,
     ScalarType,
@@ -59,6 +61,15 @@ def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
     return result
 
 
+def operand_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
+    """The type in which operators compute with and compare values of all of these.
+
+    It is ``common_type``, but a real beside another number is a double there.
+    """
+    common = common_type(types)
+    return DOUBLE if common == REAL and any(type not in (REAL, None) for type in types) else common
+
+
 def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
     """Whether a value of ``source`` may stand where ``target`` is wanted, without an explicit cast."""
     if source is None or source.name is target.name or (source.element is not None and target.name is TypeName.ARRAY):
@@ -88,10 +99,10 @@ def exact(*signatures: tuple[Sequence[ScalarType], ScalarType]) -> Resolver:
 
 
 def same(result: ScalarType | None = None, *, at_least: int = 1, at_most: int | None = None) -> Resolver:
-    """Arguments of one common type; answers that type unless ``result`` says another."""
+    """Arguments of one common type; answers that type unless ``result`` says another. What answers a boolean compares them."""
 
     def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-        common = common_type(types)
+        common = operand_type(types) if result == BOOLEAN else common_type(types)
         if common is None or len(types) < at_least or (at_most is not None and len(types) > at_most):
             return None
         return (common,) * len(types), result or common
@@ -110,7 +121,7 @@ def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:
         return one
     if one.is_number and other.is_number:
         if one.is_float or other.is_float:
-            return DOUBLE
+            return DOUBLE if DOUBLE in (one, other) else REAL
         if one.is_integer and other.is_integer:
             return max(one, other, key=_INTEGERS.index)
         (p1, s1), (p2, s2) = parameters(one), parameters(other)

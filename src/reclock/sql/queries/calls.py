@@ -25,17 +25,28 @@ from reclock.plan.functions import AGGREGATES, resolve_aggregate
 from reclock.plan.functions.collected import direction
 from reclock.plan.scalar_trees import walk
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
+from reclock.plan.totality import could_error
 from reclock.sql.names import fold
 from reclock.sql.queries import pairs
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
 from reclock.sql.queries.coercion import cast, coerce, default_to_text, scalar_type, text_limit
-from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, function_name, reject_unsupported, scalar, typed
+from reclock.sql.queries.expressions import (
+    SESSION_WORDS,
+    ExprContext,
+    condition,
+    function_name,
+    reject_rows,
+    reject_unsupported,
+    scalar,
+    typed,
+)
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.overloads import call, check_unique, is_open, negated
 from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import is_about_session, signature
+from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
 
@@ -82,6 +93,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
             raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
     values = [scalar(argument, context) for argument in arguments]
+    if name == "coalesce":
+        reject_rows(values, "COALESCE")
     if name == "mz_cluster_id":
         raise UnknownFunction(name, [], hint="it is mz_legacy_installation_id() now: clusters maintain indexes")
     if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
@@ -122,8 +135,8 @@ ORDERED_SETS = (*PERCENTILES, "mode")
 """Aggregates that are written with WITHIN GROUP, the values behind it."""
 DOCUMENT_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2}
 """Aggregates whose value is a document, and how many arguments they take."""
-SORTED = ("array_agg", "string_agg")
-"""Aggregates whose value depends on the order of the rows."""
+SORTED = {"array_agg": 1, "string_agg": 2}
+"""Aggregates whose value depends on the order of the rows, and how many arguments they take."""
 
 
 @scalar.register
@@ -150,6 +163,8 @@ def _filtered(node: exp.Filter, context: ExprContext) -> Any:
         return _aggregate(*_ordered_set(function), node.expression.this, context)
     if isinstance(function, exp.Anonymous) and function_name(function) in DOCUMENT_AGGREGATES:
         return _document_aggregate(function_name(function), function.expressions, node.expression.this, context)
+    if isinstance(function, exp.Anonymous) and function_name(function) in ORDERED_SETS:
+        raise WithinGroupRequired(function_name(function))
     if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
         raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
     return _aggregate(function_name(function), function.expressions, node.expression.this, context)
@@ -246,7 +261,19 @@ def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, co
     if not context.takes_aggregates:
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
     within = replace(context, takes_aggregates=False, clause="an aggregate function")
+    if name == "any_value" and len(arguments) == 1 and isinstance(arguments[0], exp.Order):
+        return _first_value(arguments[0], filter, within)
     return AggregateCall(aggregate(name, arguments, filter, within))
+
+
+def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContext) -> Any:
+    """Of ``any_value(x ORDER BY …)``: the first that is not NULL."""
+    value = ordered.this
+    if isinstance(value, exp.Distinct):
+        raise UnsupportedSql("any_value of DISTINCT values is not supported", hint="leave out DISTINCT: it changes nothing")
+    is_known = exp.Not(this=exp.Is(this=tracked_copy(value), expression=exp.Null()))
+    kept = is_known if filter is None else exp.And(this=filter, expression=is_known)
+    return call("subscript", [AggregateCall(aggregate("array_agg", [ordered], kept, within)), Literal(1, INTEGER)])
 
 
 def _document_aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext) -> Any:
@@ -288,6 +315,8 @@ def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, wit
         raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
     values = [scalar(argument, within) for argument in arguments]
     check_unique(name, values)
+    if len(values) != SORTED.get(name, len(values)):
+        raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
     if name == "any_value" and len(values) == 1 and is_open(values[0]):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     keys = [typed(ordering.this, within) for ordering in orderings]
@@ -300,8 +329,15 @@ def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, wit
     resolved = resolve_aggregate(name, [value.type for value in values])
     cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
     kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
+    if kept is not None:
+        cast_values = tuple(_only_where(kept, value) for value in cast_values)
     _check_level(name, [*cast_values, *keys, *([kept] if kept is not None else [])], within.scope)
     return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept)
+
+
+def _only_where(kept: Any, value: Any) -> Any:
+    """``value``, which engines compute of every row, but not where FILTER leaves the row out and it could raise an error."""
+    return Case(((kept, value),), Literal(None, value.type), value.type) if could_error(value) else value
 
 
 def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:

@@ -42,6 +42,7 @@ from reclock.algebra.relations import (
 from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.plan.functions import common_type as common_of
 from reclock.plan.functions import is_implicit, resolve_cast
+from reclock.plan.functions import operand_type as operand_of
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
 from reclock.plan.functions.typing import as_numeric
@@ -193,6 +194,30 @@ def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
     return common
 
 
+def with_own_digits(values: Sequence[Any], types: Sequence[ScalarType | None]) -> list[Any]:
+    """``values``, where constants of open type that shall be numerics are numerics of the digits that they are written with.
+
+    As in PostgreSQL, the number beside a constant says what kind of number it is, and not how many digits it keeps.
+    """
+    return [
+        _number(value) if type is not None and type.name is TypeName.NUMERIC and isinstance(value, Untyped) else value
+        for value, type in zip(values, types, strict=True)
+    ]
+
+
+def _number(value: Untyped) -> Any:
+    if isinstance(value, OpenParameter):
+        return value.parameters.settle(value.number, numeric())
+    return value if value.text is None else Literal(*natural(parse_number(value.text), numeric()))
+
+
+def unified(values: Sequence[Any], what: str) -> tuple[list[Any], ScalarType]:
+    """``values`` in the type that all of them take, and that type. Raises as ``common_type``."""
+    values = with_own_digits(values, [common_type([value.type for value in values], what)] * len(values))
+    type = common_type([value.type for value in values], what)
+    return [coerce(value, type) for value in values], type
+
+
 def coerce(value: Any, target: ScalarType) -> Any:
     """``value`` as ``target``: a constant is read, anything else cast. The caller has made sure that the cast is allowed."""
     if isinstance(value, OpenParameter):
@@ -267,7 +292,7 @@ def default_to_text(value: Any) -> Any:
 
 def equal(a: Any, b: Any) -> Any:
     """``a = b`` in the type both can take."""
-    type = common_type([a.type, b.type], "=")
+    type = operand_of([a.type, b.type]) or common_type([a.type, b.type], "=")
     return Call("=", (comparable(coerce(a, type)), comparable(coerce(b, type))), BOOLEAN)
 
 

@@ -18,13 +18,14 @@ from reclock.errors import (
     UnknownParameter,
     UnsupportedSql,
 )
+from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.coercion import coerce, common_type, default_to_text, expect
-from reclock.sql.queries.literals import interval, number
+from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
+from reclock.sql.queries.literals import fit, interval, number
 from reclock.sql.queries.overloads import ROW_OPERATORS, balanced, call, is_null, is_open, negated, operator, row_comparison
-from reclock.sql.queries.rewrite import OpenParameter, Untyped
+from reclock.sql.queries.rewrite import Elements, OpenParameter, Untyped
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import consume, written
 from reclock.sql.syntax.dialect import to_sql
@@ -72,6 +73,14 @@ def reject_unsupported(node: exp.Expr, *known: str) -> None:
     for name, value in node.args.items():
         if name not in known and value not in (None, False, []):
             raise UnsupportedSql(f"not supported here: {written(node, name)}")
+
+
+def reject_rows(values: Sequence[Any], where: str) -> None:
+    """Raises ``UnsupportedSql`` if a function that answers rows is in any of them."""
+    if any(has(value, Elements) for value in values):
+        raise UnsupportedSql(
+            f"set-returning functions are not allowed in {where}", hint="move the function into a LATERAL item of FROM"
+        )
 
 
 def typed(node: exp.Expr, context: ExprContext) -> Any:
@@ -318,8 +327,10 @@ def _is_member(operand: Any, among: exp.Expr, context: ExprContext) -> Any:
 
 
 def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
-    type = common_type([value.type, *(item.type for item in values)], "IN")
-    return balanced("or", [call("=", [coerce(value, type), coerce(item, type)]) for item in values])
+    if len(values) == 1:
+        return operator("=", [value, *values])
+    (value, *items), _ = unified([value, *values], "IN")
+    return balanced("or", [call("=", [value, item]) for item in items])
 
 
 @scalar.register
@@ -371,12 +382,15 @@ def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> Any:
 
 @scalar.register
 def _negate(node: exp.Neg, context: ExprContext) -> Any:
+    written_number = _operand(node.this)
+    if isinstance(written_number, exp.Literal) and not written_number.is_string:
+        return Literal(*number(f"-{written_number.name}"))  # -2147483648 is an integer, 2147483648 is none
     operand = scalar(node.this, context)
     if is_open(operand):
         raise AmbiguousFunction("-", ["unknown"], is_operator=True)
     if isinstance(operand, Literal) and operand.type.is_number and operand.value is not None:
         value = operand.value  # of a Decimal, "-" would keep 28 digits
-        return Literal(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type)
+        return Literal(fit(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type), operand.type)
     return operator("negate", [operand], "-")
 
 
@@ -466,9 +480,9 @@ def _case(node: exp.Case, context: ExprContext) -> Any:
     results = [scalar(branch.args["true"], context) for branch in node.args["ifs"]]
     default = node.args.get("default")
     otherwise = scalar(default, context) if default is not None else Untyped(None)
-    type = common_type([result.type for result in (*results, otherwise)], "CASE")
-    branches = tuple(zip(conditions, (coerce(result, type) for result in results), strict=True))
-    return Case(branches, coerce(otherwise, type), type)
+    reject_rows([*conditions, *results, otherwise], "CASE")
+    (*results, otherwise), type = unified([*results, otherwise], "CASE")
+    return Case(tuple(zip(conditions, results, strict=True)), otherwise, type)
 
 
 @scalar.register

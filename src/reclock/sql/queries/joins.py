@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN
+from reclock.algebra.relations import BOOLEAN, ScalarType
 from reclock.errors import DuplicateAlias, DuplicateColumn, SqlSyntaxError, UnknownColumn, UnsupportedSql
 from reclock.plan.build import filter_rows, join, map_columns, project
 from reclock.plan.relational import JoinKind, Plan
@@ -16,7 +16,7 @@ from reclock.plan.scalar_trees import has, move_columns, rewrite, walk
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold, nearest
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import equal
+from reclock.sql.queries.coercion import coerce, common_type, equal
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, split
 from reclock.sql.queries.overloads import call
@@ -132,20 +132,33 @@ def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]
     columns = scope.columns
     conditions = [equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in pairs]
     plan = join(left.plan, right.plan, kind, conditions)
-    if kind is JoinKind.FULL:
-        merged = [call("coalesce", [ColumnRef(i, columns[i].type) for i in pair]) for pair in pairs]
+    types = [common_type([columns[i].type for i in pair], "JOIN/USING") for pair in pairs]
+    shared = [_shown_of(pair, kind, columns, type) for pair, type in zip(pairs, types, strict=True)]
+    is_cast = any(columns[i].type.name is not type.name for i, type in zip(shared, types, strict=True))
+    away = [i for pair in pairs for i in pair if kind is JoinKind.FULL or is_cast or i not in shared]
+    if kind is JoinKind.FULL or is_cast:
+        values = [pair if kind is JoinKind.FULL else (i,) for pair, i in zip(pairs, shared, strict=True)]
+        merged = [
+            call("coalesce", [coerce(ColumnRef(i, columns[i].type), type) for i in value])
+            for value, type in zip(values, types, strict=True)
+        ]
         plan = map_columns(plan, merged, names)
         shared = [len(columns) + i for i in range(len(pairs))]
         columns += tuple(ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True))
-        away = [i for pair in pairs for i in pair]
-    else:
-        shared = [b if kind is JoinKind.RIGHT else a for a, b in pairs]
-        away = [a if kind is JoinKind.RIGHT else b for a, b in pairs]
     others = [i for i, column in enumerate(columns) if i not in shared and i not in away and not column.is_merged_away]
     hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
     order = [*shared, *others, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
     return ScopedPlan(project(plan, order), Scope(moved))
+
+
+def _shown_of(pair: tuple[int, int], kind: JoinKind, columns: Sequence[ScopeColumn], type: ScalarType) -> int:
+    """The column of a pair of USING that shows its value: of an inner join the one that need not be cast to their ``type``."""
+    left, right = pair
+    if kind is JoinKind.RIGHT:
+        return right
+    is_cast = columns[left].type.name is not type.name
+    return right if kind is JoinKind.INNER and is_cast and columns[right].type.name is type.name else left
 
 
 def _merged(scope: Scope, name: str, side: str) -> int:

@@ -128,12 +128,12 @@ def number(text: str) -> tuple[Any, ScalarType]:
 
     One that no numeric holds, such as ``1e100``, is a double if that keeps all digits that are written.
     """
-    if text.isdigit():
+    if text.removeprefix("-").isdigit():
         value = int(text) if len(text) < 400 else 10**400
         for type in (INTEGER, BIGINT):
-            if value < _LIMITS[type.name]:
+            if -_LIMITS[type.name] <= value < _LIMITS[type.name]:
                 return value, type
-        if value >= 10**MAX_PRECISION:
+        if abs(value) >= 10**MAX_PRECISION:
             raise NumberOutOfRange(text[:50], "numeric", hint="a numeric has 38 digits at most")
         return Decimal(value), numeric(MAX_PRECISION, 0)
     try:

@@ -9,7 +9,7 @@ from reclock.algebra.relations import BOOLEAN
 from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.scalars import Call, Literal
-from reclock.sql.queries.coercion import coerce, comparable, default_to_text
+from reclock.sql.queries.coercion import coerce, comparable, default_to_text, with_own_digits
 from reclock.sql.queries.folding import comparable_moments, folded
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
 
@@ -18,6 +18,9 @@ def call(name: str, arguments: Sequence[Any]) -> Any:
     """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
     check_unique(name, arguments)
     resolved = resolve_scalar(name, [argument.type for argument in arguments], _constants(arguments))
+    numbers = with_own_digits(arguments, resolved.argument_types)
+    if any(number is not argument for number, argument in zip(numbers, arguments, strict=True)):
+        return call(name, numbers)
     cast_arguments = tuple(coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True))
     if resolved.function in _COMPARISONS:
         cast_arguments = tuple(map(comparable, comparable_moments(cast_arguments)))

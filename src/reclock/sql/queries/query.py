@@ -20,7 +20,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import MAX_RECURSION_ITERATIONS, SessionNames, fold
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.calls import catalog_call
-from reclock.sql.queries.coercion import cast, coerce, common_type
+from reclock.sql.queries.coercion import cast, coerce, common_type, unified
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.limits import limits
@@ -191,10 +191,12 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     values = [[scalar(value, expr_context) for value in row] for row in rows]
     expected_types = [*hints, *[None] * width][:width]
     untyped = frozenset(i for i in range(width) if all(isinstance(row[i], Untyped) for row in values))
-    types = [
-        common_type([row[i].type for row in values] + [expected_types[i] if i in untyped else None], "VALUES") for i in range(width)
+    hinted = [[] if type is None else [Literal(None, type)] for type in expected_types]
+    columns_of_values = [
+        unified([*(row[i] for row in values), *(hinted[i] if i in untyped else ())], "VALUES") for i in range(width)
     ]
-    typed = [[coerce(value, type) for value, type in zip(row, types, strict=True)] for row in values]
+    types = [type for _, type in columns_of_values]
+    typed = [[column[n] for column, _ in columns_of_values] for n in range(len(rows))]
     names = [f"column{i + 1}" for i in range(width)]
     if context.around is None and all(isinstance(value, Literal) for row in typed for value in row):
         columns = (Column(name, types[i], any(row[i].value is None for row in typed)) for i, name in enumerate(names))

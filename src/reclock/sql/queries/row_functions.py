@@ -73,9 +73,11 @@ def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
 
 
 def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
-    """``plan`` with the rows that functions of ``values`` answer, and the values over it. Several functions go on side by side."""
-    elements = _found(values, Elements)
-    if elements:
+    """``plan`` with the rows that functions of ``values`` answer, and the values over it.
+
+    Several functions go on side by side, after those in their arguments.
+    """
+    while elements := [each for each in _found(values, Elements) if not has(each.array, Elements)]:
         width = len(plan.desc)
         columns = tuple(Column(f"column{width + i + 1}", element.type) for i, element in enumerate(elements))
         plan = FlatMap(plan, tuple(element.array for element in elements), RelationDesc(plan.desc.columns + columns))

@@ -16,6 +16,7 @@ from reclock.errors import (
     InvalidColumnReference,
     InvalidGrouping,
     InvalidRecursion,
+    InvalidWindow,
     SqlSyntaxError,
     UnknownRelation,
     UnsupportedSql,
@@ -26,11 +27,12 @@ from reclock.plan.scalar_trees import has, move_columns, rewrite
 from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import coerce, default_to_text
+from reclock.sql.queries.coercion import coerce, default_to_text, with_own_digits
 from reclock.sql.queries.context import Block, Context, PlannedQuery
-from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, reject_unsupported, scalar, split
+from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, scalar, split
 from reclock.sql.queries.grouping import group, group_by_sets, makes_groups, of_no_rows
 from reclock.sql.queries.limits import limits
+from reclock.sql.queries.output_names import output_name
 from reclock.sql.queries.recursion import reads_work_table
 from reclock.sql.queries.rewrite import AggregateCall, InWindow, OuterRef, Untyped
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
@@ -179,7 +181,10 @@ def select_list(expressions: Sequence[exp.Expr], scope: Scope, context: Context,
 
 
 def _typed(value: Any, hint: ScalarType | None) -> Any:
-    return coerce(value, hint) if isinstance(value, Untyped) and hint is not None else default_to_text(value)
+    if not isinstance(value, Untyped) or hint is None:
+        return default_to_text(value)
+    (number,) = with_own_digits([value], [hint])
+    return coerce(number, hint) if isinstance(number, Untyped) else number
 
 
 def _shape(
@@ -273,35 +278,6 @@ def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
     return [_Item(scope.columns[i].name, ColumnRef(i, scope.columns[i].type), None) for i in chosen]
 
 
-def output_name(node: exp.Expr) -> str:
-    """The name PostgreSQL gives a column without an alias."""
-    match node:
-        case exp.Column():
-            return fold(node.this)
-        case exp.Paren() | exp.Filter() | exp.WithinGroup():
-            return output_name(node.this)
-        case exp.Cast():
-            inner = output_name(node.this)
-            return inner if inner != "?column?" else node.args["to"].sql("postgres").lower().split("(")[0]
-        case exp.Anonymous():
-            return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
-        case exp.Window() | exp.Bracket() | exp.Collate():
-            return output_name(node.this)
-        case exp.Array():
-            return "array"
-        case exp.Dot():
-            return output_name(node.expression)
-        case _ if type(node) in SESSION_WORDS:
-            return SESSION_WORDS[type(node)]
-        case exp.Case() | exp.Exists() | exp.Extract():
-            return node.key
-        case exp.Subquery():
-            first = node.this.expressions[0] if isinstance(node.this, exp.Select) and node.this.expressions else None
-            return fold(first.args["alias"]) if isinstance(first, exp.Alias) else output_name(first) if first else "?column?"
-        case _:
-            return "?column?"
-
-
 # --- names and positions in GROUP BY, ORDER BY, DISTINCT ON ---
 
 
@@ -362,6 +338,10 @@ def _grouping_sets(node: exp.Select, items: Sequence[_Item], expr_context: ExprC
         found = found if found is not None else _by_input(node, expr_context, "GROUP BY")
         if has(found, AggregateCall):
             raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
+        if has(found, InWindow):
+            raise InvalidWindow("window functions are not allowed in GROUP BY")
+        if has_rows([found]):
+            raise UnsupportedSql("a function that answers rows is not supported in GROUP BY", hint="put it into FROM")
         return found
 
     def together(node: exp.Expr) -> list[Any]:

@@ -15,7 +15,7 @@ from reclock.plan.relational import Frame, WindowFunction
 from reclock.plan.scalars import Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.calls import ORDERED_SETS, SORTED, aggregate
-from reclock.sql.queries.coercion import coerce, common_type
+from reclock.sql.queries.coercion import unified
 from reclock.sql.queries.expressions import ExprContext, function_name, reject_unsupported, scalar, typed
 from reclock.sql.queries.overloads import is_open
 from reclock.sql.queries.rewrite import InWindow
@@ -170,9 +170,9 @@ def _called(name: str, arguments: Sequence[Any]) -> tuple[WindowFunction, tuple[
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     shown = [value, *others[1:]]
-    type = common_type([value.type for value in shown], name)
+    shown, type = unified(shown, name)
     offset = _constant(name, others[0]) if others else 1
-    return WindowFunction(name, offset=offset), tuple(coerce(value, type) for value in shown), type
+    return WindowFunction(name, offset=offset), tuple(shown), type
 
 
 def _constant(name: str, argument: Any, least: int | None = None) -> int:
