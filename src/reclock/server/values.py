@@ -117,6 +117,7 @@ def _packed(messages: pa.LargeBinaryArray) -> MessageBuffer:
 
 
 def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:
+    write: Callable[[Any], str | bytes]
     if format:
         write = value_encoder(type)
     elif type.element is not None and type.element.name is TypeName.REAL:

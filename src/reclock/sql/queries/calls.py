@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -42,7 +42,7 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.overloads import call, check_unique, is_open, negated
-from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped
+from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, SubqueryValue, Untyped
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import is_about_session, signature
@@ -342,11 +342,21 @@ def _only_where(kept: Any, value: Any) -> Any:
 
 def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
     """An aggregate is of the query that its columns come from, in SQL; one of the query around would need its groups."""
-    columns = [part for scalar in parts for part in walk(scalar) if isinstance(part, ColumnRef | OuterRef)]
+    columns = list(_columns_of(parts))
     if columns and all(isinstance(column, OuterRef) or scope.columns[column.index].is_around for column in columns):
         raise UnsupportedSql(
             f"{name} of columns of the query around is not supported", hint="compute it in the query that has the columns"
         )
+
+
+def _columns_of(parts: Sequence[Any]) -> Iterator[ColumnRef | OuterRef]:
+    """The columns in ``parts``, and those that subqueries in them name of the query that these stand in."""
+    for part in (part for value in parts for part in walk(value)):
+        if isinstance(part, SubqueryValue):
+            inner = (each for value in (part.result, *part.conditions, *part.domain) for each in walk(value))
+            yield from (ColumnRef(each.index, each.type) for each in inner if isinstance(each, OuterRef))
+        elif isinstance(part, ColumnRef | OuterRef):
+            yield part
 
 
 def _direction(ordering: exp.Ordered) -> str:
