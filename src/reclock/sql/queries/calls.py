@@ -29,7 +29,7 @@ from reclock.plan.totality import could_error
 from reclock.sql.names import fold
 from reclock.sql.queries import pairs
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
-from reclock.sql.queries.coercion import cast, coerce, default_to_text, scalar_type, text_limit
+from reclock.sql.queries.coercion import NAME_LENGTH, cast, coerce, default_to_text, is_name_type, scalar_type, text_limit
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
     ExprContext,
@@ -57,6 +57,11 @@ def _cast(node: exp.Cast, context: ExprContext) -> Any:
     if limit is not None:
         cut = call("left", [_cast_to(scalar(node.this, context), TEXT, context), Literal(limit.characters, INTEGER)])
         return call("rtrim", [cut]) if limit.ignores_blanks else cut
+    if is_name_type(node.args["to"]):
+        text = _cast_to(scalar(node.this, context), TEXT, context)
+        if isinstance(text, Literal):
+            return Literal(text.value and text.value[:NAME_LENGTH], TEXT)
+        return call("left", [text, Literal(NAME_LENGTH, INTEGER)])
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return coerce(Untyped("{}"), target)

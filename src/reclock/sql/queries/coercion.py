@@ -115,6 +115,16 @@ def scalar_type(node: exp.Expr) -> ScalarType:
     return _TYPES[node.this]
 
 
+NAME_LENGTH = 63
+"""To which PostgreSQL cuts a ``name``."""
+
+
+def is_name_type(node: exp.Expr) -> bool:
+    return (isinstance(node, exp.DataType) and node.this == exp.DType.NAME) or to_sql(node).lower().removeprefix(
+        "pg_catalog."
+    ) == "name"
+
+
 def text_limit(node: exp.Expr) -> TextLimit | None:
     """The limit that ``varchar(n)``, ``char(n)`` or ``char`` sets; None of any other type. Raises ``InvalidOption``."""
     if not isinstance(node, exp.DataType) or node.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
