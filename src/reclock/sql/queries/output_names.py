@@ -57,7 +57,10 @@ def _name(node: exp.Expr) -> tuple[str | None, bool]:
         case exp.Exists() | exp.Extract():
             return node.key, True
         case exp.Subquery():
-            first = node.this.expressions[0] if isinstance(node.this, exp.Select) and node.this.expressions else None
+            query = node.this
+            while isinstance(query, exp.SetOperation | exp.Subquery):
+                query = query.this
+            first = query.expressions[0] if isinstance(query, exp.Select) and query.expressions else None
             if isinstance(first, exp.Alias):
                 return fold(first.args["alias"]), True
             name = _name(first)[0] if first is not None else None
