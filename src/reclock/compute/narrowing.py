@@ -122,7 +122,8 @@ def _(node: Project, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narr
     [part] = parts
     source, indexes = part.plan, [part.places[node.indexes[column]] for column in wanted]
     if isinstance(source, Project):
-        source, indexes = source.input, [source.indexes[index] for index in indexes]
+        indexes = [source.indexes[index] for index in indexes]
+        source = source.input
     return _Narrowed(Project(source, tuple(indexes), _only(node.desc, wanted)), tuple(wanted))
 
 

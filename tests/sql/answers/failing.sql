@@ -94,3 +94,4 @@ SELECT make_date(2013, 13, 15)
 SELECT sqrt(-1.0)
 SELECT ln(0.0)
 SELECT (-8.0) ^ 0.5
+SELECT a, (SELECT b FROM u WHERE u.a > t.a) FROM t

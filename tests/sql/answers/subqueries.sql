@@ -36,7 +36,6 @@ SELECT a FROM t GROUP BY a HAVING sum(g) > ANY (SELECT u.a FROM u WHERE u.a > t.
 VALUES ((SELECT max(a) FROM t), 1), (2, (SELECT count(*) FROM u))
 VALUES (1 IN (SELECT a FROM t)), (EXISTS (SELECT FROM nothing))
 SELECT * FROM (VALUES ((SELECT max(a) FROM t))) v(x)
-SELECT a, (SELECT b FROM u WHERE u.a > t.a) FROM t
 SELECT a, (SELECT x FROM (VALUES (t.a), (3)) v(x) ORDER BY x LIMIT 1) FROM t
 SELECT a, EXISTS (SELECT FROM u WHERE EXISTS (SELECT FROM w WHERE w.a > u.a AND w.a > t.a)) FROM t
 SELECT a, (SELECT count(*) FROM u WHERE u.a > (SELECT min(w.a) FROM w WHERE w.a > t.a)) FROM t
