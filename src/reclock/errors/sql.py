@@ -433,3 +433,24 @@ class QueryCanceled(ReclockError):
 
     def __init__(self) -> None:
         super().__init__("canceling statement due to user request")
+
+
+class UnknownConflictTarget(ReclockError):
+    """ON CONFLICT names no key that is enforced. The SQLSTATE is PostgreSQL's."""
+
+    sqlstate = "42P10"
+
+    def __init__(self) -> None:
+        super().__init__("there is no unique or exclusion constraint matching the ON CONFLICT specification")
+
+
+class RowAffectedTwice(ReclockError):
+    """An INSERT … ON CONFLICT DO UPDATE has several rows with one key."""
+
+    sqlstate = "21000"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+        )

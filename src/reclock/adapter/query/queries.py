@@ -76,6 +76,8 @@ class QueryExecution:
     """The oracle's read timestamp at the moment of the catalog."""
     is_subscription: bool = False
     """Whether it is the first query of a subscription."""
+    provided: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
+    """The rows of transient collections that the caller knows."""
     _broken: set[GlobalId] = field(default_factory=set)
     """Indexes that could not be read."""
 
@@ -353,7 +355,9 @@ class QueryExecution:
         """The rows of the relations among ``read`` that are no collections in the lake."""
         rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
-            if id.is_transient:
+            if id in self.provided:
+                rows[id] = self.provided[id]
+            elif id.is_transient:
                 rows[id] = self.context.transactions.temporary.rows(self._catalog.relation(id.source_id))
             elif id.source_id in self._made and self.transaction is not None:
                 rows[id] = self.transaction.made_rows(self._catalog.relation(id.source_id))

@@ -128,6 +128,11 @@ class Transaction:
             keys = known.union(keys) if known is not None and keys is not None else None
         self._reads[table] = keys
 
+    @property
+    def read_at(self) -> Timestamp | None:
+        """The time at which it reads, once it has read."""
+        return self._time.at if self._time is not None else None
+
     def has_lost(self, error: NotReadable) -> bool:
         """Whether the read time of the block was compacted away, because its read hold expired."""
         return self.is_block and self._time is not None and error.at == self._time.at < error.since

@@ -218,8 +218,8 @@ class Transactions:
     def _run_optimistically(self, work: Callable[[Transaction], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
             transaction = self._new()
-            result = work(transaction)
             try:
+                result = work(transaction)
                 with self._cancellation.in_consensus():  # the rows of a COPY come after its statement was begun
                     transaction.commit()
                 return result

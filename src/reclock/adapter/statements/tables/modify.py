@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result, describes
 from reclock.adapter.planning.authorization import AuthorizationContext, Need, Requirements, requires
-from reclock.adapter.query.queries import run_query
+from reclock.adapter.query.queries import QueryExecution, run_query
 from reclock.adapter.statement_context import StatementContext, executes
+from reclock.adapter.statements.tables.on_conflict import InsertOrUpdate, keys_read
 from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
 from reclock.adapter.transaction.transaction import Transaction, tables_read
-from reclock.algebra.ids import GlobalId
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
 from reclock.collections.keys import Keys
 from reclock.collections.table_queues import Turn
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify, Truncate
 
 
@@ -34,6 +36,10 @@ def _needs(statement: Modify, context: AuthorizationContext) -> Iterator[Need]:
     if statement.removes or statement.returning is not None:
         reads.add(statement.table)
     yield from context.on_item(statement.table, Privilege[statement.kind])
+    if statement.on_conflict is not None:
+        reads.add(statement.table)
+        if statement.on_conflict.is_update:
+            yield from context.on_item(statement.table, Privilege.UPDATE)
     yield from context.reading(reads)
 
 
@@ -70,6 +76,9 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
     transaction.check_writable(statement.kind)
     table = context.catalog.relation(statement.table)
     rows = compute_rows(statement, lambda select: run_query(context, select, transaction))
+    if statement.on_conflict is not None:
+        run = partial(_run_over, context, transaction)
+        return InsertOrUpdate(statement, statement.on_conflict, table, run).write(rows, transaction, context.catalog)
     width, at = len(statement.desc), 0
     changes = []
     if statement.removes:
@@ -88,11 +97,20 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
     return Result(tag, statement.returning, returned.to_batches())
 
 
+def _run_over(
+    context: StatementContext, transaction: Transaction, select: Select, provided: Mapping[StorageCollectionId, pa.Table]
+) -> Result:
+    return QueryExecution(context, select, transaction, provided=provided).run()
+
+
 def _turn(parts: tuple[Modify, ...], catalog: PlannerCatalog) -> Turn:
     """What the statement reads and writes, for the queues of tables."""
     reads: dict[GlobalId, Keys | None] = {}
     for part in parts:
         reads |= tables_read(expand(part.plan, catalog))
+        if part.on_conflict is not None:
+            table = catalog.relation(part.table)
+            reads[part.table] = None if part.table in reads else keys_read(part, table)
     return Turn(reads, frozenset(part.table for part in parts))
 
 

@@ -21,7 +21,8 @@ from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.subscribe.plan import SubscribeQuery, plan_subscribe
 from reclock.sql.statements.subscribe.syntax import SubscribeStatement
-from reclock.sql.statements.tables.modify_plan import Modify, new_rows, table_named, target_columns
+from reclock.sql.statements.tables.modify_plan import Modify, new_rows, table_named
+from reclock.sql.statements.tables.targets import target_columns
 from reclock.sql.syntax.consumption import tracked_copy
 
 _CHARACTERS = ("delimiter", "quote", "escape")

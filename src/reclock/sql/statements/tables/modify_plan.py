@@ -11,7 +11,7 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
 from reclock.catalog.objects import ItemType
-from reclock.errors import DuplicateColumn, SqlSyntaxError, SystemObjectProtected, UnknownColumn, UnsupportedSql, WrongObjectType
+from reclock.errors import SqlSyntaxError, SystemObjectProtected, UnsupportedSql, WrongObjectType
 from reclock.plan.build import ONE_ROW, compute
 from reclock.plan.relational import Constant, Plan, Union
 from reclock.plan.rules import optimize
@@ -19,10 +19,9 @@ from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Cast, ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
+from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parameters import Parameters, constant
 from reclock.sql.planning.registry import plans
-from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import assign, coerce
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, function_name, scalar
@@ -30,15 +29,13 @@ from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.query import new_context, plan_query
 from reclock.sql.queries.rewrite import SubqueryValue
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
-from reclock.sql.queries.scope import Scope, ScopeColumn
-from reclock.sql.queries.select import select_list
+from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.statements.tables.matching import matching, returned_of_others
 from reclock.sql.statements.tables.modify_syntax import DeleteStatement, InsertStatement, TruncateStatement, UpdateStatement
+from reclock.sql.statements.tables.on_conflict_plan import ConflictAction, plan_on_conflict
 from reclock.sql.statements.tables.plan import default_value
-from reclock.sql.syntax.consumption import tracked_copy
-
-_NO_OTHERS = Scope()
+from reclock.sql.statements.tables.targets import assigned_value, column_refs, plan_returning, target_columns
 
 
 def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> RelationEntry:
@@ -49,18 +46,6 @@ def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames)
     if entry.type is not ItemType.TABLE:
         raise WrongObjectType(str(entry.name), "table", entry.type.value.replace("_", " "))
     return entry
-
-
-def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> tuple[int, ...]:
-    """The positions of the columns named, or of all. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
-    names = [fold(column) for column in columns] if columns is not None else list(table.desc.names)
-    for i, name in enumerate(names):
-        if name not in table.desc.names:
-            hint = nearest(name, table.desc.names)
-            raise UnknownColumn(name, hint=hint or f'it is not a column of "{table.name.item}"')
-        if name in names[:i]:
-            raise DuplicateColumn(name)
-    return tuple(table.desc.names.index(name) for name in names)
 
 
 @plans(InsertStatement, returns_rows=True)
@@ -86,7 +71,12 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
         target = table.desc.columns[position]
         assigned[position] = assign(ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target)
     added = new_rows(plan, assigned, table)
-    wide, returning = _returning(node, added, 0, table, context)
+    on_conflict = plan_on_conflict(node, table, context)
+    if on_conflict is not None:
+        depends_on = frozenset(context.depends_on)
+        returned = on_conflict.returning.desc if on_conflict.returning is not None else None
+        return Modify("INSERT", table.id, table.name, table.desc, optimize(added), False, True, returned, depends_on, on_conflict)
+    wide, returning = plan_returning(node, added, 0, table, context)
     return Modify("INSERT", table.id, table.name, table.desc, optimize(wide), False, True, returning, frozenset(context.depends_on))
 
 
@@ -108,7 +98,10 @@ def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames
         if name in assigned[:i]:
             raise SqlSyntaxError(f'multiple assignments to same column "{name}"')
     positions = target_columns([assignment.this for assignment in node.args["assignments"]], table)
-    values = [_value(assignment.args["value"], i, table) for assignment, i in zip(node.args["assignments"], positions, strict=True)]
+    values = [
+        assigned_value(assignment.args["value"], i, table)
+        for assignment, i in zip(node.args["assignments"], positions, strict=True)
+    ]
     if any(_answers_rows(value) for value in values):
         raise UnsupportedSql("set-returning functions are not allowed in UPDATE")
     width = len(table.desc)
@@ -116,14 +109,14 @@ def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames
     hints += [table.desc.types[i] for i in positions]
     others, named = returned_of_others(node, context)
     plan = matching(node, table, context, [*values, *named], [*hints, *(None for _ in named)])
-    new: list[Any] = _columns(table.desc)
+    new: list[Any] = column_refs(table.desc)
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
         new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
     matched = [ColumnRef(width + len(values) + i, column.type) for i, column in enumerate(others.columns)]
     names = [*table.desc.names, *table.desc.names, *(column.name for column in others.columns)]
-    changed = compute(plan, [*_columns(table.desc), *new, *matched], names)
-    wide, returning = _returning(node, changed, width, table, context, others)
+    changed = compute(plan, [*column_refs(table.desc), *new, *matched], names)
+    wide, returning = plan_returning(node, changed, width, table, context, others)
     return Modify("UPDATE", table.id, table.name, table.desc, optimize(wide), True, True, returning, frozenset(context.depends_on))
 
 
@@ -133,7 +126,7 @@ def delete(node: DeleteStatement, catalog: PlannerCatalog, session: SessionNames
     context = new_context(catalog, session)
     others, named = returned_of_others(node, context)
     removed = matching(node, table, context, named, [None] * (len(table.desc) + len(named)))
-    wide, returning = _returning(node, removed, 0, table, context, others)
+    wide, returning = plan_returning(node, removed, 0, table, context, others)
     return Modify("DELETE", table.id, table.name, table.desc, optimize(wide), True, False, returning, frozenset(context.depends_on))
 
 
@@ -154,7 +147,12 @@ def inserted_values(
     ``parameters`` holds the values of each parameter, of these ``types``; the result is by the column's position. None for
     other statements, and if an engine has to compute a value. Raises what planning the executions raises.
     """
-    if not isinstance(node, InsertStatement) or node.args.get("returning") or not isinstance(node.args.get("query"), exp.Values):
+    if (
+        not isinstance(node, InsertStatement)
+        or node.args.get("returning")
+        or node.args.get("on_conflict")
+        or not isinstance(node.args.get("query"), exp.Values)
+    ):
         return None
     rows = node.args["query"].expressions
     if len(rows) != 1 or not isinstance(rows[0], exp.Tuple):
@@ -200,14 +198,6 @@ def _answers_rows(value: exp.Expr) -> bool:
     return any(isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS for expression in outside)
 
 
-def _value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
-    """What an UPDATE assigns, or for DEFAULT what the column is without being told."""
-    if not _is_default(node):
-        return tracked_copy(node)
-    default = table.table.defaults[position] if table.table is not None else None
-    return default.copy() if default is not None else exp.Null()
-
-
 def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context) -> Plan:
     """Rows of constants and expressions, each value cast by itself to the type of its column."""
     expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
@@ -220,7 +210,7 @@ def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, co
         if len(row.expressions) > len(positions):
             raise SqlSyntaxError("INSERT has more expressions than target columns")
         targets = [(i, table.desc.columns[i]) for i in positions[: len(row.expressions)]]
-        written = [_value(value, i, table) for value, (i, _) in zip(row.expressions, targets, strict=True)]
+        written = [assigned_value(value, i, table) for value, (i, _) in zip(row.expressions, targets, strict=True)]
         rows.append([assign(scalar(v, expr_context), c) for v, (_, c) in zip(written, targets, strict=True)])
     if any(has(value, SubqueryValue) for row in rows for value in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
@@ -233,20 +223,10 @@ def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, co
     return Union(parts, desc) if len(parts) > 1 else parts[0]
 
 
-def _is_default(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Column):
-        return not node.args.get("table") and not node.this.args.get("quoted") and node.name.upper() == "DEFAULT"
-    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
-
-
 def _default(table: RelationEntry, position: int) -> Any | None:
     node = table.table.defaults[position] if table.table is not None else None
     column = table.desc.columns[position]
     return default_value(node, column) if node is not None else None
-
-
-def _columns(desc: RelationDesc, start: int = 0) -> list[Any]:
-    return [ColumnRef(start + i, type) for i, type in enumerate(desc.types)]
 
 
 def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constant | None:
@@ -273,27 +253,6 @@ def _constant(value: Any, row: Sequence[Any]) -> Any:
             return value
 
 
-def _returning(
-    node: exp.Expr, plan: Plan, start: int, table: RelationEntry, context: Context, others: Scope = _NO_OTHERS
-) -> tuple[Plan, RelationDesc | None]:
-    """``plan`` with what RETURNING says behind it; and the columns of that.
-
-    It may name the table's columns, which begin at ``start``, and those of ``others``, which are last and go.
-    """
-    returning = node.args.get("returning")
-    if not returning:
-        return plan, None
-    alias = node.this.args.get("alias")
-    shown = Scope.of(table.desc, fold(alias.this) if alias else table.name.item, None if alias else table.name)
-    hidden = tuple(ScopeColumn(None, "", type, None, True) for type in plan.desc.types[:start])
-    items = select_list(returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING")
-    wide, values = attach(plan, [value for _, value in items])
-    width = len(plan.desc) - len(others.columns)
-    row = [*_columns(plan.desc)[:width], *values]
-    wide = compute(wide, row, [*plan.desc.names[:width], *(name for name, _ in items)])
-    return wide, RelationDesc(wide.desc.columns[width:])
-
-
 @dataclass(frozen=True, slots=True)
 class Modify:
     """A change of one table's rows: ``kind`` is ``INSERT``, ``UPDATE`` or ``DELETE``.
@@ -311,6 +270,8 @@ class Modify:
     adds: bool
     returning: RelationDesc | None
     depends_on: frozenset[GlobalId] = frozenset()
+    on_conflict: ConflictAction | None = None
+    """Of an INSERT. It says then what is returned; the plan does not."""
 
     @property
     def tag(self) -> str:

@@ -8,6 +8,8 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.sql.statements.tables.assignments_syntax import assignments
+from reclock.sql.statements.tables.on_conflict_syntax import on_conflict
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -17,13 +19,13 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed
 class InsertStatement(Statement):
     """Without ``query`` it is ``DEFAULT VALUES``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "query": False, "returning": False}
-
-
-class Assignment(exp.Expression):
-    """``this = value`` of an UPDATE."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "columns": False,
+        "query": False,
+        "on_conflict": False,
+        "returning": False,
+    }
 
 
 class UpdateStatement(Statement):
@@ -66,25 +68,17 @@ def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
     if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type not in (TokenType.SELECT, TokenType.WITH):
         columns = parser.wrapped_list(StatementParser.name)
     query = None if parser.accept("DEFAULT", "VALUES") else parser.query()
-    return InsertStatement(this=table, columns=columns, query=query, returning=_returning(parser))
+    conflict = on_conflict(parser)
+    return InsertStatement(this=table, columns=columns, query=query, on_conflict=conflict, returning=_returning(parser))
 
 
 @parses("UPDATE")
 def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
     table = _target(parser)
     parser.expect("SET")
-    assignments = parser.comma_list(_assignment)
+    changes = assignments(parser)
     others = _others(parser) if parser.accept_token(TokenType.FROM) else None
-    return UpdateStatement(
-        this=table, assignments=assignments, others=others, where=_condition(parser), returning=_returning(parser)
-    )
-
-
-def _assignment(parser: StatementParser) -> Assignment:
-    name = parser.name()
-    if not parser.accept_token(TokenType.EQ):
-        parser.raise_error("Expected =")
-    return Assignment(this=name, value=parser.value())
+    return UpdateStatement(this=table, assignments=changes, others=others, where=_condition(parser), returning=_returning(parser))
 
 
 @parses("DELETE")
@@ -122,12 +116,9 @@ def _write_returning(write: Generator, node: exp.Expression) -> str:
 def _write_insert(write: Generator, node: exp.Expression) -> str:
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
     rows = write.sql(node, "query") or "DEFAULT VALUES"
-    return joined("INSERT INTO", write.sql(node, "this"), columns, rows, _write_returning(write, node))
-
-
-@generates(Assignment)
-def _write_assignment(write: Generator, node: exp.Expression) -> str:
-    return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
+    return joined(
+        "INSERT INTO", write.sql(node, "this"), columns, rows, write.sql(node, "on_conflict"), _write_returning(write, node)
+    )
 
 
 @generates(UpdateStatement)

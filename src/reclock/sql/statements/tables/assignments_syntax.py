@@ -1,0 +1,46 @@
+"""What SET assigns to columns."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
+
+from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.writing import generates
+
+
+class Assignment(exp.Expression):
+    """``this = value``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
+
+
+def assignments(parser: StatementParser) -> list[Assignment]:
+    """One or more, which commas part."""
+    return [assignment for parsed in parser.comma_list(_assignments) for assignment in parsed]
+
+
+def _assignments(parser: StatementParser) -> list[Assignment]:
+    """Of a column, or of a list of columns to a row of as many values."""
+    is_list = parser.sees_token(TokenType.L_PAREN)
+    names = parser.wrapped_list(StatementParser.name) if is_list else [parser.name()]
+    if not parser.accept_token(TokenType.EQ):
+        parser.raise_error("Expected =")
+    if not is_list:
+        return [Assignment(this=names[0], value=parser.value())]
+    parser.accept("ROW")
+    if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type == TokenType.SELECT:
+        raise UnsupportedSql("a subquery of several columns is not supported in SET", hint="write a subquery for each column")
+    values = parser.wrapped_list(lambda parser: parser.value())
+    if len(values) != len(names):
+        raise SqlSyntaxError("number of columns does not match number of values")
+    return [Assignment(this=name, value=value) for name, value in zip(names, values, strict=True)]
+
+
+@generates(Assignment)
+def _write_assignment(write: Generator, node: exp.Expression) -> str:
+    return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"

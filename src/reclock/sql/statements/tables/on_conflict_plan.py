@@ -1,0 +1,156 @@
+"""ON CONFLICT of INSERT: plans over the table and the rows that would be inserted, which the execution provides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, BOOLEAN, Column, RelationDesc
+from reclock.errors import InvalidConstraint, SqlSyntaxError, UnknownConflictTarget
+from reclock.plan.build import compute, join
+from reclock.plan.relational import Filter, Get, JoinKind, Plan, inputs, with_inputs
+from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.sql.catalog.constraints import Constraint
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.names import fold
+from reclock.sql.queries.attach import attach
+from reclock.sql.queries.coercion import assign, expect
+from reclock.sql.queries.context import Context
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.scope import Scope
+from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.tables import plan_from
+from reclock.sql.statements.tables.on_conflict_syntax import OnConflict
+from reclock.sql.statements.tables.targets import assigned_value, column_refs, plan_returning, target_columns
+from reclock.sql.syntax.consumption import tracked_copy
+
+PROPOSED = StorageCollectionId(GlobalId("t0"))
+"""The rows that would be inserted, behind them the number of each."""
+
+WRITTEN = PROPOSED
+"""The rows that were inserted or updated, for RETURNING."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictPlan:
+    """Rows of the table that have a key of ``PROPOSED``, as columns: for DO NOTHING the number of the proposed row; for DO UPDATE
+    the row that goes, the row that comes, the number, and whether WHERE is true.
+    """
+
+    arbiter: Constraint
+    plan: Plan
+    target: Plan
+    """Where ``plan`` reads the table."""
+
+    def among(self, column: int, values: Sequence[Any]) -> Plan:
+        """The plan, if the key's ``column`` of the table has one of the values."""
+        of = self.target.desc.types[column]
+        equal = [Call("=", (ColumnRef(column, of), Literal(value, of)), BOOLEAN) for value in values]
+        condition = equal[0] if len(equal) == 1 else Call("or", tuple(equal), BOOLEAN)
+
+        def visit(plan: Plan) -> Plan:
+            if plan is self.target:
+                return Filter(plan, (condition,))
+            return with_inputs(plan, [visit(input) for input in inputs(plan)])
+
+        return visit(self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictAction:
+    """What becomes of rows whose key is there: nothing, or an update. DO NOTHING may have several keys."""
+
+    conflicts: tuple[ConflictPlan, ...]
+    is_update: bool
+    returning: Plan | None
+    """Over ``WRITTEN``."""
+
+
+def plan_on_conflict(node: exp.Expr, table: RelationEntry, context: Context) -> ConflictAction | None:
+    """What the INSERT says, if it has the clause."""
+    clause = node.args.get("on_conflict")
+    if clause is None:
+        return None
+    arbiters = _arbiters(clause, table)
+    is_update = bool(clause.args.get("assignments"))
+    plan_conflict = _plan_update if is_update else _plan_match
+    conflicts = tuple(plan_conflict(node, clause, arbiter, table, context) for arbiter in arbiters)
+    written = Get(WRITTEN, "written", table.desc)
+    wide, returned = plan_returning(node, written, 0, table, context)
+    if returned is None:
+        return ConflictAction(conflicts, is_update, None)
+    width = len(table.desc)
+    returning = compute(wide, column_refs(wide.desc)[width:], returned.names)
+    return ConflictAction(conflicts, is_update, returning)
+
+
+def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
+    """The keys that count. Raises ``UnknownConflictTarget``, ``InvalidConstraint``, ``SqlSyntaxError``."""
+    assert table.table is not None
+    keys = [constraint for constraint in table.table.constraints if constraint.is_key and constraint.is_enforced]
+    if clause.args.get("constraint"):
+        name = fold(clause.args["constraint"])
+        named = [constraint for constraint in keys if constraint.name == name]
+        if not named:
+            message = f'constraint "{name}" for table "{table.name.item}" does not exist'
+            raise InvalidConstraint(message, sqlstate="42704")
+        return named
+    if clause.args.get("columns"):
+        positions = target_columns(clause.args["columns"], table)
+        wanted = {table.desc.names[i] for i in positions}
+        matching = [constraint for constraint in keys if set(constraint.columns) == wanted]
+        if not matching:
+            raise UnknownConflictTarget
+        return matching[:1]
+    if clause.args.get("assignments"):
+        raise SqlSyntaxError(
+            "ON CONFLICT DO UPDATE requires inference specification or constraint name",
+            hint="For example, ON CONFLICT (column_name).",
+        )
+    return keys
+
+
+def _plan_match(node: exp.Expr, clause: OnConflict, arbiter: Constraint, table: RelationEntry, context: Context) -> ConflictPlan:
+    pairs, target, _ = _pairs(node, arbiter, table, context)
+    return ConflictPlan(arbiter, compute(pairs, column_refs(pairs.desc)[-1:], ["number"]), target)
+
+
+def _plan_update(node: exp.Expr, clause: OnConflict, arbiter: Constraint, table: RelationEntry, context: Context) -> ConflictPlan:
+    pairs, target, scope = _pairs(node, arbiter, table, context)
+    width = len(table.desc)
+    assignments = clause.args["assignments"]
+    positions = target_columns([assignment.this for assignment in assignments], table)
+    values = [assigned_value(each.args["value"], i, table) for each, i in zip(assignments, positions, strict=True)]
+    expr_context = ExprContext(scope, SubqueryPlanner(context), "ON CONFLICT")
+    scalars = [scalar(value, expr_context) for value in values]
+    assigned = [assign(value, table.desc.columns[i]) for value, i in zip(scalars, positions, strict=True)]
+    where = clause.args.get("where")
+    condition = expect(scalar(where, expr_context), BOOLEAN, "argument of WHERE") if where is not None else Literal(True, BOOLEAN)
+    wide, (*news, applies) = attach(pairs, [*assigned, condition])
+    old = column_refs(table.desc)
+    new = list(old)
+    for position, value in zip(positions, news, strict=True):
+        new[position] = value
+    number = ColumnRef(2 * width, BIGINT)
+    names = [f"c{i}" for i in range(2 * width + 2)]
+    return ConflictPlan(arbiter, compute(wide, [*old, *new, number, applies], names), target)
+
+
+def _pairs(node: exp.Expr, arbiter: Constraint, table: RelationEntry, context: Context) -> tuple[Plan, Plan, Scope]:
+    """The table's rows joined with the proposed rows of the same key; where they are read; and what expressions may name."""
+    target = plan_from(exp.Select(from_=exp.From(this=tracked_copy(node.this))), context)
+    columns = tuple(Column(column.name, column.type) for column in table.desc.columns)
+    proposed = Get(PROPOSED, "excluded", RelationDesc((*columns, Column("mz_number", BIGINT, is_nullable=False))))
+    width = len(table.desc)
+    equal = "is_not_distinct" if arbiter.are_nulls_equal else "="
+    conditions = []
+    for name in arbiter.columns:
+        index = table.desc.names.index(name)
+        type = table.desc.types[index]
+        conditions.append(Call(equal, (ColumnRef(index, type), ColumnRef(width + index, type)), BOOLEAN))
+    excluded = Scope.of(RelationDesc(columns), "excluded")
+    return join(target.plan, proposed, JoinKind.INNER, conditions), target.plan, target.scope.beside(excluded)

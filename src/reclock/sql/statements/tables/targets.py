@@ -1,0 +1,74 @@
+"""Parts of the statements that change a table: the columns they name, what they assign, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import RelationDesc
+from reclock.errors import DuplicateColumn, UnknownColumn
+from reclock.plan.build import compute
+from reclock.plan.relational import Plan
+from reclock.plan.scalars import ColumnRef
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.names import fold, nearest
+from reclock.sql.queries.attach import attach
+from reclock.sql.queries.context import Context
+from reclock.sql.queries.scope import Scope, ScopeColumn
+from reclock.sql.queries.select import select_list
+from reclock.sql.syntax.consumption import tracked_copy
+
+_NO_OTHERS = Scope()
+
+
+def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> tuple[int, ...]:
+    """The positions of the columns named, or of all. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
+    names = [fold(column) for column in columns] if columns is not None else list(table.desc.names)
+    for i, name in enumerate(names):
+        if name not in table.desc.names:
+            hint = nearest(name, table.desc.names)
+            raise UnknownColumn(name, hint=hint or f'it is not a column of "{table.name.item}"')
+        if name in names[:i]:
+            raise DuplicateColumn(name)
+    return tuple(table.desc.names.index(name) for name in names)
+
+
+def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
+    """What an UPDATE assigns, or for DEFAULT what the column is without being told."""
+    if not is_default(node):
+        return tracked_copy(node)
+    default = table.table.defaults[position] if table.table is not None else None
+    return default.copy() if default is not None else exp.Null()
+
+
+def is_default(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Column):
+        return not node.args.get("table") and not node.this.args.get("quoted") and node.name.upper() == "DEFAULT"
+    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
+
+
+def column_refs(desc: RelationDesc, start: int = 0) -> list[Any]:
+    return [ColumnRef(start + i, type) for i, type in enumerate(desc.types)]
+
+
+def plan_returning(
+    node: exp.Expr, plan: Plan, start: int, table: RelationEntry, context: Context, others: Scope = _NO_OTHERS
+) -> tuple[Plan, RelationDesc | None]:
+    """``plan`` with what RETURNING says behind it; and the columns of that.
+
+    It may name the table's columns, which begin at ``start``, and those of ``others``, which are last and go.
+    """
+    returning = node.args.get("returning")
+    if not returning:
+        return plan, None
+    alias = node.this.args.get("alias")
+    shown = Scope.of(table.desc, fold(alias.this) if alias else table.name.item, None if alias else table.name)
+    hidden = tuple(ScopeColumn(None, "", type, None, True) for type in plan.desc.types[:start])
+    items = select_list(returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING")
+    wide, values = attach(plan, [value for _, value in items])
+    width = len(plan.desc) - len(others.columns)
+    row = [*column_refs(plan.desc)[:width], *values]
+    wide = compute(wide, row, [*plan.desc.names[:width], *(name for name, _ in items)])
+    return wide, RelationDesc(wide.desc.columns[width:])

@@ -1,0 +1,140 @@
+"""Statements that write to tables with constraints do what they do in PostgreSQL, and fail as they fail there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from fixtures.postgres import PostgresServer
+from fixtures.server import SqlServer
+
+SCHEMA = "written"
+
+KEYS = """
+    CREATE TABLE parts (id int PRIMARY KEY, code text UNIQUE, left_in_stock int DEFAULT 5 CHECK (left_in_stock >= 0));
+    INSERT INTO parts VALUES (1, 'nut', 10), (2, 'bolt', 20), (3, NULL, DEFAULT);
+    INSERT INTO parts (id) VALUES (3);
+    INSERT INTO parts (id, code) VALUES (4, 'nut');
+    INSERT INTO parts (id, code) VALUES (4, 'gear'), (4, 'cog');
+    INSERT INTO parts VALUES (4, 'gear', -1);
+    INSERT INTO parts VALUES (NULL, 'gear', 1);
+    INSERT INTO parts VALUES (4, NULL, NULL), (5, NULL, 0);
+    UPDATE parts SET left_in_stock = left_in_stock - 6;
+    UPDATE parts SET id = 1 WHERE id = 2;
+    UPDATE parts SET code = 'nut' WHERE code IS NULL AND id = 3;
+    UPDATE parts SET left_in_stock = left_in_stock - 1 WHERE left_in_stock > 0;
+    DELETE FROM parts WHERE id = 1;
+    INSERT INTO parts VALUES (1, 'nut', 3) RETURNING id, code;
+    INSERT INTO parts SELECT id + 2, code FROM parts WHERE id = 2;
+    BEGIN;
+    DELETE FROM parts WHERE id = 2;
+    INSERT INTO parts VALUES (2, 'bolt', 7);
+    SAVEPOINT here;
+    INSERT INTO parts VALUES (2, 'bolt', 7);
+    ROLLBACK TO here;
+    UPDATE parts SET code = 'BOLT' WHERE id = 2;
+    INSERT INTO parts VALUES (6, 'bolt', 1);
+    COMMIT;
+    SELECT * FROM parts ORDER BY id
+"""
+OTHER_KEYS = """
+    CREATE TABLE seats (hall text, number int, guest text, UNIQUE NULLS NOT DISTINCT (hall, number),
+        CONSTRAINT one_each UNIQUE (guest), CHECK (number > 0 OR hall = 'none'), CHECK (length(guest) < 9));
+    INSERT INTO seats VALUES ('a', 1, 'ada'), ('a', 2, 'bob'), ('b', 1, NULL), (NULL, 1, NULL);
+    INSERT INTO seats VALUES ('a', 2, 'eve');
+    INSERT INTO seats VALUES (NULL, 1, 'eve');
+    INSERT INTO seats VALUES ('c', 1, 'ada');
+    INSERT INTO seats VALUES ('none', 0, NULL);
+    INSERT INTO seats VALUES ('c', 0, NULL);
+    INSERT INTO seats VALUES ('c', 1, 'much too long');
+    INSERT INTO seats VALUES (NULL, NULL, NULL);
+    INSERT INTO seats VALUES (NULL, NULL, 'fay');
+    SELECT * FROM seats ORDER BY hall, number, guest;
+    CREATE TABLE kinds (d date UNIQUE, n numeric(6, 2) UNIQUE, f float8 UNIQUE, b boolean, t timestamp, UNIQUE (b, t));
+    INSERT INTO kinds VALUES ('2020-02-29', 1.50, 0, true, '2020-02-29 12:00'), ('2020-03-01', -1.5, 'NaN', true, NULL);
+    INSERT INTO kinds (d) VALUES ('2020-02-29');
+    INSERT INTO kinds (n) VALUES (1.5);
+    INSERT INTO kinds (f) VALUES ('NaN');
+    INSERT INTO kinds (b, t) VALUES (true, '2020-02-29 12:00:00');
+    INSERT INTO kinds (b, t) VALUES (true, NULL);
+    SELECT count(*) FROM kinds
+"""
+ON_CONFLICT = """
+    CREATE TABLE words (word text PRIMARY KEY, number int UNIQUE, count int NOT NULL DEFAULT 1);
+    INSERT INTO words VALUES ('one', 1), ('two', 2) ON CONFLICT (word) DO UPDATE SET count = words.count + 1;
+    INSERT INTO words VALUES ('two', 2), ('three', 3) ON CONFLICT (word) DO UPDATE SET count = words.count + excluded.count;
+    INSERT INTO words AS w VALUES ('two', 7) ON CONFLICT (word) DO UPDATE SET number = excluded.number RETURNING w.*, number * 2;
+    INSERT INTO words VALUES ('one', 9), ('nine', 9), ('ten', 9) ON CONFLICT DO NOTHING RETURNING word;
+    INSERT INTO words VALUES ('four', 4), ('four', 5) ON CONFLICT (word) DO NOTHING;
+    INSERT INTO words VALUES ('five', 5), ('five', 6) ON CONFLICT (word) DO UPDATE SET number = excluded.number;
+    INSERT INTO words VALUES ('one', 3) ON CONFLICT (word) DO UPDATE SET number = excluded.number;
+    INSERT INTO words VALUES ('six', 3) ON CONFLICT (word) DO NOTHING;
+    INSERT INTO words VALUES ('one', 3, NULL) ON CONFLICT (word) DO NOTHING;
+    INSERT INTO words VALUES ('one', 3) ON CONFLICT (count) DO NOTHING;
+    INSERT INTO words VALUES ('one', 3) ON CONFLICT ON CONSTRAINT nobody DO NOTHING;
+    INSERT INTO words VALUES ('one', 3) ON CONFLICT (nothing) DO NOTHING;
+    INSERT INTO words VALUES ('one', 3) ON CONFLICT DO UPDATE SET count = 1;
+    INSERT INTO words VALUES ('one', 3) ON CONFLICT (word) DO UPDATE SET count = count + 1;
+    INSERT INTO words VALUES ('one', 1) ON CONFLICT ON CONSTRAINT words_number_key DO UPDATE SET word = 'ONE', count = DEFAULT;
+    INSERT INTO words VALUES ('x', 1) ON CONFLICT (number) DO UPDATE SET (word, count) = (excluded.word, 40)
+        WHERE words.count > 1000;
+    INSERT INTO words VALUES ('x', 1) ON CONFLICT (number) DO UPDATE SET (word, count) = (excluded.word, 40) WHERE words.count = 1;
+    INSERT INTO words SELECT 'w' || g, g + 100 FROM generate_series(1, 300) AS s (g) ON CONFLICT DO NOTHING;
+    INSERT INTO words SELECT 'w' || g, g FROM generate_series(200, 400) AS s (g) ON CONFLICT (word)
+        DO UPDATE SET number = NULL, count = (SELECT max(count) FROM words) + excluded.number WHERE excluded.number < 250;
+    SELECT count(*), sum(count), count(number), sum(number) FROM words;
+    BEGIN;
+    INSERT INTO words VALUES ('new', 5000) ON CONFLICT (word) DO UPDATE SET count = 0;
+    INSERT INTO words VALUES ('new', 5001) ON CONFLICT (word) DO UPDATE SET number = excluded.number RETURNING *;
+    INSERT INTO words VALUES ('newer', 5001) ON CONFLICT (number) DO NOTHING;
+    COMMIT;
+    SELECT * FROM words WHERE word NOT LIKE 'w%' ORDER BY word
+"""
+UPDATE = """
+    CREATE TABLE pairs (a int, b int, c int DEFAULT 3);
+    INSERT INTO pairs VALUES (1, 2), (3, 4);
+    UPDATE pairs SET (a, b) = (b, a), c = DEFAULT WHERE a = 1;
+    UPDATE pairs SET (a, b) = ROW (10, DEFAULT) WHERE a = 3;
+    UPDATE pairs SET (a, b) = (1, 2, 3);
+    UPDATE pairs SET (a, a) = (1, 2);
+    SELECT * FROM pairs ORDER BY a
+"""
+
+
+@pytest.fixture
+def ours(sql_server: SqlServer) -> Iterator[psycopg.Connection]:
+    with sql_server.connect() as connection:
+        yield from in_schema(connection)
+
+
+@pytest.fixture
+def theirs(postgres_server: PostgresServer) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
+        yield from in_schema(connection)
+
+
+def in_schema(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
+    connection.execute(f"CREATE SCHEMA {SCHEMA}")
+    connection.execute(f"SET search_path TO {SCHEMA}")
+    yield connection
+    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+
+
+def answer(connection: psycopg.Connection, statement: str) -> tuple[Any, ...]:
+    try:
+        cursor = connection.execute(statement)
+    except psycopg.Error as error:
+        return error.sqlstate, error.diag.message_primary if error.sqlstate in COMPARED else None, error.diag.message_detail
+    return cursor.statusmessage, cursor.fetchall() if cursor.description else None
+
+
+COMPARED = ("23502", "23505", "23514", "21000", "42P10")
+"""SQLSTATEs whose messages are PostgreSQL's."""
+
+
+@pytest.mark.parametrize("script", [KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE])
+def test_statements_answer_as_in_postgresql(ours: psycopg.Connection, theirs: psycopg.Connection, script: str) -> None:
+    for statement in script.split(";"):
+        assert (statement, answer(ours, statement)) == (statement, answer(theirs, statement))
