@@ -52,8 +52,9 @@ def test_an_upsert_needs_the_privileges_to_insert_to_update_and_to_read(tmp_path
         owner = Session(environment)
         run(
             owner,
-            "CREATE TABLE t (a int PRIMARY KEY, c int); CREATE ROLE r LOGIN; GRANT INSERT ON t TO r; GRANT USAGE ON SCHEMA public TO r",
+            "CREATE TABLE t (a int PRIMARY KEY, c int); CREATE ROLE r LOGIN",
         )
+        run(owner, "GRANT INSERT ON t TO r; GRANT USAGE ON SCHEMA public TO r")
         other = Session(environment, user="r")
         with pytest.raises(ReclockError) as error:
             run(other, "INSERT INTO t VALUES (2, 1) ON CONFLICT (a) DO UPDATE SET c = 1")
