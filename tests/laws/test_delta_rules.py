@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, array
-from reclock.compute import delta, maintenance
+from reclock.compute import delta, distinct_arguments, maintenance
 from reclock.compute.engines.group_states import GroupStep
 from reclock.compute.operators import groups, join, reduce, rules
 from reclock.compute.operators.partial_aggregates import PartialAggregates
@@ -81,6 +81,11 @@ def _summed(plan: Plan) -> Plan:
     return _reduced(plan, (), [aggregate("count"), aggregate("sum", ColumnRef(len(plan.desc) - 1, BIGINT))])
 
 
+def _beside(one: Plan, other: Plan, kind: JoinKind) -> Plan:
+    """Rows of ``one`` whose number is the first column of ``other``."""
+    return Join(one, other, kind, ((1, 0),), (), desc_of(*one.desc.types, *other.desc.types))
+
+
 def _window(plan: Plan, group_by: tuple[int, ...], function: Any) -> Plan:
     return Window(plan, group_by, ORDER, function, NUMBERED, Frame(None, None))
 
@@ -103,6 +108,11 @@ ADDITIVE = [
     aggregate("sum", NUMBER),
     aggregate("avg", NUMBER),
     aggregate("count", NUMBER, filter=call("=", NUMBER, 0)),
+]
+EXTREMES = [
+    aggregate("max", NUMBER),
+    aggregate("min", KEY, filter=call("=", NUMBER, 0)),
+    aggregate("count", KEY, is_distinct=True),
 ]
 aggregates = st.sampled_from([MERGED, [aggregate("count"), aggregate("count", NUMBER, is_distinct=True)]])
 FAILS_ON_ZERO = call(">=", call("/", 2, NUMBER), 0)
@@ -153,6 +163,12 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
         st.builds(_reduced, some, all_or_key, st.just(ADDITIVE)),
         st.builds(_counted_by_number, st.builds(_reduced, some, st.just((0,)), st.just([aggregate("sum", NUMBER)]))),
         st.builds(_joined, st.builds(_reduced, some, st.just((0,)), st.just(ADDITIVE[:1])), some, st.just(JoinKind.INNER), keys),
+    ),
+    "extremes and distinct values": st.builds(
+        _beside,
+        some,
+        st.builds(_reduced, some, st.just(()), st.sampled_from([MERGED, EXTREMES, [*EXTREMES, *ADDITIVE]])),
+        st.sampled_from([JoinKind.INNER, JoinKind.LEFT]),
     ),
     **{f"merged over {name}": st.builds(_summed, plans) for name, plans in can_lose.items()},
     "errors": st.one_of(
@@ -333,7 +349,12 @@ def _errors_leave_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance, "_changed", planted)
 
 
+def _sums_ignore_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distinct_arguments, "_IGNORES_COPIES", ("min", "max", "sum"))
+
+
 PLANTED: dict[str, tuple[str, Plant]] = {
+    "sums ignore copies": ("extremes and distinct values", _sums_ignore_copies),
     **{
         f"one copy of each change of {kind.__name__}": ("a row at a time", _instead("delta", kind, _one_copy))
         for kind in (Get, Filter, Map, Project, FlatMap)

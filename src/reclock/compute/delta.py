@@ -11,6 +11,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
+from reclock.compute.distinct_arguments import over_distinct_arguments
 from reclock.compute.narrowing import narrowed
 from reclock.compute.operators import delta, get, has_delta, is_monotone, matched_columns, origin, snapshot
 from reclock.compute.operators.join import matched_rows, sides_to_count
@@ -48,6 +49,7 @@ def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
 
     ``is_kept``: the previous result can be read.
     """
+    plan = over_distinct_arguments(plan)
     shown = _shown(plan, plan.desc) if is_kept else {}
     nodes: dict[int, Plan] = {}
     rendering.list_nodes(plan, nodes)
@@ -103,7 +105,7 @@ def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: Delt
     without a desc there is none. The plan must be one that ``has_delta_rules``. With ``reads`` parts of the step are carried out
     while it is written, and the statement reads what these have stored.
     """
-    plan = narrowed(plan)
+    plan = narrowed(over_distinct_arguments(plan))
     step = _Step(plan, desc, engine, step_inputs, reads)
     changes = step.changes(plan)
     names = columns(plan)

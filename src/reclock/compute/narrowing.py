@@ -37,7 +37,8 @@ from reclock.plan.scalars import Aggregate
 def narrowed(plan: Plan) -> Plan:
     """An equal plan whose nodes have only the columns that something reads, in the same order.
 
-    A node that several nodes read stays one node. Plans with a recursion are returned as they are.
+    A node that several nodes read stays one node, and equal nodes become one, but for collections: predicates are
+    pushed down to a collection that only one filter reads. Plans with a recursion are returned as they are.
     """
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
@@ -45,9 +46,13 @@ def narrowed(plan: Plan) -> Plan:
         return plan
     wanted = wanted_columns(plan, nodes)
     results: dict[int, _Narrowed] = {}
+    equal: dict[Plan, Plan] = {}
     for key, node in nodes.items():
         columns = tuple(sorted(wanted[key]))
-        results[key] = _cut(_narrow(node, columns, [results[id(part)] for part in inputs(node)]), columns)
+        result = _cut(_narrow(node, columns, [results[id(part)] for part in inputs(node)]), columns)
+        if not isinstance(result.plan, Get):
+            result = replace(result, plan=equal.setdefault(result.plan, result.plan))
+        results[key] = result
     return results[id(plan)].plan
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reclock.compute.distinct_arguments import ignores_copies
 from reclock.compute.expressions import aggregate_to_sql, all_references
 from reclock.compute.operators.groups import changed_groups, regrouped
 from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, has_delta, origin, select_list, snapshot
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.casts import write_cast
-from reclock.plan.relational import Reduce
+from reclock.plan.relational import Distinct, Reduce
 from reclock.plan.scalars import Aggregate, ColumnRef
 
 _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
@@ -37,7 +38,9 @@ def _(node: Reduce, step: DeltaStep) -> str:
 @has_delta.register
 def _(node: Reduce, is_shown: bool) -> bool:
     """One group of all rows changes with every row, and must follow from what is known of it."""
-    return bool(node.group_by) or (is_shown and _can_merge(node)) or partial_aggregates(node) is not None
+    if node.group_by or (is_shown and _can_merge(node)) or partial_aggregates(node) is not None:
+        return True
+    return isinstance(node.input, Distinct) and all(map(ignores_copies, node.aggregates))
 
 
 @origin.register
