@@ -11,7 +11,7 @@ from dataclasses import replace
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.plan.build import compute, project
 from reclock.plan.relational import Distinct, Join, JoinKind, Plan, Reduce, inputs, with_inputs
-from reclock.plan.scalars import Aggregate, ColumnRef
+from reclock.plan.scalars import Aggregate, ColumnRef, Scalar
 from reclock.plan.totality import could_error
 
 _IGNORES_COPIES = ("min", "max", "bool_and", "bool_or")
@@ -67,7 +67,7 @@ def _over_values(node: Reduce) -> Reduce:
     arguments = list(dict.fromkeys(scalars))
     names = [f"argument{place}" for place in range(len(arguments))]
 
-    def column(scalar: object) -> ColumnRef:
+    def column(scalar: Scalar) -> ColumnRef:
         place = arguments.index(scalar)
         return ColumnRef(place, arguments[place].type)
 
