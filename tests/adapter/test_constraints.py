@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reclock.adapter.session.session import Session
+from reclock.collections.key_index import KeyIndex
 from reclock.errors import ReclockError
 from reclock.runtime.environment import Environment
 
@@ -147,6 +148,20 @@ def test_keys_are_known_after_the_log_was_applied_and_files_were_merged(environm
     tables.key_indexes.forget(next(iter(tables.log.known())))  # as a new process, which finds it all in files
     assert refused(session, "INSERT INTO t VALUES (1, 'x'), (2, 'x')") == "23505"
     run(session, "INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+
+
+def test_keys_that_could_not_be_read_are_read_by_the_next_statement(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(environment)
+    run(session, "CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    tables = environment.stores.tables
+    tables.key_indexes.forget(next(iter(tables.log.known())))
+    with monkeypatch.context() as patched:
+        patched.setattr(KeyIndex, "_rebuild", lambda self: (_ for _ in ()).throw(OSError("the store is away")))
+        with pytest.raises(OSError, match="away"):
+            run(session, "INSERT INTO t VALUES (2)")
+    assert refused(session, "INSERT INTO t VALUES (1)") == "23505"
 
 
 def test_statements_of_a_block_and_what_is_rolled_back_count(environment: Environment) -> None:

@@ -61,8 +61,8 @@ class KeyIndex:
         """
         with self._lock:
             if self._is_behind:
-                self._is_behind = False
                 self._advance()
+                self._is_behind = False
             return self._counts(hashes), self.through
 
     def note(self, commits: Sequence[Commit], at: Timestamp, last_write: Timestamp) -> None:
