@@ -96,6 +96,12 @@ class Settings(BaseSettings):
         description="memory of a process for partial aggregates of groups, from which refreshes maintain counts, sums and "
         "averages without reading a group's other rows; 0 for none",
     )
+    refresh_interval_ms: int = Field(
+        default=1_000,
+        ge=0,
+        description="how often at most a serving process refreshes the indexes of a cluster by itself, when their inputs have "
+        "changed; 0 if only ticks and DAGs refresh them",
+    )
     refresh_recompute_bytes: int = Field(
         default=1 << 20,
         ge=0,

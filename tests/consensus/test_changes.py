@@ -20,7 +20,7 @@ PATIENCE_S = 60
 def watched(consensus: Consensus) -> Iterator[threading.Event]:
     """Inside the block the event is set at every change; it is set when the watch begins."""
     changed = threading.Event()
-    with consensus.catalog_changes.calling(changed.set):
+    with consensus.timeline_changes.calling(changed.set):
         assert changed.wait(PATIENCE_S)
         changed.clear()
         yield changed
@@ -28,7 +28,7 @@ def watched(consensus: Consensus) -> Iterator[threading.Event]:
 
 def watchers() -> set[threading.Thread]:
     """The watching threads of this process; other tests may have some of their own."""
-    return {thread for thread in threading.enumerate() if thread.name == "catalog-changes"}
+    return {thread for thread in threading.enumerate() if thread.name == "timeline-changes"}
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ class ElectedController(Controller):
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat.controller)
-        self._changes = seat.catalog_changes
+        self._changes = seat.timeline_changes
         self._seat = seat
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -124,6 +124,11 @@ class ElectedController(Controller):
     def leader(self) -> str | None:
         """Who leads, as one read says; None if nobody does."""
         return self._seat.look().leader
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether the loop of this process leads, as its last step found."""
+        return self._is_leading
 
     @property
     def is_fenced(self) -> bool:

@@ -20,12 +20,28 @@ def _row(id: str, name: str, status: str, at: Timestamp, *error: str | None) -> 
 
 
 def _current(type: ItemType, state: SystemState) -> Rows:
-    """One that nobody has worked on yet is ``created``. A subsource has a status only where it differs from its source's."""
+    """One that nobody has worked on yet is ``created``; an index then says what it waits for. A
+    subsource has a status only where it differs from its source's."""
     known = {status.name for status in state.statuses()}
     for item in state.catalog.items.values():
         if item.type is type and item.id not in known and state.source_types.get(item.id) != SUBSOURCE:
-            yield _row(item.id, item.name, "created", item.created_at)
+            reason = _awaited(item.id, state) if type is ItemType.INDEX else (None, None)
+            yield _row(item.id, item.name, "created", item.created_at, None, *reason)
     yield from _reported(type, state, is_history=False)
+
+
+def _awaited(index: GlobalId, state: SystemState) -> tuple[str, str | None]:
+    """What an index that was never refreshed waits for, as a detail and a hint."""
+    frontier = state.frontiers().get(index)
+    if frontier is None:
+        return "the storage controller has not created it yet", None
+    if frontier.claim is not None:
+        return f'"{frontier.claim.owner}" is building it', None
+    cluster = state.catalog.clusters[state.indexes[index].cluster_id]
+    replicas = [replica for replica in state.catalog.cluster_replicas.values() if replica.cluster_id == cluster.id]
+    if cluster.size is not None and not replicas:
+        return f'cluster "{cluster.name}" has no replicas', f"ALTER CLUSTER {cluster.name} SET (REPLICATION FACTOR 1)"
+    return "it waits for its first refresh", "a process that runs `reclock serve` refreshes it, and so does a tick"
 
 
 def _reported(type: ItemType, state: SystemState, *, is_history: bool) -> Iterator[tuple[object, ...]]:

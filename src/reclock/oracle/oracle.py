@@ -13,7 +13,7 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from reclock.algebra.timestamps import CATALOG, MINIMUM, Clock, Timestamp
+from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.consensus.database.changes import notify
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.errors import ClockImplausible, TimelineBelowFloor, UnknownTimeline
@@ -147,12 +147,10 @@ class ConsensusOracle:
         return self._consensus.transact(lambda connection: allocate_write(connection, timeline, now, max_jump_ms=bound_ms))
 
     def apply_write(self, timeline: str, ts: Timestamp) -> None:
-        """See `TimestampOracle`: both numbers become ``max(self, ts)``. Watches of the catalog wake up."""
+        """See `TimestampOracle`: both numbers become ``max(self, ts)``. Watches of the timeline wake up."""
 
         def apply(connection: sa.Connection) -> None:
             record_write(connection, timeline, ts)
-            if timeline == CATALOG:
-                notify(connection)
 
         self._consensus.transact(apply)
 
@@ -187,6 +185,7 @@ def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> Non
     applied at one moment."""
     if connection.execute(_APPLY, {"of": timeline, "ts": ts}).rowcount != 1:
         raise UnknownTimeline(timeline)
+    notify(connection, timeline)
 
 
 def applied(connection: sa.Connection, timeline: str) -> Timestamp:

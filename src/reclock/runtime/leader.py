@@ -25,7 +25,7 @@ def leading(environment: Environment) -> Iterator[None]:
     stopping, changed = threading.Event(), threading.Event()
     arguments = (environment, stopping, changed)
     thread = threading.Thread(target=_follow_clusters, args=arguments, name="clusters", daemon=True)
-    with environment.control_plane.storage_controller.looping(), environment.stores.consensus.catalog_changes.calling(changed.set):
+    with environment.control_plane.storage_controller.looping(), environment.stores.consensus.timeline_changes.calling(changed.set):
         thread.start()
         try:
             yield

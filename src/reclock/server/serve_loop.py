@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 
 from reclock.config import Settings
+from reclock.pipeline.index_maintenance import maintaining
 from reclock.runtime.environment import Environment
 from reclock.runtime.leader import leading
 from reclock.runtime.reporting import reporting
@@ -34,7 +35,7 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
     tls = tls_context(settings.tls_certificate, settings.tls_key)
     with monitoring(address, listener.number, tls=tls) as monitor:
         while True:
-            with Environment.open(home) as environment, leading(environment), reporting(environment):
+            with Environment.open(home) as environment, leading(environment), maintaining(environment), reporting(environment):
                 server = Server(environment, listener)
                 console = Console(environment)
                 with monitor.watching(environment, application=console) if monitor is not None else nullcontext():

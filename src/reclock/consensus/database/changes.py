@@ -1,5 +1,5 @@
-"""Wakes up callers when the catalog changes: by NOTIFY on PostgreSQL, by polling the file's version
-on SQLite."""
+"""Wakes up callers when a timeline of the oracle advances: that of the catalog, or that of data. By
+NOTIFY on PostgreSQL, by polling the file's version on SQLite."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ import psycopg
 import sqlalchemy as sa
 import structlog
 
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS
+
 _logger = structlog.get_logger(__name__)
 
-CHANNEL = "reclock_catalog"
+CHANNELS = {CATALOG: "reclock_catalog", EPOCH_MS: "reclock_data"}
+"""The channel of each timeline."""
 
 _SQLITE_POLL_S = 0.02
 _LOOK_S = 0.25
@@ -26,9 +29,9 @@ _AGAIN_S = 1.0
 class Watch(Protocol):
     """Sees the changes since it was created."""
 
-    def wait(self, timeout_s: float) -> bool:
-        """Wait for a change since the last call, for at most ``timeout_s``. Returns whether the
-        catalog may have changed."""
+    def wait(self, timeout_s: float) -> frozenset[str]:
+        """Wait for a change since the last call, for at most ``timeout_s``. Returns the timelines
+        that may have advanced."""
         ...
 
     def close(self) -> None: ...
@@ -40,10 +43,12 @@ class PostgresWatch:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
         connection.autocommit = True
-        connection.execute(f"LISTEN {CHANNEL}")
+        for channel in CHANNELS.values():
+            connection.execute(f"LISTEN {channel}")
 
-    def wait(self, timeout_s: float) -> bool:
-        return bool(list(self._connection.notifies(timeout=timeout_s, stop_after=1)))
+    def wait(self, timeout_s: float) -> frozenset[str]:
+        notified = {notification.channel for notification in self._connection.notifies(timeout=timeout_s, stop_after=1)}
+        return frozenset(timeline for timeline, channel in CHANNELS.items() if channel in notified)
 
     def close(self) -> None:
         self._connection.close()
@@ -56,14 +61,14 @@ class SqliteWatch:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = self._look()
 
-    def wait(self, timeout_s: float) -> bool:
+    def wait(self, timeout_s: float) -> frozenset[str]:
         deadline = time.monotonic() + timeout_s
         while (version := self._look()) == self._version:
             if time.monotonic() >= deadline:
-                return False
+                return frozenset()
             time.sleep(_SQLITE_POLL_S)
         self._version = version
-        return True
+        return frozenset(CHANNELS)
 
     def close(self) -> None:
         self._connection.close()
@@ -73,15 +78,15 @@ class SqliteWatch:
         return int(version)
 
 
-def notify(connection: sa.Connection) -> None:
-    """Wake up all watches when this transaction has committed."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
+def notify(connection: sa.Connection, timeline: str) -> None:
+    """Wake up the watches of the timeline when this transaction has committed."""
+    if connection.dialect.name == "postgresql" and timeline in CHANNELS:
+        connection.exec_driver_sql(f"NOTIFY {CHANNELS[timeline]}")
 
 
-class CatalogChanges:
-    """Calls its callbacks soon after any process has changed the catalog, and sometimes without a
-    change. Thread-safe.
+class TimelineChanges:
+    """Calls its callbacks soon after any process has advanced a timeline of the oracle, and
+    sometimes without a change. Thread-safe.
 
     One thread watches for the whole process while there are callbacks. Changes are missed while the
     database is unreachable, so callers must also poll from time to time.
@@ -90,34 +95,34 @@ class CatalogChanges:
     def __init__(self, open_watch: Callable[[], Watch]) -> None:
         self._open_watch = open_watch
         self._lock = threading.Lock()
-        self._callbacks: list[Callable[[], object]] = []
+        self._callbacks: list[tuple[str, Callable[[], object]]] = []
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def calling(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Within the block, ``callback`` is called. It must return at once."""
+    def calling(self, callback: Callable[[], object], timeline: str = CATALOG) -> Iterator[None]:
+        """Within the block, ``callback`` is called at changes of the timeline. It must return at once."""
+        entry = timeline, callback
         with self._lock:
-            self._callbacks.append(callback)
+            self._callbacks.append(entry)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="catalog-changes", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="timeline-changes", daemon=True)
                 self._thread.start()
         try:
             yield
         finally:
             with self._lock:
-                self._callbacks.remove(callback)
+                self._callbacks.remove(entry)
 
     def _run(self) -> None:
         while True:
             try:
                 with closing(self._open_watch()) as watch:
-                    self._call()  # what changed before the watch began
+                    self._call(frozenset(CHANNELS))  # what changed before the watch began
                     while not self._is_over():
-                        if watch.wait(_LOOK_S):
-                            self._call()
+                        self._call(watch.wait(_LOOK_S))
                     return
             except Exception as error:  # the edge of the loop: the database may be back at the next attempt
-                _logger.warning("cannot watch the catalog for changes; retrying", error=str(error))
+                _logger.warning("cannot watch consensus for changes; retrying", error=str(error))
                 if self._is_over():
                     return
                 time.sleep(_AGAIN_S)
@@ -129,8 +134,8 @@ class CatalogChanges:
                 self._thread = None
             return not self._callbacks
 
-    def _call(self) -> None:
+    def _call(self, timelines: frozenset[str]) -> None:
         with self._lock:
-            callbacks = list(self._callbacks)
+            callbacks = [callback for timeline, callback in self._callbacks if timeline in timelines]
         for callback in callbacks:
             callback()

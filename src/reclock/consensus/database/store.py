@@ -14,7 +14,7 @@ import stamina
 
 from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.consensus import migrations
-from reclock.consensus.database.changes import CatalogChanges
+from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.database.clock import DatabaseClock
 from reclock.consensus.database.databases import WRITER_LOCK, ConsensusDatabase, open_database
 from reclock.consensus.database.waiting import check, interruptible
@@ -44,7 +44,7 @@ class Consensus:
         self._database = database
         self._clock = clock
         self._database_clock = DatabaseClock(lambda: self._outside_transaction(database.now))
-        self.catalog_changes = CatalogChanges(database.watch)
+        self.timeline_changes = TimelineChanges(database.watch)
         self._has_tables = False
         self._check: Callable[[sa.Connection], object] | None = None
         self._inside = threading.local()

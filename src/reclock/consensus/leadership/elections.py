@@ -13,7 +13,7 @@ from typing import Any, NewType
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.consensus.database.changes import CatalogChanges
+from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
@@ -72,9 +72,9 @@ class Seat:
         self._candidate = LeadershipRecord(leader=owner, epoch=leadership.epoch)
 
     @property
-    def catalog_changes(self) -> CatalogChanges:
+    def timeline_changes(self) -> TimelineChanges:
         """Wakes up the leader."""
-        return self._consensus.catalog_changes
+        return self._consensus.timeline_changes
 
     def look(self) -> LeadershipRecord:
         """The current row. One read."""
