@@ -13,6 +13,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 from fixtures.planning import World
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from psycopg.types.string import TextLoader
 
 from reclock.adapter.context.texts import text_of, texts
@@ -34,6 +36,7 @@ COLUMNS = {
     "w": "a int NOT NULL, y text",
     "nothing": "a int, b text",
     "ids": "n int, i uuid, s text",
+    "amounts": "n int, m numeric, p numeric(10, 2), k bigint, s text",
 }
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "t": [
@@ -60,6 +63,14 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (4, "ffffffff-ffff-ffff-ffff-ffffffffffff", None),
         (5, None, "a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11"),
         (6, "01234567-89ab-cdef-0123-456789abcdef", "01234567-89ab-cdef-0123-456789ABCDEF"),
+    ],
+    "amounts": [
+        (1, Decimal("0.5"), Decimal("0.50"), 10, "0.25"),
+        (2, Decimal("12.125"), Decimal("-3.10"), 3, "100"),
+        (3, Decimal("-100"), Decimal("100.00"), 7, "-7.125"),
+        (4, Decimal("1234567890123456789.000000001"), Decimal("99999999.99"), 10**15, " 3e-4 "),
+        (5, None, None, None, None),
+        (6, Decimal("0"), Decimal("0.00"), 1, "0"),
     ],
 }
 
@@ -155,26 +166,39 @@ def printed_answer(world: World, engine: Engine, sql: str) -> list[tuple[str | N
     return rows
 
 
-PRINTED = ("uuids",)
+def printed_by_postgresql(server: psycopg.Connection, sql: str) -> list[tuple[str | None, ...]]:
+    result = server.execute(sql.encode()).pgresult
+    assert result is not None
+    rows = [[result.get_value(row, place) for place in range(result.nfields)] for row in range(result.ntuples)]
+    return [tuple(None if raw is None else raw.decode() for raw in row) for row in rows]
+
+
+PRINTED = ("uuids", "numerics")
 
 
 @pytest.mark.parametrize("sql", [sql for name in PRINTED for sql in queries(name)])
 def test_values_are_printed_as_postgresql_prints_them(
     sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
 ) -> None:
-    result = server.execute(sql.encode()).pgresult
-    assert result is not None
-    theirs = [
-        tuple(None if (raw := result.get_value(row, place)) is None else raw.decode() for place in range(result.nfields))
-        for row in range(result.ntuples)
-    ]
+    theirs = printed_by_postgresql(server, sql)
     ours = printed_answer(world, engine, sql)
     assert Counter(ours) == Counter(theirs)
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
     names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
-    types = [names.get(column) for column in (result.ftype(place) for place in range(result.nfields))]
+    types = [names.get(column.type_code) for column in server.execute(sql.encode()).description or ()]
     assert [names[type_oid(column.type)] for column in world.select(sql).desc.columns] == types
+
+
+def test_quotients_are_printed_as_postgresql_prints_them(server: psycopg.Connection, world: World, engine: DuckDbEngine) -> None:
+    @given(st.lists(st.tuples(st.integers(-(10**18), 10**18), st.integers(1, 10**6)), min_size=1, max_size=30))
+    @settings(max_examples=20)
+    def agrees(pairs: list[tuple[int, int]]) -> None:
+        values = ", ".join(f"({a}.0, {b})" for a, b in pairs if abs(a) >= 2 * b)  # see decision 67 about smaller ones
+        sql = f"SELECT a / b, (a / b)::text FROM (VALUES {values or '(7.0, 3)'}) AS pairs (a, b)"
+        assert Counter(printed_answer(world, engine, sql)) == Counter(printed_by_postgresql(server, sql))
+
+    agrees()
 
 
 @pytest.mark.spark

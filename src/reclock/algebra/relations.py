@@ -46,7 +46,7 @@ _OBJECT_IDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A type with its parameters. ``precision`` (1..38), ``scale`` and ``is_unconstrained`` belong to ``NUMERIC`` alone.
+    """A type with its parameters. ``precision`` (1..38), ``scale`` and what follows ``element`` belong to ``NUMERIC`` alone.
     An unconstrained numeric is one that was declared without a precision, or is computed of such: a value that has more digits
     after the point than ``scale`` is an error there, where ``numeric(p, s)`` rounds it.
 
@@ -58,6 +58,10 @@ class ScalarType:
     scale: int | None = None
     element: ScalarType | None = None
     is_unconstrained: bool = False
+    least_digits: int | None = None
+    """The digits after the point that are always printed, where zeros at the end are no part of the value. None: ``scale``."""
+    is_quotient: bool = False
+    """Whether values are printed as PostgreSQL prints quotients: with 16 significant digits or more. It has ``least_digits``."""
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
@@ -124,7 +128,7 @@ MAX_PRECISION = 38
 def numeric(precision: int | None = None, scale: int = 9) -> ScalarType:
     """An exact decimal of ``precision`` digits, ``scale`` of them after the point. Without a precision it is unconstrained."""
     if precision is None:
-        return ScalarType(TypeName.NUMERIC, MAX_PRECISION, scale, is_unconstrained=True)
+        return ScalarType(TypeName.NUMERIC, MAX_PRECISION, scale, is_unconstrained=True, least_digits=0)
     return ScalarType(TypeName.NUMERIC, precision, scale)
 
 

@@ -19,7 +19,11 @@ Rows = Mapping[tuple[str, str], str]
 """The stored objects of one moment: (kind, key) → value."""
 
 
-_NEVER_STORED: Any = {"progress": {"desc": {"columns": {"__all__": {"limit": True, "type": {"element", "is_unconstrained"}}}}}}
+_NEVER_STORED: Any = {
+    "progress": {
+        "desc": {"columns": {"__all__": {"limit": True, "type": {"element", "is_unconstrained", "least_digits", "is_quotient"}}}}
+    }
+}
 """Attributes that no column of a progress relation has: a text's length, elements, a numeric without a precision."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

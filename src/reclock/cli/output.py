@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from enum import StrEnum
 from typing import Any, TextIO
@@ -17,6 +17,7 @@ from rich.text import Text
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.texts import text_of
+from reclock.adapter.context.texts import writer as text_writer
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import InvalidOption, ReclockError
 
@@ -68,10 +69,16 @@ def print_result(result: Result, output: Format, *, to: TextIO | None = None) ->
     elif output is Format.CSV:
         writer = csv.writer(to, lineterminator="\n")
         writer.writerow(result.desc.names)
-        writer.writerows(["" if value is None else text_of(value) for value in row] for row in result.rows())
+        writer.writerows(_texts(result.desc, row) for row in result.rows())
     else:
         for row in result.rows():
             print(json.dumps(dict(zip(result.desc.names, row, strict=True)), default=text_of, ensure_ascii=False), file=to)
+
+
+def _texts(desc: RelationDesc, row: Sequence[Any]) -> list[str]:
+    """NULL is empty."""
+    writers = map(text_writer, desc.types)
+    return ["" if value is None else write(value) for write, value in zip(writers, row, strict=True)]
 
 
 def _print_table(desc: RelationDesc, rows: Iterator[tuple[Any, ...]], to: TextIO) -> int:
@@ -80,7 +87,7 @@ def _print_table(desc: RelationDesc, rows: Iterator[tuple[Any, ...]], to: TextIO
         table.add_column(Text(column.name), justify="right" if column.type.is_number else "left", overflow="fold")
     count = 0
     for row in rows:
-        table.add_row(*(Text("") if value is None else Text(text_of(value)) for value in row))
+        table.add_row(*map(Text, _texts(desc, row)))
         count += 1
     width = None if to.isatty() else 10_000
     Console(file=to, width=width, highlight=False).print(table)

@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.string import TextLoader
 
 from reclock.adapter.context.results import Result
-from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.relations import TEXT, Column, RelationDesc, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.client.server_error import ServerError
 from reclock.errors import InvalidOption, UnknownObject
@@ -75,6 +75,8 @@ def _result(cursor: psycopg.Cursor[TupleRow]) -> Result:
 
 def _column(described: psycopg.Column) -> Column:
     try:
-        return Column(described.name, type_of(described.type_code) or TEXT)
+        type = type_of(described.type_code) or TEXT
+        # The server has sent the digits that a numeric prints.
+        return Column(described.name, ScalarType(TypeName.NUMERIC) if type.name is TypeName.NUMERIC else type)
     except UnknownObject:
         return Column(described.name, TEXT)

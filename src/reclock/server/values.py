@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.adapter.context.results import python_values
-from reclock.adapter.context.texts import decode_utf8, joined, real_text, reals_text, text_of, texts
+from reclock.adapter.context.texts import decode_utf8, joined, texts, writer
 from reclock.adapter.copy.binary import NULL, decode_value, encode_column, fixed, parse_decimal, value_encoder, with_lengths
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, TypeName, array
@@ -117,13 +117,7 @@ def _packed(messages: pa.LargeBinaryArray) -> MessageBuffer:
 
 
 def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:
-    write: Callable[[Any], str | bytes]
-    if format:
-        write = value_encoder(type)
-    elif type.element is not None and type.element.name is TypeName.REAL:
-        write = reals_text
-    else:
-        write = _TEXT.get(type.name, text_of)
+    write = value_encoder(type) if format else _TEXT.get(type.name) or writer(type)
 
     def encode(values: list[Any]) -> list[bytes]:
         written = [None if value is None else write(value) for value in values]
@@ -138,8 +132,6 @@ _TEXT: dict[TypeName, Callable[[Any], str | bytes]] = {
     TypeName.SMALLINT: str,
     TypeName.INTEGER: str,
     TypeName.BIGINT: str,
-    TypeName.REAL: real_text,
-    TypeName.VECTOR: lambda value: " ".join(map(str, value)),
 }
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.intervals import Interval, interval_of
+from reclock.algebra.numerics import printed
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import ProtocolViolation
 
@@ -59,6 +60,18 @@ def text_of(value: Any) -> str:
             return str(value)
 
 
+def writer(type: ScalarType) -> Callable[[Any], str]:
+    """Writes values of ``type`` other than NULL."""
+    if type.name is TypeName.VECTOR:
+        return lambda value: " ".join(map(str, value))
+    if type.element is not None:
+        write = writer(type.element)
+        return lambda value: "{" + ",".join("NULL" if item is None else _element(write(item)) for item in value) + "}"
+    if type.name is TypeName.NUMERIC:
+        return lambda value: format(printed(value, type), "f")
+    return real_text if type.name is TypeName.REAL else text_of
+
+
 def real_text(value: float) -> str:
     """A number of 32 bits."""
     return _float_text(float(str(np.float32(value))), _REAL_POWER)
@@ -83,11 +96,10 @@ def texts(values: pa.Array, type: ScalarType) -> pa.Array:
     if pa.types.is_floating(kind):
         size, (least, most) = pc.abs(values.cast(pa.float64())), _PLAIN
         is_plain = pc.or_(pc.equal(size, 0.0), pc.and_(pc.greater_equal(size, least), pc.less(size, most[kind])))
-        return _but(values, pc.invert(is_plain))
+        return _but(values, pc.invert(is_plain), type)
     if pa.types.is_decimal(kind):
-        printed = values.cast(pa.large_string())
-        return _but(values, pc.match_substring(printed, "E"), printed)
-    return _each(values)
+        return _numeric_texts(values, type)
+    return _each(values, type)
 
 
 def _constant(text: str) -> pa.Scalar:
@@ -104,26 +116,34 @@ def joined(parts: Sequence[str | bytes | pa.Array], count: int) -> pa.LargeBinar
     return pc.binary_join_element_wise(*columns, pa.scalar(b"", kind), null_handling="replace", null_replacement=b"")
 
 
-def _each(values: pa.Array) -> pa.Array:
-    write: Callable[[Any], str] = text_of
-    if pa.types.is_float32(values.type):
-        write = real_text
-    elif pa.types.is_nested(values.type) and values.type.num_fields == 1 and pa.types.is_float32(values.type.field(0).type):
-        write = reals_text
+def _numeric_texts(values: pa.Array, type: ScalarType) -> pa.Array:
+    """Values of another type than ``numeric`` may be decimals too: an engine's sums of integers."""
+    texts = values.cast(pa.large_string())
+    texts = _but(values, pc.match_substring(texts, "E"), ScalarType(TypeName.NUMERIC), texts)
+    if type.least_digits is None or not type.scale:
+        return texts
+    if type.is_quotient:
+        return _each(values, type)
+    zeros = f"([.][0-9]{{{type.least_digits}}}[0-9]*?)0+$" if type.least_digits else "([.]?)0+$"
+    return pc.replace_substring_regex(texts, zeros, r"\1" if type.least_digits else "")
+
+
+def _each(values: pa.Array, type: ScalarType) -> pa.Array:
+    write = writer(type)
     return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.large_string())
 
 
-def _but(values: pa.Array, others: pa.Array, printed: pa.Array | None = None) -> pa.Array:
+def _but(values: pa.Array, others: pa.Array, type: ScalarType, arrow_texts: pa.Array | None = None) -> pa.Array:
     """The texts that Arrow prints, except for the ``others``."""
-    printed = values.cast(pa.large_string()) if printed is None else printed
+    texts = values.cast(pa.large_string()) if arrow_texts is None else arrow_texts
     others = others.fill_null(False)
-    return pc.replace_with_mask(printed, others, _each(values.filter(others))) if others.true_count else printed
+    return pc.replace_with_mask(texts, others, _each(values.filter(others), type)) if others.true_count else texts
 
 
 def _moment_texts(values: pa.Array) -> pa.Array:
     """Arrow prints all six digits of the fraction."""
-    printed = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.timestamp("us")).cast(pa.large_string())
-    stripped = pc.utf8_rtrim(pc.utf8_rtrim(printed, "0"), ".")
+    texts = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.timestamp("us")).cast(pa.large_string())
+    stripped = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
     return pc.binary_join_element_wise(stripped, _constant("+00"), _constant("")) if values.type.tz else stripped
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from reclock.adapter.context.texts import decode_utf8, not_utf8
 from reclock.algebra.intervals import Interval, interval_of
+from reclock.algebra.numerics import printed
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
@@ -54,6 +55,8 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
     """Writes one value other than NULL."""
     if type.element is not None:
         return partial(_array_binary, type.element)
+    if type.name is TypeName.NUMERIC:
+        return lambda value: _numeric_binary(printed(value, type))
     return _object_id_binary if type.is_object_id else _BINARY[type.name]
 
 
@@ -119,7 +122,6 @@ _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.BIGINT: struct.Struct("!q").pack,
     TypeName.REAL: struct.Struct("!f").pack,
     TypeName.DOUBLE: struct.Struct("!d").pack,
-    TypeName.NUMERIC: _numeric_binary,
     TypeName.TEXT: str.encode,
     TypeName.BYTEA: bytes,
     **{name: each.to_binary for name, each in TEXTUAL_TYPES.items()},

@@ -22,14 +22,14 @@ from reclock.algebra.relations import (
 from reclock.algebra.textual import textual
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions import intervals
-from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_digits, spark_quotient
+from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_digits, quotient, spark_quotient
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
-from reclock.plan.functions.typing import exact, parameters
+from reclock.plan.functions.typing import exact, least_digits, parameters
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -69,7 +69,7 @@ def _average(types: Types, constants: Mapping[int, object]) -> Signature | None:
     argument = summed[0][0]
     if not argument.is_integer and parameters(argument)[1] > QUOTIENT_SCALE:
         argument = numeric(scale=QUOTIENT_SCALE)
-    return (argument,), numeric(MAX_PRECISION, QUOTIENT_SCALE)
+    return (argument,), quotient(least_digits(argument))
 
 
 def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:

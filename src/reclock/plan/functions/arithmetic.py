@@ -12,6 +12,7 @@ Intervals are computed in ``intervals``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from reclock.algebra.relations import (
     DATE,
@@ -28,7 +29,7 @@ from reclock.plan.functions import floats, intervals
 from reclock.plan.functions.digits import narrowed
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
-from reclock.plan.functions.typing import as_numeric, common_type, operand_type, parameters, widened
+from reclock.plan.functions.typing import as_numeric, common_type, least_digits, operand_type, parameters, widened
 
 QUOTIENT_SCALE = 18
 PRODUCT_SCALE = 18
@@ -54,10 +55,16 @@ def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Sign
             return _resolve_product(left, right)
         case "/":
             operand = numeric(scale=QUOTIENT_SCALE) if scale > QUOTIENT_SCALE else numeric(MAX_PRECISION, scale)
-            return (operand, operand), numeric(MAX_PRECISION, QUOTIENT_SCALE)
+            return (operand, operand), quotient(max(least_digits(left), least_digits(right)))
         case _:
             result = widened(integral, scale, left, right)
             return (result, result), result
+
+
+def quotient(least: int) -> ScalarType:
+    """The type of quotients and averages, with at least so many digits after the point."""
+    type = numeric(MAX_PRECISION, QUOTIENT_SCALE)
+    return replace(type, least_digits=min(least, QUOTIENT_SCALE), is_quotient=True)
 
 
 def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
@@ -67,10 +74,10 @@ def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
     (p1, s1), (p2, s2) = parameters(left), parameters(right)
     scale = s1 + s2
     if p1 + p2 <= MAX_PRECISION:
-        return (left, right), widened(p1 + p2 - scale, scale, left, right)
+        return (left, right), widened(p1 + p2 - scale, scale, left, right, digits=sum)
     result_scale = min(scale, max(PRODUCT_SCALE, s1, s2))
-    result = widened(p1 + p2 - scale, result_scale, left, right)
-    return (left, right), result if result_scale == scale else numeric(scale=result_scale)
+    result = widened(p1 + p2 - scale, result_scale, left, right, digits=sum)
+    return (left, right), result if result_scale == scale else replace(result, is_unconstrained=True)
 
 
 def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:

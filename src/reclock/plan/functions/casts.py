@@ -14,7 +14,7 @@ from collections.abc import Callable
 from reclock.algebra.relations import TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
-from reclock.plan.functions.digits import has_more_digits, narrowed, of_float, scaled, too_many_digits, unscaled
+from reclock.plan.functions.digits import has_more_digits, narrowed, numeric_text, of_float, scaled, too_many_digits, unscaled
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
 from reclock.plan.functions.json_calls import from_text, scalar_text
@@ -144,8 +144,8 @@ def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> s
             return f"({string(engine, chr(92) + 'x')} || lower(hex({sql})))"
         case _T.TIMESTAMPTZ:
             return f"({text} || '+00')"
-        case _T.NUMERIC if engine == "duckdb" and len(set(parameters(source))) == 1:  # it prints no zero before the point
-            return f"regexp_replace({text}, '^(-?)[.]', '\\10.')"
+        case _T.NUMERIC:
+            return numeric_text(engine, sql, source)
         case _:
             return text
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+from reclock.algebra.numerics import quotient_digits
 from reclock.algebra.relations import MAX_PRECISION, ScalarType, TypeName, numeric
 from reclock.plan.functions.floats import with_value
-from reclock.plan.functions.sql_names import raised, string, type_sql
+from reclock.plan.functions.sql_names import literal, raised, string, type_sql
 from reclock.plan.functions.typing import parameters
 
 _SIGNIFICANT = {TypeName.REAL: 6, TypeName.DOUBLE: 15}
@@ -21,9 +24,9 @@ def too_many_digits(engine: str, scale: int) -> str:
 
 def narrowed(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     """``sql``, a numeric of ``source``, as ``target``: rounded to its scale, or an error where that would lose digits of an
-    unconstrained numeric."""
+    unconstrained numeric. A quotient, which is rounded itself, is rounded again."""
     narrow = type_sql(engine, target)
-    if not target.is_unconstrained or parameters(source)[1] <= parameters(target)[1]:
+    if not target.is_unconstrained or source.is_quotient or parameters(source)[1] <= parameters(target)[1]:
         return f"CAST({sql} AS {narrow})"
     same = f"CAST(CAST(v AS {narrow}) AS {type_sql(engine, source)}) = v"
     error = too_many_digits(engine, parameters(target)[1])
@@ -80,6 +83,32 @@ def has_more_digits(engine: str, text: str, scale: int) -> str:
     exponent = f"CAST(concat('0', {part('[eE][+]?([0-9]+)')}) AS INT) - CAST(concat('0', {part('[eE]-([0-9]+)')}) AS INT)"
     zeros = f"(length({digits}) - length({significant}))"
     return f"({significant} <> '' AND length({fraction}) - ({exponent}) - {zeros} > {scale})"
+
+
+def numeric_text(engine: str, sql: str, source: ScalarType) -> str:
+    """The text of a numeric, as `algebra.numerics.printed` says."""
+    if source.least_digits is None or not source.scale:
+        return _all_digits(engine, sql, source)
+    if not source.is_quotient:
+        zeros = string(engine, f"([.][0-9]{{{source.least_digits}}}[0-9]*?)0+$" if source.least_digits else "([.]?)0+$")
+        group = "" if not source.least_digits else "$1" if engine == "spark" else "\\1"
+        return f"regexp_replace({_all_digits(engine, sql, source)}, {zeros}, '{group}')"
+    whens = [f"WHEN v >= -1 AND v <= 1 THEN {_all_digits(engine, 'v', source)}"]
+    for limit, digits in quotient_digits(source):
+        text = _all_digits(engine, f"CAST(v AS DECIMAL({MAX_PRECISION}, {digits}))", numeric(MAX_PRECISION, digits))
+        least, most = (literal(engine, Decimal(sign * limit), numeric(MAX_PRECISION, 0)) for sign in (-1, 1))
+        is_last = limit >= 10 ** (MAX_PRECISION - source.scale) or digits == (source.least_digits or 0)
+        whens.append(f"ELSE {text}" if is_last else f"WHEN v > {least} AND v < {most} THEN {text}")
+        if is_last:
+            break
+    return with_value(engine, sql, f"CASE WHEN v IS NULL THEN NULL {' '.join(whens)} END")
+
+
+def _all_digits(engine: str, sql: str, source: ScalarType) -> str:
+    text = f"CAST({sql} AS {_text(engine)})"
+    if engine == "duckdb" and len(set(parameters(source))) == 1:  # it prints no zero before the point
+        return f"regexp_replace({text}, '^(-?)[.]', '\\10.')"
+    return text
 
 
 def _text(engine: str) -> str:

@@ -15,7 +15,7 @@ from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import computed, is_infinite, with_value
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
-from reclock.plan.functions.typing import a_number, as_numeric, is_implicit, parameters, widened
+from reclock.plan.functions.typing import a_number, as_numeric, declared, is_implicit, parameters, widened
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -42,9 +42,9 @@ def _to_digits(types: Types, constants: Mapping[int, object]) -> Signature | Non
     if not isinstance(digits, int):
         return (operand, INTEGER), widened(precision - scale + 1, scale, operand)
     if digits < scale:
-        return (operand, INTEGER), widened(precision - scale + 1, max(0, digits), operand)
+        return (operand, INTEGER), declared(widened(precision - scale + 1, max(0, digits), operand))
     room = precision - scale
-    return (operand, INTEGER), widened(room, max(scale, min(digits, MAX_PRECISION - room)), operand)
+    return (operand, INTEGER), declared(widened(room, max(scale, min(digits, MAX_PRECISION - room)), operand))
 
 
 def _digits(site: Site) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from reclock.algebra.relations import (
@@ -41,13 +41,28 @@ def parameters(type: ScalarType) -> tuple[int, int]:
     return exact_type.precision or MAX_PRECISION, exact_type.scale or 0
 
 
-def widened(integral_digits: int, scale: int, *operands: ScalarType) -> ScalarType:
+def widened(integral_digits: int, scale: int, *operands: ScalarType, digits: Callable[[Iterable[int]], int] = max) -> ScalarType:
     """The numeric type with room for so many digits before and after the point, within 38 in all.
 
-    It is unconstrained if one of ``operands``, of which its values are computed, is.
+    It is unconstrained if one of ``operands``, of which its values are computed, is. ``digits`` says
+    how many digits after the point are printed at least, given those of the operands.
     """
     result = numeric(max(1, min(MAX_PRECISION, integral_digits + scale)), scale)
-    return replace(result, is_unconstrained=any(operand.is_unconstrained for operand in operands))
+    result = replace(result, is_unconstrained=any(operand.is_unconstrained for operand in operands))
+    if all(operand.least_digits is None for operand in operands):
+        return result
+    least = min(scale, digits(map(least_digits, operands)))
+    return replace(result, least_digits=least, is_quotient=any(operand.is_quotient for operand in operands))
+
+
+def least_digits(type: ScalarType) -> int:
+    """The digits after the point that every value of an integer or numeric type prints."""
+    return parameters(type)[1] if type.least_digits is None else type.least_digits
+
+
+def declared(type: ScalarType) -> ScalarType:
+    """``type``, of whose values all digits are printed."""
+    return replace(type, least_digits=None, is_quotient=False)
 
 
 def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
@@ -125,7 +140,7 @@ def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:
         if one.is_integer and other.is_integer:
             return max(one, other, key=_INTEGERS.index)
         (p1, s1), (p2, s2) = parameters(one), parameters(other)
-        return widened(max(p1 - s1, p2 - s2), max(s1, s2), one, other)
+        return widened(max(p1 - s1, p2 - s2), max(s1, s2), one, other, digits=min)
     if one.is_object_id or other.is_object_id:
         return OID if all(type.is_object_id or type.is_integer for type in (one, other)) else None
     if one.element is not None and other.element is not None:

@@ -9,6 +9,7 @@ from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType, TextLimit, numeric
 from reclock.catalog.objects import Item, ItemType
 from reclock.errors import AggregateNotAllowed, InvalidColumnReference, SqlSyntaxError, TypeMismatch, UnknownColumn
+from reclock.plan.functions.typing import declared
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -70,7 +71,7 @@ def create_table_as(node: CreateTableAsStatement, catalog: PlannerCatalog, sessi
 def _kept_type(column: Column) -> ScalarType | TextLimit:
     if column.limit is not None:
         return column.limit
-    return column.type if column.type == numeric() else replace(column.type, is_unconstrained=False)
+    return column.type if column.type == numeric() else declared(replace(column.type, is_unconstrained=False))
 
 
 def define_table(node: CreateTableStatement) -> TableDefinition:

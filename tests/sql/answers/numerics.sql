@@ -1,0 +1,27 @@
+SELECT n, m, p, m::text, p::text, 'm=' || m || ' p=' || p FROM amounts
+SELECT '0.2'::numeric, '1.10'::numeric, 0.2::numeric, 5::numeric, 1e3::numeric, '-0.050'::numeric, 1.5e-3
+SELECT n, s::numeric, p::numeric, k::numeric, n::numeric, m::numeric(30, 2) FROM amounts
+SELECT n, m + 1, m - 0.25, -m, abs(m), p + 1, p - 0.125, -p FROM amounts WHERE n < 4
+SELECT n, m * 3, p * p, p * 2, m * 0.1 FROM amounts WHERE n < 3
+SELECT sum(m), min(m), max(m), count(m) FROM amounts
+SELECT sum(p), min(p), max(p), sum(n), sum(k) FROM amounts
+SELECT avg(n), avg(p), avg(k) FROM amounts WHERE n > 1
+SELECT avg(n) FROM amounts WHERE n = 3
+SELECT n, avg(n + 1) OVER (ORDER BY n), sum(m) OVER (ORDER BY n) FROM amounts
+SELECT 10 / 4.0, 100 / 3.0, 12345 / 4.0, 1e9 / 7, 123456789.5 / 2, 7.00 / 2, 2.125 / 0.5, -22 / 7.0
+SELECT n, p / 4, k / 4.0, p / (k + 1), m / 3, n / 2::numeric FROM amounts WHERE n = 3
+SELECT n, round(p / 3, 2), round(m, 2), round(m), round(m, 4), trunc(m, 1), ceil(m), floor(p), round(p, 1) FROM amounts
+SELECT round(avg(p), 2), round(avg(n)::numeric, 1), round(sum(m) / 3, 3) FROM amounts
+SELECT n, (p / 4)::text, 'ratio ' || k / 4.0 FROM amounts WHERE n = 3
+SELECT n, CASE WHEN n = 1 THEN m ELSE p + 0.375 END, coalesce(m, 0.5), greatest(m, 0.25) FROM amounts WHERE n IN (1, 2)
+SELECT m FROM amounts WHERE m IN (0.50, 12.1250) ORDER BY m
+SELECT DISTINCT m FROM amounts WHERE n < 4 UNION SELECT 0.5
+SELECT array_agg(m ORDER BY n), array_agg(p ORDER BY n) FROM amounts
+SELECT m, count(*) FROM amounts GROUP BY m ORDER BY m DESC NULLS LAST
+SELECT a.m, b.p FROM amounts a JOIN amounts b ON a.m = b.p
+SELECT n, to_jsonb(m), to_jsonb(n::numeric), m::int, p::float8, m = p, m > p FROM amounts WHERE n < 4
+SELECT n, mod(m, 3), m % 0.5, sign(m), m BETWEEN 0 AND 1 FROM amounts WHERE n < 4
+SELECT 0.1::float8::numeric, 1.5::real::numeric, 100::float8::numeric, 12345678901234567890.123456789 + 0.5
+SELECT 1.10 + 2, 1.10 * 1.10, 1.10 - 1.10, 3 % 1.25, 2.50 + 0.5, 1.0 = 1.00, 0.00
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY m) FROM amounts
+SELECT 1000000.0 / 3, 0.5 / 0.25, 99.99 / 10 * 100, 5 / 2.5 + 1
