@@ -77,11 +77,6 @@ def real_text(value: float) -> str:
     return _float_text(float(str(np.float32(value))), _REAL_POWER)
 
 
-def reals_text(values: Sequence[float | None]) -> str:
-    """An array of numbers of 32 bits."""
-    return "{" + ",".join("NULL" if value is None else real_text(value) for value in values) + "}"
-
-
 def texts(values: pa.Array, type: ScalarType) -> pa.Array:
     """`text_of` of each value, as strings, and NULL for NULL."""
     kind = values.type
