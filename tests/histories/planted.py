@@ -20,7 +20,6 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections import table_wal
 from reclock.collections.collection import Collection
 from reclock.collections.group_commit import GroupCommit
-from reclock.collections.key_index import KeyIndex
 from reclock.collections.table_wal import Commit, Payload, PendingWrite, TableWal
 from reclock.collections.tables import Tables, TableVersion, _to_bytes
 from reclock.consensus.leadership import fence
@@ -191,12 +190,6 @@ def conflicts_within_a_group_are_not_checked() -> None:
 def keys_are_checked_before_the_commit_alone() -> None:
     """Two transactions that insert one key at a time do not conflict."""
     ConstraintChecks.key_reads = lambda self: []
-
-
-@planted
-def keys_of_others_are_not_followed() -> None:
-    """A process counts the keys of its own commits, and those that it found at first."""
-    KeyIndex._advance = lambda self: self._rebuild() if self._version is None else None
 
 
 @planted
