@@ -75,7 +75,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
-ANSWERS = ("same", "intervals", "bits", "recursive", "subqueries")
+ANSWERS = ("same", "intervals", "bits", "recursive", "subqueries", "regexps")
 """Files of queries that are compared."""
 
 
@@ -209,8 +209,11 @@ def test_types_are_the_same_on_both_engines(world: World, engine: DuckDbEngine, 
 
 
 @pytest.mark.spark
-def test_intervals_and_bits_are_the_same_on_both_engines(world: World, engine: DuckDbEngine, spark_engine: SparkEngine) -> None:
-    for sql in (sql for sql in queries("intervals") + queries("bits") if " FROM " in sql):  # others are constants
+def test_intervals_bits_and_patterns_are_the_same_on_both_engines(
+    world: World, engine: DuckDbEngine, spark_engine: SparkEngine
+) -> None:
+    among = [sql for name in ("intervals", "bits", "regexps") for sql in queries(name)]
+    for sql in (sql for sql in among if " FROM " in sql):  # others are constants
         theirs = Counter(map(comparable, answer(world, engine, sql)))
         try:
             ours = Counter(map(comparable, answer(world, spark_engine, sql)))

@@ -95,3 +95,9 @@ SELECT sqrt(-1.0)
 SELECT ln(0.0)
 SELECT (-8.0) ^ 0.5
 SELECT a, (SELECT b FROM u WHERE u.a > t.a) FROM t
+SELECT regexp_replace('abc', '(', 'x')
+SELECT regexp_match('abc', '[a')
+SELECT regexp_match('abc', 'a', 'z')
+SELECT regexp_match('abc', '*a')
+SELECT regexp_match('abc', 'a', 'g')
+SELECT regexp_count('abc', 'a{3,1}')

@@ -14,6 +14,7 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     mathematics,
     moments,
     patterns,
+    regexp_functions,
     regressions,
     text,
     trigonometry,

@@ -121,6 +121,10 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
         with suppress(UnknownObject, UnknownRelation):
             return context.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
         return Literal(None, OID)
+    if name == "pg_typeof" and len(values) == 1:
+        if values[0].type is None:
+            raise UnsupportedSql("pg_typeof of a constant without a type is not supported", hint="cast it to a type")
+        return context.subqueries.object_id(Literal(str(replace(values[0].type, precision=None, scale=None)), TEXT), REGTYPE)
     if name in _OPERATOR_NAMES or not name.isidentifier():
         raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
     return call(name, values)

@@ -180,7 +180,7 @@ def _paren(node: exp.Paren, context: ExprContext) -> Any:
 
 # --- operators ---
 
-_OPERATORS: dict[type[exp.Expr], str] = {
+OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -203,6 +203,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.NullSafeEQ: "is_not_distinct",
     exp.RegexpLike: "~",
     exp.RegexpILike: "~*",
+    exp.StartsWith: "starts_with",
     exp.JSONExtract: "->",
     exp.JSONExtractScalar: "->>",
     exp.JSONBExtract: "#>",
@@ -214,8 +215,15 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.JSONBContainsAllTopKeys: "jsonb_exists_all",
     exp.JSONBDeleteAtPath: "jsonb_delete_path",
 }
-_WRITTEN = {exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.NullSafeEQ: "IS NOT DISTINCT FROM"}
-_WRITTEN |= {
+WRITTEN_OPERATORS = {
+    exp.DPipe: "||",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.StartsWith: "^@",
+}
+WRITTEN_OPERATORS |= {
+    exp.StartsWith: "^@",
     exp.ArrayContainsAll: "@>",
     exp.ArrayContainedBy: "<@",
     exp.JSONBContainsTopKey: "?",
@@ -231,12 +239,12 @@ def _binary(node: exp.Binary, context: ExprContext) -> Any:
         return _quantified(node, context)
     left, right = _operand(node.this), _operand(node.expression)
     left_row, right_row = row_items(left), row_items(right)
-    if left_row is not None and right_row is not None and _OPERATORS[type(node)] in ROW_OPERATORS:
-        return _rows_compared(_OPERATORS[type(node)], left_row, right_row, context)
+    if left_row is not None and right_row is not None and OPERATORS[type(node)] in ROW_OPERATORS:
+        return _rows_compared(OPERATORS[type(node)], left_row, right_row, context)
     values = [scalar(left, context), scalar(right, context)]
-    name = _OPERATORS[type(node)]
+    name = OPERATORS[type(node)]
     arrays = [value.type for value in values if value.type is not None and value.type.element is not None]
-    symbol = _WRITTEN.get(type(node), name)
+    symbol = WRITTEN_OPERATORS.get(type(node), name)
     if name == "-" and values[0].type == JSONB:
         name = "jsonb_delete"
     elif name == "concat" and {value.type for value in values} in ({JSONB}, {JSONB, None}):
@@ -247,7 +255,7 @@ def _binary(node: exp.Binary, context: ExprContext) -> Any:
     return negated(result) if node.args.get("negate") else result
 
 
-for _kind in _OPERATORS:
+for _kind in OPERATORS:
     scalar.register(_kind)(_binary)
 
 
@@ -289,7 +297,7 @@ def _is_all(node: exp.Expr) -> bool:
 def _quantified(node: exp.Binary, context: ExprContext) -> Any:
     among = node.expression.this if isinstance(node.expression, exp.Any | exp.All) else node.expression.expressions[0]
     is_any = isinstance(node.expression, exp.Any)
-    name = _OPERATORS[type(node)]
+    name = OPERATORS[type(node)]
     if isinstance(_operand(among), exp.Query):
         return _quantified_query(node, name, _operand(among), is_any, context)
     if isinstance(node, exp.EQ if is_any else exp.NEQ):
@@ -425,16 +433,6 @@ def _is(node: exp.Is, context: ExprContext) -> Any:
     else:
         raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
     return negated(result) if node.args.get("negate") else result
-
-
-@scalar.register
-def _escape(node: exp.Escape, context: ExprContext) -> Any:
-    like = node.this
-    if not isinstance(like, exp.Like | exp.ILike):
-        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
-    operands = [scalar(operand, context) for operand in (like.this, like.expression, node.expression)]
-    result = operator(_OPERATORS[type(like)], operands, _WRITTEN[type(like)])
-    return negated(result) if like.args.get("negate") else result
 
 
 @scalar.register

@@ -41,6 +41,7 @@ def _subscripts(call: Call, arguments: Sequence[Any]) -> Any:
 ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
     # name: the arrays whose elements are its columns
     "unnest": lambda call, arguments: [call("elements", arguments)],
+    "regexp_split_to_table": lambda call, arguments: [call("regexp_split_to_array", arguments)],
     "generate_series": lambda call, arguments: [call("series", arguments)],
     "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],
     **{name: _document_rows(name) for name in ("jsonb_array_elements", "jsonb_array_elements_text", "jsonb_object_keys")},

@@ -55,6 +55,7 @@ class Reclock(Materialize):
             **MaterializeGenerator.TRANSFORMS,
             exp.Interval: lambda self, node: _interval_sql(self, node),
             exp.Pow: lambda self, node: self.binary(node, "^"),
+            exp.StartsWith: lambda self, node: self.binary(node, "^@"),
             **WRITERS,
         }
 

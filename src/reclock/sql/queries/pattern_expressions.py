@@ -1,0 +1,45 @@
+"""``LIKE … ESCAPE`` and ``SIMILAR TO``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import TEXT
+from reclock.errors import UnsupportedSql
+from reclock.plan.functions.regular_expressions import regular_expression, similar_pattern
+from reclock.plan.scalars import Literal
+from reclock.sql.queries.coercion import default_to_text
+from reclock.sql.queries.expressions import OPERATORS, WRITTEN_OPERATORS, ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.overloads import negated, operator
+from reclock.sql.syntax.dialect import to_sql
+
+
+@scalar.register
+def _escape(node: exp.Escape, context: ExprContext) -> Any:
+    like = node.this
+    if isinstance(like, exp.SimilarTo):
+        return _similar(like, context, scalar(node.expression, context))
+    if not isinstance(like, exp.Like | exp.ILike):
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
+    operands = [scalar(operand, context) for operand in (like.this, like.expression, node.expression)]
+    result = operator(OPERATORS[type(like)], operands, WRITTEN_OPERATORS[type(like)])
+    return negated(result) if like.args.get("negate") else result
+
+
+@scalar.register
+def _similar_to(node: exp.SimilarTo, context: ExprContext) -> Any:
+    return _similar(node, context, Literal("\\", TEXT))
+
+
+def _similar(node: exp.SimilarTo, context: ExprContext, escape: Any) -> Any:
+    reject_unsupported(node, "this", "expression", "negate")
+    pattern, escape = (default_to_text(part) for part in (scalar(node.expression, context), escape))
+    if not isinstance(pattern, Literal) or not isinstance(escape, Literal):
+        raise UnsupportedSql("a pattern of SIMILAR TO that is not a constant is not supported", hint="write it as a constant")
+    text = None
+    if pattern.value is not None and escape.value is not None:
+        text = regular_expression(similar_pattern(str(pattern.value), str(escape.value))).text
+    result = operator("~", [scalar(node.this, context), Literal(text, TEXT)], "SIMILAR TO")
+    return negated(result) if node.args.get("negate") else result

@@ -1,0 +1,14 @@
+SELECT b, regexp_replace(b, 'o', 'X'), regexp_replace(b, 'o|e', '<\&>', 'g'), regexp_replace(b, '(.)(.)', '\2\1'), regexp_replace(b, '([a-z])(e)', '[\1-\2]\\', 'g') FROM t
+SELECT b, regexp_replace(b, 'F', '$1', 'i'), regexp_replace(b, '^', '>'), regexp_replace(b, '[aeiou]', '', 'g'), regexp_replace(b, 'x*', '-', 'g') FROM t
+SELECT b, regexp_match(b, 'n'), regexp_match(b, '(.)(n)'), regexp_match(b, 'o(n)?'), regexp_match(b, '(o)|(i)'), regexp_match(b, 'FI', 'i') FROM t
+SELECT b, regexp_like(b, '^o'), regexp_like(b, 'E$', 'i'), regexp_like(b, '\yone\y'), regexp_like(b, '^\w+$'), regexp_like(b, NULL) FROM t
+SELECT b, regexp_count(b, '[eo]'), regexp_count(b, 'n'), regexp_count(b, 'z'), regexp_substr(b, '[a-m]+'), regexp_substr(b, 'q') FROM t
+SELECT b, regexp_split_to_array(b, 'n'), regexp_split_to_array(b, '[aeio]+'), regexp_split_to_array('a, b,c', ',\s*') FROM t
+SELECT b, p FROM t, regexp_split_to_table(b, 'e') p
+SELECT regexp_split_to_table('the quick  fox', '\s+')
+SELECT regexp_replace('foobarbaz', 'b(..)', 'X\1Y', 'g'), regexp_replace('A PostgreSQL function', 'a|e|i|o|u', 'X', 'gi'), regexp_match('foobarbequebaz', '(bar)(beque)')
+SELECT regexp_match('a.b[c]', '\[([[:alpha:]])\]'), regexp_match('x-1_2', '[[:digit:]_-]+'), regexp_match(E'a\nb', 'a.b'), regexp_match('ab]', '[]]'), regexp_match('aaa', 'a{2}'), regexp_match('foo', 'f|foo')
+SELECT regexp_replace('abc', 'B', 'x', 'ic'), regexp_replace('a1b22', '\d+', '#', 'g'), regexp_replace('aXb', '\D', '.', 'g'), regexp_replace('tel: 555', '(\S+)\s', '\1_')
+SELECT b SIMILAR TO 'o%', b SIMILAR TO '%(e|o)', b NOT SIMILAR TO '_n_', b SIMILAR TO '[a-z]+', b SIMILAR TO NULL FROM t
+SELECT 'abc' SIMILAR TO 'abc', 'abc' SIMILAR TO 'a', 'abc' SIMILAR TO '%(b|d)%', 'abc' SIMILAR TO '(b|c)%', 'a.c' SIMILAR TO 'a.c', 'axc' SIMILAR TO 'a.c', 'a%' SIMILAR TO 'a#%' ESCAPE '#', 'ab' SIMILAR TO 'a#%' ESCAPE '#'
+SELECT b, b ^@ 'o', NOT b ^@ 't' FROM t
