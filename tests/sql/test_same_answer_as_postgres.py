@@ -75,7 +75,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
-ANSWERS = ("same", "intervals", "bits", "recursive", "subqueries", "regexps")
+ANSWERS = ("same", "intervals", "bits", "recursive", "subqueries", "regexps", "functions_in_from")
 """Files of queries that are compared."""
 
 

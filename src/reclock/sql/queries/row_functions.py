@@ -40,7 +40,8 @@ def _subscripts(call: Call, arguments: Sequence[Any]) -> Any:
 
 ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
     # name: the arrays whose elements are its columns
-    "unnest": lambda call, arguments: [call("elements", arguments)],
+    "unnest": lambda call, arguments: [call("elements", [argument]) for argument in arguments] or [call("elements", [])],
+    "string_to_table": lambda call, arguments: [call("string_to_array", arguments)],
     "regexp_split_to_table": lambda call, arguments: [call("regexp_split_to_array", arguments)],
     "generate_series": lambda call, arguments: [call("series", arguments)],
     "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],

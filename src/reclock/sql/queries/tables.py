@@ -130,7 +130,9 @@ def is_comma(node: exp.Join) -> bool:
 
 
 def _is_function(node: exp.Expr) -> bool:
-    is_call = isinstance(node, exp.Unnest) or (isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous))
+    is_call = isinstance(node, exp.Unnest) or (
+        isinstance(node, exp.Table) and bool(isinstance(node.this, exp.Anonymous) or node.args.get("rows_from"))
+    )
     return is_call and not node.args.get("joins")
 
 
@@ -141,51 +143,72 @@ def _with_function(left: ScopedPlan, node: exp.Expr, context: Context) -> Scoped
 
 
 def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
-    """The rows of ``left``, each with those that the function answers for it. The scope is of the function's columns alone."""
-    reject_unsupported(node, "this", "db", "alias", "expressions", "ordinality", "offset")
-    call_node = exp.Anonymous(this="unnest", expressions=node.expressions) if isinstance(node, exp.Unnest) else node.this
-    name = call_node.name.lower()
-    if fold(node.args.get("db")) not in ("", "pg_catalog"):
-        raise UnsupportedSql(f"table function {to_sql(call_node)[:80]} is not supported")
+    """The rows of ``left``, each with those that the functions answer for it. The scope is of their columns alone."""
+    reject_unsupported(node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from")
     expr_context = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
     number = node.args.get("offset") or node.args.get("ordinality")
-    if name not in ROW_FUNCTIONS:
-        if number:
-            raise UnsupportedSql(f"WITH ORDINALITY is not supported of {name}")
-        return _one_value(call_node, node, left, expr_context)
-    arrays = ROW_FUNCTIONS[name](call, [scalar(argument, expr_context) for argument in call_node.expressions])
-    plan, arrays = attach(left.plan, arrays)
-    if len(plan.desc) > len(left.plan.desc) or any(has(array, OuterRef) for array in arrays):
-        raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
+    functions = [_called(part) for part in node.args.get("rows_from") or [node]]
+    first = functions[0].name.lower()
+    if len(functions) == 1 and first not in ROW_FUNCTIONS and not number:
+        return _one_value(functions[0], node, left, expr_context)
     alias = node.args.get("alias")
-    called = fold(alias.this) if alias is not None and alias.this else name
-    unnamed = [called] if len(arrays) == 1 else [f"column{i + 1}" for i in range(len(arrays))]
-    names, is_value = COLUMNS.get(name, unnamed), len(arrays) == 1
+    called = fold(alias.this) if alias is not None and alias.this else first
+    named_arrays = [found for function in functions for found in _arrays(function, called, len(functions), expr_context)]
+    names, arrays = [name for name, _ in named_arrays], [array for _, array in named_arrays]
+    is_value = len(arrays) == 1
+    plan, arrays = attach(left.plan, arrays)
+    if any(has(array, OuterRef) for array in arrays):
+        raise correlated_error()
     if number:
-        arrays = [*arrays, _numbers(arrays[0])]
         names = [*names, fold(number) if isinstance(number, exp.Identifier) else "ordinality"]
+        arrays = [*arrays, _numbers(arrays)]
     columns = tuple(Column(name, value.type.element) for name, value in zip(names, arrays, strict=True))
     spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
+    width = len(plan.desc)
+    shown = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
     scope_of_columns = Scope(
         tuple(ScopeColumn(called, column.name, column.type, is_value=is_value and i == 0) for i, column in enumerate(columns))
     )
-    return ScopedPlan(spread, _aliased(ScopedPlan(spread, scope_of_columns), node).scope)
+    return ScopedPlan(shown, _aliased(ScopedPlan(shown, scope_of_columns), node).scope)
 
 
-def _numbers(rows: Any) -> Any:
-    """As many numbers from 1 as there are elements: the column of WITH ORDINALITY."""
-    length = call("array_length", [rows, Literal(1, INTEGER)])
-    return call("series", [Literal(1, BIGINT), coerce(length, BIGINT)])
+def _called(node: exp.Expr) -> exp.Anonymous:
+    """The call that ``node`` of FROM is. Raises ``UnsupportedSql`` for one of another schema."""
+    reject_unsupported(node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from")
+    if isinstance(node, exp.Unnest):
+        return exp.Anonymous(this="unnest", expressions=node.expressions)
+    if fold(node.args.get("db")) not in ("", "pg_catalog") or not isinstance(node.this, exp.Anonymous):
+        raise UnsupportedSql(f"table function {to_sql(node)[:80]} is not supported")
+    return node.this
+
+
+def _arrays(function: exp.Anonymous, called: str, functions: int, expr_context: ExprContext) -> list[tuple[str, Any]]:
+    """The columns of a function in FROM as arrays, and their names. A function that answers no rows has one row."""
+    name = function.name.lower()
+    if name not in ROW_FUNCTIONS:
+        return [(name if functions > 1 else called, call("array", [scalar(function, expr_context)]))]
+    arrays = ROW_FUNCTIONS[name](call, [scalar(argument, expr_context) for argument in function.expressions])
+    alone = called if functions == 1 else name
+    unnamed = [alone] if len(arrays) == 1 else [name] * len(arrays)
+    return list(zip(COLUMNS.get(name, unnamed), arrays, strict=True))
+
+
+def _numbers(arrays: Sequence[Any]) -> Any:
+    """As many numbers from 1 as the longest array has elements: the column of WITH ORDINALITY."""
+    lengths = [call("array_length", [rows, Literal(1, INTEGER)]) for rows in arrays]
+    longest = lengths[0] if len(lengths) == 1 else call("greatest", lengths)
+    return call("series", [Literal(1, BIGINT), coerce(longest, BIGINT)])
 
 
 def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_context: ExprContext) -> ScopedPlan:
     """A function that answers no rows, in FROM: its value is the one row that it has for each of ``left``."""
     plan, (value,) = attach(left.plan, [default_to_text(scalar(call_node, expr_context))])
-    if len(plan.desc) > len(left.plan.desc) or has(value, OuterRef):
-        raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
+    if has(value, OuterRef):
+        raise correlated_error()
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
     computed = map_columns(plan, [value])
+    computed = project(computed, [*range(len(left.plan.desc)), len(plan.desc)])
     return ScopedPlan(computed, _aliased(ScopedPlan(computed, Scope((ScopeColumn(called, called, value.type),))), node).scope)
 
 
