@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 from fixtures.server import SqlServer
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 import reclock
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, NotReadable
 from reclock.spark import ReclockDataSource
 
 pytestmark = pytest.mark.spark
@@ -83,6 +85,34 @@ def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(spark: SparkSession
         read_available()
         assert batches == before
         client.sql("DROP TABLE carts")
+
+
+def test_a_stream_goes_on_after_its_first_time_was_compacted(spark: SparkSession, tmp_path: Path) -> None:
+    spark.dataSource.register(ReclockDataSource)
+    home, checkpoint, seen = tmp_path / "home", tmp_path / "checkpoint", []
+
+    def read_available(changes: str, checkpoint: Path) -> None:
+        stream = spark.readStream.format("reclock").options(home=str(home), changes=changes).load("carts")
+        writer = stream.writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        writer.foreachBatch(
+            lambda batch, _: seen.extend((row.id, row.mz_diff) for row in batch.collect())
+        ).start().awaitTermination()
+
+    with reclock.connect(home, create=True) as client:
+        client.sql("CREATE TABLE carts (id integer)")
+        first = int(client.sql("EXPLAIN TIMESTAMP FOR SELECT * FROM carts").rows()[0][0].split()[-1])
+        client.sql("INSERT INTO carts VALUES (1)")
+        read_available(f"{first + 1}..", checkpoint)
+        client.sql("INSERT INTO carts VALUES (2)")
+        maintain = [str(Path(sys.executable).with_name("reclock")), "maintain", "--home", str(home)]
+        subprocess.run(maintain, env=os.environ | {"RECLOCK_RETENTION_MS": "1"}, check=True, capture_output=True)
+        with pytest.raises(NotReadable):
+            client.sql("SELECT * FROM carts", as_of=first)
+        client.sql("INSERT INTO carts VALUES (3)")
+        read_available(f"{first + 1}..", checkpoint)
+        assert [(id, diff) for id, _, diff in seen] == [(1, 1), (2, 1), (3, 1)]
+        with pytest.raises(StreamingQueryException, match="NotReadable"):
+            read_available(f"{first + 1}..", tmp_path / "another")
 
 
 @pytest.mark.parametrize("options", [{}, {"changes": "5..7"}])

@@ -74,7 +74,8 @@ def newest_time(client: Client, relation: str) -> int | None:
 def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, StructType]:
     """The times that a DataFrame of these options reads, and its columns.
 
-    Raises what reading the relation at these times raises, such as ``UnknownRelation`` and ``NotReadable``.
+    Raises what reading the relation at these times raises, such as ``UnknownRelation`` and ``NotReadable``. Of changes
+    without an end, only the end is read here: a stream that goes on from its checkpoint needs no earlier time.
     """
     newest, changes = newest_time(client, options.relation), options.changes
     at = options.as_of if options.as_of is not None else newest
@@ -83,12 +84,13 @@ def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, Struct
     if newest is None or at is None:
         raise UnsupportedSql(f"{options.relation} has no changes", detail="its rows are those of this moment, without times")
     if changes.lower is None:
-        columns = _columns(client, options.relation, at)
+        columns = _columns(client, options.relation, max(at, newest))
         times = ScanTimes(at, max(at, newest) + 1, has_snapshot=True)
     else:
-        columns = _columns(client, options.relation, changes.lower - 1)
+        if changes.upper is not None:
+            _columns(client, options.relation, changes.lower - 1)
         upper = changes.upper if changes.upper is not None else max(newest + 1, changes.lower)
-        _columns(client, options.relation, upper - 1)  # raises if that time is not complete
+        columns = _columns(client, options.relation, upper - 1)  # raises if that time is not complete
         times = ScanTimes(changes.lower, upper)
     if reserved := sorted(set(columns.names) & RESERVED_COLUMNS):
         raise UnsupportedSql(
