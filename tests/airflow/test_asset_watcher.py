@@ -1,4 +1,4 @@
-"""An asset watcher in a real triggerer: an event for each publication of new rows."""
+"""An asset watcher in a real triggerer: an event for each publication of new rows, also while the triggerer was stopped."""
 
 from __future__ import annotations
 
@@ -43,12 +43,20 @@ def test_new_rows_of_a_relation_are_events_of_its_asset(
         done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
         return [event["payload"] for event in json.loads(done.stdout.splitlines()[-1])]
 
+    def states() -> list[int]:
+        command = [sys.executable, str(FOLDER / "asset_worker.py"), "states"]
+        done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+        return list(json.loads(done.stdout.splitlines()[-1]))
+
     for command in (["db", "migrate"], ["dags", "reserialize"]):
         subprocess.run([AIRFLOW, *command], env=settings, check=True, capture_output=True)
     with reclock.connect(tmp_path / "home", create=True) as client, log.open("wb") as output:
         client.sql("CREATE TABLE watched (n integer); INSERT INTO watched VALUES (0)")
-        command = [AIRFLOW, "triggerer", "--skip-serve-logs"]
-        triggerer = subprocess.Popen(command, env=settings, stdout=output, stderr=output)
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen([AIRFLOW, "triggerer", "--skip-serve-logs"], env=settings, stdout=output, stderr=output)
+
+        triggerer = start()
         try:
             wait_until(lambda: "watching from" in log.read_text(), triggerer, log)
             client.sql("INSERT INTO watched VALUES (1), (2)")
@@ -56,17 +64,24 @@ def test_new_rows_of_a_relation_are_events_of_its_asset(
             client.sql("SELECT * FROM watched")  # a read moves time on, and is not an event
             client.sql("UPDATE watched SET n = 3 WHERE n = 2; DELETE FROM watched WHERE n = 0")
             wait_until(lambda: len(payloads()) == 2, triggerer, log)
+            wait_until(lambda: states() == [payloads()[-1]["time"]], triggerer, log)
+            triggerer.terminate()
+            triggerer.wait(60)
+            client.sql("INSERT INTO watched VALUES (4)")
+            triggerer = start()
+            wait_until(lambda: len(payloads()) == 3, triggerer, log)
         finally:
             triggerer.terminate()
             triggerer.wait(60)
-        first, second = payloads()
-        assert (first["changes"], second["changes"]) == ({"watched": 2}, {"watched": 3})
+        first, second, third = payloads()
+        assert [event["changes"] for event in (first, second, third)] == [{"watched": 2}, {"watched": 3}, {"watched": 1}]
 
         def rows(at: int) -> list[int]:
             return sorted(n for (n,) in client.sql("SELECT n FROM watched", as_of=at).rows())
 
         assert rows(first["time"]) == [0, 1, 2]
         assert rows(second["time"]) == [1, 3]
+        assert rows(third["time"]) == [1, 3, 4]
 
 
 def wait_until(is_reached: Any, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -119,7 +121,11 @@ class ReclockPublishedTrigger(BaseEventTrigger):
 
     An event says at which ``time`` all of the relations can be read with them, and how many
     ``changes`` each had since the event before. For an ``AssetWatcher``: a DAG that has the asset as
-    its schedule then starts. A trigger that starts begins with what is published then.
+    its schedule then starts.
+
+    Airflow's asset state store keeps the time of the newest event, so a triggerer that is started
+    again continues there; it may repeat the last event. A trigger without a stored time begins with
+    what is published when it starts.
     """
 
     def __init__(
@@ -148,7 +154,7 @@ class ReclockPublishedTrigger(BaseEventTrigger):
         from reclock.errors import ReclockError
 
         hook = await open_hook(self.reclock_conn_id)
-        seen: int | None = None
+        stored = seen = await self._stored_time()
         while True:
             try:
                 time, changes = await asyncio.to_thread(self._changes, hook, seen)
@@ -162,6 +168,32 @@ class ReclockPublishedTrigger(BaseEventTrigger):
                 if changes:
                     yield TriggerEvent({"time": time, "changes": changes})
             await asyncio.sleep(self.poke_interval)
+            # Airflow stores the event meanwhile: the time goes after it, so that no event is lost.
+            if seen is not None and seen != stored:
+                await self._store_time(seen)
+                stored = seen
+
+    @property
+    def _key(self) -> str:
+        """Of its time among the states of the asset, which other triggers may watch too."""
+        watched = json.dumps([self.reclock_conn_id, self.relations])
+        return f"reclock_published_{hashlib.sha256(watched.encode()).hexdigest()[:16]}"
+
+    async def _stored_time(self) -> int | None:
+        time = await self.asset_state_store.aget(self._key) if self._has_store() else None
+        if not isinstance(time, int):
+            return None
+        self.log.info("watching again from %d on", time)
+        return time
+
+    async def _store_time(self, time: int) -> None:
+        if self._has_store():
+            await self.asset_state_store.aset(self._key, time)
+
+    def _has_store(self) -> bool:
+        """A trigger of several assets has no store of its own."""
+        store = self.asset_state_store
+        return store is not None and store._total == 1
 
     def _changes(self, hook: ReclockHook, seen: int | None) -> tuple[int, dict[str, int]]:
         """See ``changes_since``."""
