@@ -169,8 +169,8 @@ class Role:
     ``configuration`` holds the role's session defaults.
 
     ``password`` is None for a role without a password. Otherwise it is the reference of the verifier
-    in consensus, and a role without that verifier cannot log in. In a role from before catalog
-    version 4 it is the role's id, and the role has a password only if consensus has a verifier.
+    in consensus, and a role without that verifier cannot log in. A role from before catalog
+    version 4 has its own id here until the first open has found out whether it has a password.
     """
 
     id: str

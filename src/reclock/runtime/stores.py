@@ -40,6 +40,7 @@ from reclock.errors import CatalogSealed, CatalogUninitialized, ReclockError
 from reclock.introspection.managed import LakeManagedCollections
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
+from reclock.runtime.password_references import settle_password_references
 from reclock.runtime.planner_catalogs import PlannerCatalogs
 from reclock.runtime.store_checks import StoreChecks, reserve_ids
 from reclock.runtime.system_relations import SYSTEM_OBJECTS, managed_ids
@@ -131,6 +132,7 @@ class Stores:
             self.oracle.apply_write(EPOCH_MS, loss.newest_time)
             reserve_ids(self.catalog, loss.ids | self.frontiers.get_all().keys() | self.tables.log.known())
             self.marks.write(above=loss.mark)
+        settle_password_references(self.catalog, self.passwords)
         self.marks.refresh()
         self._is_open = True
 

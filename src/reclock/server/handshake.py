@@ -34,9 +34,7 @@ def credential_of(role: Role | None, verifiers: Mapping[str, str]) -> Credential
         return Credential(is_open=False, verifier=None)
     if role.password is None:
         return Credential(is_open=True, verifier=None)
-    verifier = verifiers.get(role.password)
-    is_from_before_references = role.password == role.id
-    return Credential(is_open=verifier is None and is_from_before_references, verifier=verifier)
+    return Credential(is_open=False, verifier=verifiers.get(role.password))
 
 
 @dataclass(frozen=True, slots=True)
