@@ -225,6 +225,11 @@ class Settings(BaseSettings):
         default="", description="the same for replicas; of several on one machine, the first gets the port, port 0 is a free one"
     )
 
+    http_remote: bool = Field(
+        default=False,
+        description="whether these HTTP ports may be on other addresses than loopback; they have no password and no TLS",
+    )
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="least severe level that is logged")
 
     @classmethod

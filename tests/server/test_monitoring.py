@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from reclock.adapter.query.metrics import BUCKETS_NS, cumulative
-from reclock.errors import InvalidOption
+from reclock.errors import InvalidOption, UnsafeHttpListener
 from reclock.server.monitoring import Monitor, monitoring, split_address
 
 MONITORING = Path(__file__).parents[2] / "docker" / "monitoring"
@@ -160,6 +160,19 @@ def test_a_process_that_has_not_joined_is_healthy_but_not_ready() -> None:
             assert second is None  # the port is taken
     finally:
         monitor.close()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "10.1.2.3:9187", "example.org:9187"])
+def test_only_loopback_is_listened_on_unless_a_setting_allows_more(address: str) -> None:
+    for is_optional in (False, True):
+        with pytest.raises(UnsafeHttpListener), monitoring(address, is_optional=is_optional):
+            pass
+
+
+def test_all_addresses_are_listened_on_if_that_is_allowed() -> None:
+    with monitoring("0.0.0.0:0", allows_remote=True) as monitor:
+        assert monitor is not None
+        assert get(f"127.0.0.1:{monitor.address.rpartition(':')[2]}", "/healthz")[0] == 200
 
 
 def test_addresses() -> None:

@@ -119,6 +119,89 @@ def test_a_cancel_request_needs_the_secret_of_its_connection(server: SqlServer) 
     close(connections)
 
 
+def one_of_each_worker(server: SqlServer, **options: object) -> list[psycopg.Connection]:
+    """A connection to each worker, by its number."""
+    by_worker: dict[int, psycopg.Connection] = {}
+    spare = []
+    while len(by_worker) < 2:
+        connection = server.connect(**options)
+        if worker_of(connection) in by_worker:
+            spare.append(connection)
+        else:
+            by_worker[worker_of(connection)] = connection
+    close(spare)
+    return [by_worker[0], by_worker[1]]
+
+
+def test_each_worker_shows_the_sessions_of_all(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    for observer, observed in ((0, 1), (1, 0)):
+        connections = one_of_each_worker(server)
+        own, other = connections[observer], connections[observed]
+        other.execute("BEGIN")
+        other.execute("DECLARE ours CURSOR FOR SELECT n FROM numbers")
+        own.execute("SELECT 1")
+        query = "SELECT usename, datname, backend_start <= query_start, state, query FROM pg_stat_activity WHERE pid = %s"
+        expected = ("reclock", "reclock", True, "idle in transaction", "DECLARE ours CURSOR FOR SELECT n FROM numbers")
+        assert own.execute(query, [other.info.backend_pid]).fetchall() == [expected]
+        cursors = "SELECT pid, name FROM mz_internal.mz_cursors"
+        assert own.execute(cursors).fetchall() == [(other.info.backend_pid, "ours")]
+        close(connections)
+
+
+def test_a_session_of_another_worker_is_cancelled_and_ended(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    own, other = one_of_each_worker(server)
+    process_id = other.info.backend_pid
+    active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
+
+    def cancel() -> None:
+        until(lambda: bool(own.execute(active, [process_id]).fetchall()), server)
+        assert own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (True,)
+
+    cancelling = threading.Thread(target=cancel)
+    cancelling.start()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        other.execute(SLOW)
+    cancelling.join()
+    assert own.execute("SELECT pg_terminate_backend(%s)", [process_id]).fetchone() == (True,)
+    with pytest.raises(psycopg.errors.AdminShutdown):
+        other.execute("SELECT 1")
+    until(lambda: own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (False,), server)
+    own.close()
+
+
+def test_sessions_of_other_workers_have_the_same_privileges(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    with server.connect() as connection:
+        connection.execute("CREATE ROLE plain LOGIN")
+    superusers, plain = one_of_each_worker(server), one_of_each_worker(server, user="plain")
+    superusers[0].execute("SELECT 'secret'")
+    query = "SELECT query FROM pg_stat_activity WHERE pid = %s"
+    assert plain[1].execute(query, [superusers[0].info.backend_pid]).fetchall() == [("<insufficient privilege>",)]
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        plain[1].execute("SELECT pg_terminate_backend(%s)", [superusers[0].info.backend_pid])
+    assert plain[1].execute("SELECT pg_terminate_backend(%s)", [plain[0].info.backend_pid]).fetchone() == (True,)
+    close([*superusers, *plain])
+
+
+def test_a_stopped_worker_is_left_out_and_named(server: SqlServer) -> None:
+    until(lambda: both_serve(server), server)
+    own, other = one_of_each_worker(server)
+    stopped = workers_of(server)[1]
+    stopped.suspend()
+    try:
+        shown = {process_id for (process_id,) in own.execute("SELECT pid FROM pg_stat_activity").fetchall()}
+        assert own.info.backend_pid in shown
+        assert other.info.backend_pid not in shown
+        with pytest.raises(psycopg.errors.CannotConnectNow, match="worker 1"):
+            own.execute("SELECT pg_cancel_backend(%s)", [other.info.backend_pid])
+    finally:
+        stopped.resume()
+    until(lambda: own.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [other.info.backend_pid]).rowcount == 1, server)
+    close([own, other])
+
+
 def test_too_many_clients_are_refused_as_by_one_process(server: SqlServer) -> None:
     until(lambda: both_serve(server), server)
     connections = connected(server, 8)
@@ -131,8 +214,7 @@ def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: Sql
     until(lambda: both_serve(server), server)
     connections = connected(server, 2)
     by_worker = {worker_of(connection): connection for connection in connections}
-    workers = {int(_option(child, "--worker").split(":")[0]): child for child in psutil.Process(server.process.pid).children()}
-    workers[1].kill()
+    workers_of(server)[1].kill()
     with pytest.raises(psycopg.OperationalError):
         by_worker[1].execute("SELECT 1")
     assert by_worker[0].execute("SELECT count(*) FROM numbers").fetchone() == (1000,)
@@ -140,6 +222,12 @@ def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: Sql
         assert meanwhile.execute("SELECT 1").fetchone() == (1,)
     close(connections)
     until(lambda: both_serve(server), server)
+
+
+def workers_of(server: SqlServer) -> dict[int, psutil.Process]:
+    """By number."""
+    children = psutil.Process(server.process.pid).children()
+    return {int(_option(child, "--worker").split(":")[0]): child for child in children}
 
 
 def _option(process: psutil.Process, name: str) -> str:

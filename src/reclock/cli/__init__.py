@@ -222,7 +222,8 @@ def replica(
         scope.enter_context(errors_on_stderr())
         environment = scope.enter_context(Environment.open(home))
         description = find(environment, cluster, replica)
-        monitor = scope.enter_context(monitoring(environment.stores.settings.replica_http, is_optional=True))
+        settings = environment.stores.settings
+        monitor = scope.enter_context(monitoring(settings.replica_http, allows_remote=settings.http_remote, is_optional=True))
         if monitor is not None:
             scope.enter_context(monitor.watching(environment, description.id))
         reason = run(environment, description, incarnation=own_incarnation, stopping=stopping)

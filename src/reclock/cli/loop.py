@@ -55,7 +55,8 @@ def run_ticks(
         environment = scope.enter_context(Environment.open(home))
         if pause is not None:
             scope.enter_context(reporting(environment))
-            monitor = scope.enter_context(monitoring(environment.stores.settings.tick_http))
+            settings = environment.stores.settings
+            monitor = scope.enter_context(monitoring(settings.tick_http, allows_remote=settings.http_remote))
             if monitor is not None:
                 scope.enter_context(monitor.watching(environment))
         patience_s = environment.stores.settings.tick_patience_ms / 1000

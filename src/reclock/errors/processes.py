@@ -108,6 +108,31 @@ class UnsafeListener(ConfigurationError):
         self.host = host
 
 
+class UnsafeHttpListener(ConfigurationError):
+    """The HTTP port for monitoring would be reachable from other machines, and ``http_remote`` does not allow it."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f'refusing to listen for HTTP on "{host}"',
+            detail="requests need no password and are not encrypted; they see the names of objects",
+            hint="listen on 127.0.0.1, or set http_remote to true and let only Prometheus and probes reach the port",
+        )
+        self.host = host
+
+
+class WorkerUnresponsive(ReclockError):
+    """A worker of the server does not answer, so its session cannot be cancelled or ended."""
+
+    sqlstate = "57P03"
+
+    def __init__(self, worker: int, process_id: int) -> None:
+        super().__init__(
+            f"worker {worker} of the server, which serves PID {process_id}, does not answer",
+            hint="try again; if it stays so, kill the worker's process, and the server starts another",
+        )
+        self.worker, self.process_id = worker, process_id
+
+
 class NoReplicas(ReclockError):
     """A query or refresh is for a cluster without replicas."""
 

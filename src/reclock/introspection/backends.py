@@ -1,4 +1,4 @@
-"""The sessions of this process and the statements that they execute now, as ``pg_stat_activity`` shows them.
+"""The sessions of a server and the statements that they execute now, as ``pg_stat_activity`` shows them.
 
 Nothing of this is stored: `Reports` records the sessions and statements of all processes, a moment later.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from reclock.algebra.timestamps import Timestamp
 
@@ -49,10 +50,22 @@ class Backend:
         return "active" if self.work is not None and self.work.ended_at is None else self.transaction()
 
 
+class Peers(Protocol):
+    """The sessions of the other processes that serve the same address. Calls may come from any thread, and wait for a bounded
+    time only."""
+
+    def backends(self) -> list[Backend]:
+        """Those of the processes that answer."""
+
+    def backend(self, process_id: int) -> Backend | None:
+        """None if no process has such a session. Raises ``WorkerUnresponsive``."""
+
+
 @dataclass(slots=True)
 class Backends:
-    """Safe for threads."""
+    """The sessions of this process, and through its peers those of the whole server. Safe for threads."""
 
+    peers: Peers | None = None
     _by_process_id: dict[int, Backend] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -64,10 +77,21 @@ class Backends:
         with self._guard:
             self._by_process_id.pop(backend.process_id, None)
 
-    def get(self, process_id: int) -> Backend | None:
+    def local(self, process_id: int) -> Backend | None:
         return self._by_process_id.get(process_id)
 
-    def all(self) -> list[Backend]:
+    def all_local(self) -> list[Backend]:
         """By process id."""
         with self._guard:
             return sorted(self._by_process_id.values(), key=lambda backend: backend.process_id)
+
+    def get(self, process_id: int) -> Backend | None:
+        """The session of any process of the server. Raises ``WorkerUnresponsive``."""
+        backend = self.local(process_id)
+        return self.peers.backend(process_id) if backend is None and self.peers is not None else backend
+
+    def all(self) -> list[Backend]:
+        """Of all processes of the server that answer, by process id."""
+        if self.peers is None:
+            return self.all_local()
+        return sorted([*self.all_local(), *self.peers.backends()], key=lambda backend: backend.process_id)

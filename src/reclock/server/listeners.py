@@ -11,6 +11,9 @@ kind                  direction  meaning
 ``CLOSED``            to parent  a connection that was passed to the worker is over
 ``CANCEL``            both       a cancel request, for the worker that gave this process id: the id
                                  in four bytes, and the secret
+``ASK``               both       a question of `reclock.server.peers`, with a socket for the answer:
+                                 to the parent, the number of the worker that is asked, in four
+                                 bytes, and the question; to the worker the question alone
 ====================  =========  ===============================================================
 """
 
@@ -21,16 +24,20 @@ import signal
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from threading import Thread
 from typing import Protocol
 
 import structlog
 
 from reclock.errors import ConfigurationError
+from reclock.introspection.backends import Backends
 from reclock.server.messages import CancelRequest
+from reclock.server.peers import WorkerPeers, answer
 
 _log = structlog.get_logger(__name__)
 
-READY, CONNECTION, CLOSED, CANCEL = b"R", b"N", b"C", b"X"
+READY, CONNECTION, CLOSED, CANCEL, ASK = b"R", b"N", b"C", b"X", b"A"
 PACKET_BYTES = 512
 """Longer than any packet."""
 
@@ -48,6 +55,9 @@ class Listener(Protocol):
     count: int
     """Which server this is, from 0 on, of how many behind one address. It numbers its connections from ``number`` + 1 on, in steps
     of ``count``."""
+
+    def share(self, backends: Backends) -> None:
+        """Let the other servers see these sessions, and give these the others as peers. Call before ``start``."""
 
     async def start(self, accept: Accept, cancel: Cancel) -> None:
         """Raises ``ConfigurationError``. ``cancel`` takes the cancel requests that other servers forward."""
@@ -69,6 +79,9 @@ class PortListener:
         self.number, self.count = 0, 1
         self._ready: Callable[[str, int], None] | None = ready
         self._server: asyncio.Server | None = None
+
+    def share(self, backends: Backends) -> None:
+        """There is no other server."""
 
     async def start(self, accept: Accept, cancel: Cancel) -> None:
         del cancel
@@ -105,6 +118,10 @@ class WorkerListener:
         channel.setblocking(False)
         channel.set_inheritable(False)
 
+    def share(self, backends: Backends) -> None:
+        self._backends = backends
+        backends.peers = WorkerPeers(self._ask, self.number, self.count)
+
     async def start(self, accept: Accept, cancel: Cancel) -> None:
         self._loop = asyncio.get_running_loop()
         self._accept, self._cancel = accept, cancel
@@ -126,6 +143,11 @@ class WorkerListener:
         except OSError as error:  # the parent is gone, or stopped: reading tells
             _log.warning("the parent process does not take a message", error=str(error))
 
+    def _ask(self, number: int, question: bytes, reply_to: socket.socket) -> None:
+        """Send the question to the worker of that number. Raises ``OSError``."""
+        packet = ASK + struct.pack("!I", number) + question
+        socket.send_fds(self._channel, [packet], [reply_to.fileno()])
+
     def _receive(self) -> None:
         try:
             packet, sockets, _, _ = socket.recv_fds(self._channel, PACKET_BYTES, 1)
@@ -144,6 +166,9 @@ class WorkerListener:
         elif packet[:1] == CANCEL:
             (process_id,) = struct.unpack_from("!I", packet, 1)
             self._cancel(CancelRequest(process_id, packet[5:]))
+        elif packet[:1] == ASK:
+            asker = socket.socket(fileno=sockets[0])
+            Thread(target=answer, args=(packet[1:], self._backends, asker), name="peer", daemon=True).start()
 
     async def _open(self, client: socket.socket) -> None:
         client.setblocking(False)
@@ -155,6 +180,14 @@ class WorkerListener:
             _log.debug("connection lost", error=type(error).__name__)
             client.close()
             self.connection_closed()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only processes of this machine reach a port on this address. Of names, only ``localhost`` counts."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> ConfigurationError:

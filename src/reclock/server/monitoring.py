@@ -16,8 +16,9 @@ import structlog
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, make_wsgi_app
 
 from reclock.adapter.query.metrics import EnvironmentCollector
-from reclock.errors import ConfigurationError, InvalidOption, ReclockError
+from reclock.errors import ConfigurationError, InvalidOption, ReclockError, UnsafeHttpListener
 from reclock.runtime.environment import Environment
+from reclock.server.listeners import is_loopback
 
 _log = structlog.get_logger(__name__)
 _LOOPBACK = "127.0.0.1"
@@ -133,13 +134,19 @@ _MONITORED = ("/metrics", "/healthz", "/readyz")
 
 @contextmanager
 def monitoring(
-    address: str, number: int = 0, *, tls: ssl.SSLContext | None = None, is_optional: bool = False
+    address: str,
+    number: int = 0,
+    *,
+    tls: ssl.SSLContext | None = None,
+    allows_remote: bool = False,
+    is_optional: bool = False,
 ) -> Iterator[Monitor | None]:
     """A monitor at ``address`` for the block, None if that is empty. ``number`` is added to the port, unless that is 0. An
     address that begins with ``https://`` is encrypted with ``tls``.
 
     If it cannot listen, raises ``ConfigurationError``; if it ``is_optional``, logs that and yields
-    None. Raises ``InvalidOption`` for an address that is none.
+    None. Raises ``InvalidOption`` for an address that is none, and ``UnsafeHttpListener`` for one that other machines
+    may reach, unless it ``allows_remote``.
     """
     if not address:
         yield None
@@ -149,6 +156,8 @@ def monitoring(
         hint = "set tls_certificate, or write the address without https://"
         raise InvalidOption(f'there is no certificate for "{address}"', hint=hint)
     host, port = split_address(address.removeprefix(_HTTPS))
+    if not allows_remote and not is_loopback(host):
+        raise UnsafeHttpListener(host)
     try:
         monitor = Monitor(host, port + number if port else 0, tls if is_encrypted else None)
     except ConfigurationError as error:

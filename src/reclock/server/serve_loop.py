@@ -33,7 +33,7 @@ def serve(home: Path | None, listener: Listener, http: str | None = None) -> Non
     settings = Settings.load(home)
     address = settings.serve_http if http is None else http
     tls = tls_context(settings.tls_certificate, settings.tls_key)
-    with monitoring(address, listener.number, tls=tls) as monitor:
+    with monitoring(address, listener.number, tls=tls, allows_remote=settings.http_remote) as monitor:
         while True:
             with Environment.open(home) as environment, leading(environment), maintaining(environment), reporting(environment):
                 server = Server(environment, listener)

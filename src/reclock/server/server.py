@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import math
 import secrets
 import signal
@@ -41,7 +40,7 @@ from reclock.server.handshake import (
     open_connection,
     read_startup,
 )
-from reclock.server.listeners import Listener
+from reclock.server.listeners import Listener, is_loopback
 from reclock.server.session_thread import SessionThread
 from reclock.server.stream import MessageStream
 
@@ -84,6 +83,7 @@ class Server:
         stopping = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.set)
+        self._listener.share(self._environment.runtime.backends)
         await self._listener.start(self._accept, self._cancel)
         watching = loop.create_task(self._watch(stopping))
         try:
@@ -127,10 +127,7 @@ class Server:
 
     def _check_safe(self, host: str) -> None:
         """Raises ``UnsafeListener`` if other machines could connect without a password or TLS."""
-        with suppress(ValueError):
-            if ipaddress.ip_address(host).is_loopback:
-                return
-        if host == "localhost":
+        if is_loopback(host):
             return
         if self._tls is None:
             raise UnsafeListener(host, detail="there is no TLS certificate, so passwords and data would travel unencrypted")

@@ -8,6 +8,7 @@ server of its own over the environment; nothing is shared between them but the s
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import struct
@@ -20,6 +21,7 @@ from pathlib import Path
 import structlog
 
 from reclock.server.listeners import (
+    ASK,
     CANCEL,
     CLOSED,
     CONNECTION,
@@ -125,6 +127,16 @@ class Workers:
             except OSError as error:
                 _log.warning("a cancel request cannot be passed on", error=str(error))
 
+    def _ask(self, packet: bytes, reply_to: int) -> None:
+        """Pass a question on to the worker that it is for. If it is not there, the asker sees an empty answer."""
+        (number,) = struct.unpack_from("!I", packet, 1)
+        worker = self._workers.get(number)
+        if worker is not None and worker.ready.is_set():
+            try:
+                socket.send_fds(worker.channel, [ASK + packet[5:]], [reply_to])
+            except OSError as error:
+                _log.warning("a question cannot be passed on", worker=number, error=str(error))
+
     # --- processes ---
 
     async def _start(self, number: int) -> bool:
@@ -150,11 +162,11 @@ class Workers:
 
     def _receive(self, number: int, worker: _Worker) -> None:
         try:
-            packet = worker.channel.recv(PACKET_BYTES)
+            packet, passed, _, _ = socket.recv_fds(worker.channel, PACKET_BYTES, 1)
         except BlockingIOError:
             return
         except OSError:
-            packet = b""
+            packet, passed = b"", []
         match packet[:1]:
             case b"":
                 self._ended(number, worker)
@@ -164,6 +176,10 @@ class Workers:
                 worker.connections -= 1
             case kind if kind == CANCEL:
                 self._cancel(packet)
+            case kind if kind == ASK:
+                self._ask(packet, passed[0])
+        for descriptor in passed:
+            os.close(descriptor)
 
     def _ended(self, number: int, worker: _Worker) -> None:
         asyncio.get_running_loop().remove_reader(worker.channel)

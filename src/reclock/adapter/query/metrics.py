@@ -113,7 +113,7 @@ class EnvironmentCollector(Collector):
     def _sessions(self) -> Iterator[Metric]:
         sessions = GaugeMetricFamily("reclock_sessions", "Sessions of this process, by state.", labels=["state"])
         counts: dict[str, int] = {"active": 0, "idle": 0}
-        for backend in self._environment.runtime.backends.all():
+        for backend in self._environment.runtime.backends.all_local():
             counts[backend.state] = counts.get(backend.state, 0) + 1
         for state, count in sorted(counts.items()):
             sessions.add_metric([state], count)

@@ -45,7 +45,7 @@ def signal(
 ) -> bool:
     """Cancel the statement of the session with that process id, or end the session; returns whether it existed.
 
-    Raises ``PermissionDenied``.
+    Raises ``PermissionDenied``, and ``WorkerUnresponsive`` if the worker that has the session cannot be told.
     """
     backend = backends.get(int(process_id))
     if backend is None:
