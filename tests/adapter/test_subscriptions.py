@@ -23,6 +23,7 @@ from reclock.errors import (
     EvaluationError,
     InvalidColumnReference,
     InvalidOption,
+    NotReadable,
     QueryCanceled,
     StatementTimeout,
     TransactionActive,
@@ -404,3 +405,8 @@ def test_a_source_and_its_progress_are_followed_in_the_same_times(ada: Session, 
         ]
     )
     assert [row[0] for row in placed] == sorted(row[0] for row in placed)
+
+
+def test_a_time_before_since_is_refused_with_the_name_of_the_relation(ada: Session) -> None:
+    with pytest.raises(NotReadable, match=r'"reclock.public.a" cannot be read at 1$'):
+        run(ada, "SUBSCRIBE a AS OF 1")

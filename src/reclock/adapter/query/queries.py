@@ -101,7 +101,7 @@ class QueryExecution:
                 if self.transaction is not None and self.transaction.has_lost(error):
                     raise ReadHoldLost(self._environment.stores.actor, at=error.at) from error
                 if attempt == _ATTEMPTS or error.at >= error.since:
-                    raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
+                    raise NotReadable(self.name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
         raise InternalError("a query neither began nor failed")
 
     def _can_do_without(self, broken: UnknownCollection | CollectionDamaged | ForeignCollection) -> bool:
@@ -122,7 +122,7 @@ class QueryExecution:
                     ready.groups,
                     cancellation=self.context.cancellation,
                     notice=self.context.notice,
-                    name_of=self._name_of,
+                    name_of=self.name_of,
                 )
             )
             peek, controller = self._peek(ready), self._controller()
@@ -223,7 +223,7 @@ class QueryExecution:
             since, is_readable = max(frontier.since, version.begins), frontier.is_readable_at(max(ready.time.at, version.begins))
             lines.append(f"  since: {since}, upper: {frontier.upper}, readable: {'yes' if is_readable else 'not yet'}")
             if collection.guest is not None:
-                lines.append(f"  bound with the transactions of: {self._name_of(collection.group)}")
+                lines.append(f"  bound with the transactions of: {self.name_of(collection.group)}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
             writes = sum(write.table == collection.source_id and write.at >= version.upper for write in pending)
             if writes:
@@ -250,7 +250,7 @@ class QueryExecution:
         stall = read_time.last_complete(self._environment, time.at, read)
         if stall is None:
             return time
-        at, name = Timestamp(stall.upper - 1), self._name_of(stall.status.name)
+        at, name = Timestamp(stall.upper - 1), self.name_of(stall.status.name)
         self.context.notice(f'"{name}" is stalled: read as of {at}, {(self._environment.stores.clock() - at) / 1000:g} s ago')
         return ReadTime(at, f'stalled_reads = last_complete: "{name}" is complete up to there', time.oracle_read_ts)
 
@@ -259,7 +259,7 @@ class QueryExecution:
         known, self.read_ts = self.read_ts, None
         return known if known is not None else self._environment.stores.oracle.read_ts(EPOCH_MS)
 
-    def _name_of(self, group: str) -> str:
+    def name_of(self, group: str) -> str:
         """A frontier group in the user's terms: the relation it belongs to, or its relations that the query reads."""
         entry = self._catalog.entry(GlobalId(group))
         if isinstance(entry, IndexEntry):

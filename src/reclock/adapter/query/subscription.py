@@ -87,6 +87,12 @@ class Subscription:
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._updates()
+        except NotReadable as error:
+            raise NotReadable(self._query().name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
+
+    def _updates(self) -> Iterator[pa.RecordBatch]:
         self._check_times()
         up_to, has_times = self.statement.up_to, bool(self._definition.groups)
         at = self._begins_at()
