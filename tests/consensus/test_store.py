@@ -15,7 +15,14 @@ import sqlalchemy as sa
 from reclock.algebra.timestamps import system_clock
 from reclock.consensus.database import databases, store
 from reclock.consensus.database.store import Consensus
-from reclock.errors import ConfigurationError, ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError, ReclockError
+from reclock.errors import (
+    ConfigurationError,
+    ConsensusFull,
+    ConsensusOutcomeUnknown,
+    ConsensusUnavailable,
+    InternalError,
+    ReclockError,
+)
 
 counter = sa.Table("test_store_counter", sa.MetaData(), sa.Column("value", sa.Integer, nullable=False))
 
@@ -172,6 +179,23 @@ def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
         assert consensus.read(value) == 2 * step + 1
         assert consensus.transact(increment) == 2 * step + 2
     killer.dispose()
+    consensus.close()
+
+
+def test_a_full_disk_is_named(consensus_url: str) -> None:
+    def fill(connection: sa.Connection) -> None:
+        if consensus_url.startswith("sqlite"):
+            connection.exec_driver_sql("PRAGMA max_page_count = 1")
+            connection.exec_driver_sql("CREATE TABLE large AS SELECT zeroblob(1000000)")
+        else:  # as the server reports it
+            connection.exec_driver_sql("DO $$ BEGIN RAISE EXCEPTION SQLSTATE '53100'; END $$")
+
+    consensus = Consensus.connect(consensus_url)
+    consensus.transact(start_at_zero)
+    with pytest.raises(ConsensusFull, match="no space is left") as raised:
+        consensus.transact(fill)
+    assert raised.value.sqlstate == "53100"
+    assert consensus.read(value) == 0
     consensus.close()
 
 

@@ -246,10 +246,24 @@ class ConsensusUnavailable(ReclockError):
 
     sqlstate = "08006"
 
+    def __init__(
+        self,
+        message: str = "the consensus database is not available",
+        *,
+        detail: str | None = None,
+        hint: str = "check consensus_url and that the database is up",
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+
+
+class ConsensusFull(ConsensusUnavailable):
+    """The disk of the consensus database is full. Nothing was written."""
+
+    sqlstate = "53100"
+
     def __init__(self, *, detail: str | None = None) -> None:
-        super().__init__(
-            "the consensus database is not available", detail=detail, hint="check consensus_url and that the database is up"
-        )
+        hint = "free space on its disk; reads go on meanwhile"
+        super().__init__("no space is left for the consensus database", detail=detail, hint=hint)
 
 
 class ConsensusOutcomeUnknown(ReclockError):

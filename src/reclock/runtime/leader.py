@@ -46,7 +46,8 @@ def _follow_clusters(environment: Environment, stopping: threading.Event, change
                 environment.stores.marks.refresh()
                 wanted = _clusters(environment)
             except Exception as error:  # the edge of the loop: the next attempt may succeed
-                _logger.warning("clusters cannot be read; retrying", error=str(error))
+                detail = getattr(error, "detail", None)
+                _logger.warning("clusters cannot be read; retrying", error=str(error), detail=detail)
                 stopping.wait(_AGAIN_S)
                 continue
             for id in wanted - loops.keys():

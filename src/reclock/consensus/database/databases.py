@@ -52,6 +52,7 @@ class ConsensusDatabase:
     now: Callable[[sa.Connection], Timestamp]
     is_lost_race: Callable[[sa.exc.DBAPIError], bool]
     is_outage: Callable[[sa.exc.DBAPIError], bool]
+    is_full: Callable[[sa.exc.DBAPIError], bool]
     watch: Callable[[], Watch]
 
     def dispose(self, *, close: bool = True) -> None:
@@ -94,6 +95,7 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
         is_lost_race=lambda error: _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
         # the driver calls a statement that is wrong in itself operational too
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError) and _sqlite_code(error) != sqlite3.SQLITE_ERROR,
+        is_full=lambda error: _sqlite_code(error) == sqlite3.SQLITE_FULL,
         watch=partial(SqliteWatch, str(path)),
     )
 
@@ -153,6 +155,7 @@ def _postgresql(url: sa.URL) -> ConsensusDatabase:
         now=_postgresql_now,
         is_lost_race=_postgresql_is_lost_race,
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError),
+        is_full=lambda error: getattr(error.orig, "sqlstate", None) == "53100",
         watch=lambda: PostgresWatch(_connect(url)),
     )
 

@@ -18,7 +18,7 @@ from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.database.clock import DatabaseClock
 from reclock.consensus.database.databases import WRITER_LOCK, ConsensusDatabase, open_database
 from reclock.consensus.database.waiting import check, interruptible
-from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError
+from reclock.errors import ConsensusFull, ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError
 
 T = TypeVar("T")
 
@@ -166,6 +166,8 @@ class Consensus:
                     return attempt()
             raise InternalError("a retried consensus transaction neither returned nor raised")
         except sa.exc.DBAPIError as error:
+            if self._database.is_full(error):
+                raise ConsensusFull(detail=str(error.orig)) from error
             if self._database.is_outage(error):
                 raise ConsensusUnavailable(detail=str(error.orig)) from error
             raise
