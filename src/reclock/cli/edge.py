@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from reclock.errors import ReclockError
+from reclock.errors import ReclockError, file_access_failure
 
 Home = Annotated[
     Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")
@@ -21,13 +21,22 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
-    """Print a ``ReclockError`` like PostgreSQL on standard error, and exit with code 1. Other errors are
-    bugs and propagate."""
-    from reclock.cli.output import error_lines
-
+    """Print a ``ReclockError``, and what a disk refuses, like PostgreSQL on standard error, and exit with code 1. Other errors
+    are bugs and propagate."""
     try:
         yield
     except ReclockError as error:
-        for line in error_lines(error):
-            print(line, file=sys.stderr)
-        raise typer.Exit(1) from None
+        _exit_with(error)
+    except OSError as failure:
+        error = file_access_failure(failure)
+        if error is None or isinstance(failure, ConnectionError | FileNotFoundError):
+            raise
+        _exit_with(error)
+
+
+def _exit_with(error: ReclockError) -> NoReturn:
+    from reclock.cli.output import error_lines
+
+    for line in error_lines(error):
+        print(line, file=sys.stderr)
+    raise typer.Exit(1) from None

@@ -29,7 +29,14 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import hold_inputs
 from reclock.consensus.frontiers.rounds import ClaimRequest, Publication, RoundState
-from reclock.errors import InternalError, ReclockError, SinceHeld, UnknownCollection
+from reclock.errors import (
+    InternalError,
+    ReclockError,
+    SinceHeld,
+    UnknownCollection,
+    file_access_failure,
+    plain_text,
+)
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.plan.relational import collections
@@ -113,7 +120,8 @@ class _IndexRefresh:
             return RefreshFailed(self.index.name, self.failure)
         if self.failure is not None:
             _logger.warning("refresh failed", index=self.index.name, exc_info=self.failure)
-            return RefreshFailed(self.index.name, InternalError(f"{type(self.failure).__name__}: {self.failure}"))
+            internal = InternalError(f"{type(self.failure).__name__}: {plain_text(self.failure)}")
+            return RefreshFailed(self.index.name, file_access_failure(self.failure) or internal)
         return Refreshed(self.index.name, self.upper, tuple(self.done), self.updates, self.how, self.error, self.duration_ns)
 
 

@@ -18,7 +18,15 @@ from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import hold_inputs
 from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects, Unready
-from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, Fenced, ReclockError, TermOver
+from reclock.errors import (
+    ConsensusOutcomeUnknown,
+    ConsensusUnavailable,
+    Fenced,
+    ReclockError,
+    TermOver,
+    file_access_failure,
+    plain_text,
+)
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.storage import CreateCollections, DropCollections, NotCreated, NotDropped, StorageCommand
 
@@ -137,10 +145,10 @@ class Storage:
 
 
 def _not_created(id: GlobalId, failure: Exception) -> NotCreated:
-    _logger.warning("cannot make a collection", id=id, error=str(failure))
-    if isinstance(failure, ReclockError):
-        return NotCreated(id, ": ".join(filter(None, (failure.message, failure.detail))), failure.hint)
-    return NotCreated(id, str(failure), None)
+    error = failure if isinstance(failure, ReclockError) else file_access_failure(failure)
+    text = plain_text(failure) if error is None else ": ".join(filter(None, (error.message, error.detail)))
+    _logger.warning("cannot make a collection", id=id, error=text)
+    return NotCreated(id, text, None if error is None else error.hint)
 
 
 def _succeeds(drop: Callable[[Any], None], id: GlobalId | StorageCollectionId) -> bool:

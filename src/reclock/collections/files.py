@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,9 +53,15 @@ def write_file(folder: Folder, path: str, batches: Iterable[pa.RecordBatch | pa.
     """Write one Parquet file of at least one update, durable when this returns."""
     folder.make_parent(path)
     footers: list[pq.FileMetaData] = []
-    with parquet_writer(folder, path, schema, metadata_collector=footers) as writer:
+    writer = parquet_writer(folder, path, schema, metadata_collector=footers)
+    try:
         for batch in batches:
             writer.write(batch)
+    except BaseException:
+        with suppress(Exception):  # the file is not whole, and the error above says why
+            writer.close()
+        raise
+    writer.close()
     folder.sync([path])
     return describe(path, folder.sizes([path])[path], footers[0])
 

@@ -17,14 +17,17 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 import sqlalchemy as sa
+import structlog
 
 from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.collections.folder import Folder
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import StoreRolledBack
+from reclock.errors import StoreRolledBack, plain_text
 from reclock.oracle.oracle import written_times
+
+_logger = structlog.get_logger(__name__)
 
 _FOLDER = "marks"
 
@@ -116,13 +119,18 @@ class StoreMarks:
         return self._consensus.read(_current) == ConsensusMark()
 
     def refresh(self) -> None:
-        """Write a new mark if the last that this process knows is older than the interval.
-        Raises ``StoreRolledBack``."""
+        """Write a new mark if the last that this process knows is older than the interval. A lake that takes no file now gets
+        the next mark an interval later. Raises ``StoreRolledBack``."""
         now = self._clock()
         if self._marked_at is None:
             self._marked_at = self.check().at
-        if abs(now - self._marked_at) >= self._interval_ms:
+        if abs(now - self._marked_at) < self._interval_ms:
+            return
+        try:
             self.write()
+        except OSError as failure:  # full or read-only: what is there can be read
+            _logger.warning("the lake takes no mark", error=plain_text(failure))
+            self._marked_at = now
 
     def write(self, *, above: int = 0) -> None:
         """Write a new mark, with a number above ``above``, to both stores. Durable when this returns.

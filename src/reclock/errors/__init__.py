@@ -4,6 +4,7 @@ A module an area; all are imported from here.
 """
 
 from reclock.errors.catalog import *  # noqa: F403
+from reclock.errors.files import *  # noqa: F403
 from reclock.errors.processes import *  # noqa: F403
 from reclock.errors.root import *  # noqa: F403
 from reclock.errors.session import *  # noqa: F403

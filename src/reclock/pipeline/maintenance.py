@@ -19,7 +19,16 @@ from reclock.collections.tables import Tables, table_id
 from reclock.compute.engines.spool import Spool
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
-from reclock.errors import CollectionDamaged, InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
+from reclock.errors import (
+    CollectionDamaged,
+    InternalError,
+    ReclockError,
+    SinceHeld,
+    UnknownCollection,
+    UpperMismatch,
+    file_access_failure,
+    plain_text,
+)
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
@@ -350,4 +359,5 @@ def run(environment: Environment) -> MaintenanceReport:
 def _as_error(name: str, failure: Exception) -> ReclockError:
     if isinstance(failure, ReclockError):
         return failure
-    return InternalError(f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {failure}")
+    internal = InternalError(f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {plain_text(failure)}")
+    return file_access_failure(failure) or internal

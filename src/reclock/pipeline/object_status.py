@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from reclock.adapter.timestamps import readiness
 from reclock.consensus.objects.statuses import Status
-from reclock.errors import InternalError, ReclockError
+from reclock.errors import InternalError, ReclockError, file_access_failure, plain_text
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
 
 
 def error_of(environment: Environment, failure: Exception, object_name: str) -> ReclockError:
-    """The error that users see for a failure of the object. Exceptions of other libraries become an
+    """The error that users see for a failure of the object. Other exceptions become a ``FileAccessFailed``, or else an
     ``InternalError``."""
     if isinstance(failure, ReclockError):
         return readiness.about_object(failure, environment)
-    return InternalError(f"{object_name} failed", detail=str(failure))
+    return file_access_failure(failure) or InternalError(f"{object_name} failed", detail=plain_text(failure))
 
 
 def running_status(stores: Stores, id: str, *, detail: str | None = None, hint: str | None = None) -> Status:

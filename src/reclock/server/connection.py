@@ -18,11 +18,11 @@ from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.errors import (
     DuplicateCursor,
     Fenced,
-    InternalError,
     ProtocolViolation,
     QueryCanceled,
     ReclockError,
     UnknownCursor,
+    file_access_failure,
 )
 from reclock.server import messages, reports
 from reclock.server.copying import copy_in, copy_out
@@ -213,8 +213,8 @@ class ClientConnection:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer
         except OSError as error:  # from the work, not from the connection
-            _log.error("the operating system refused what a statement needs", peer=self._stream.peer, error=str(error))
-            raise InternalError("the operating system refused what a statement needs", detail=str(error)) from error
+            _log.error("a file cannot be read or written", peer=self._stream.peer, error=str(error))
+            raise file_access_failure(error) or error from error
         finally:
             self._is_running = False
             if timer is not None:

@@ -108,6 +108,7 @@ class QueryExecution:
         """Whether another attempt may succeed: without the broken index, or after the collection was created or dropped."""
         index = self._catalog.entry(readiness.object_of(broken.name))
         if not isinstance(index, IndexEntry):
+            readiness.retry_unready(self._environment)
             return isinstance(broken, UnknownCollection)
         self._broken.add(index.id)
         return True

@@ -52,7 +52,10 @@ def named(
     """
     id = object_of(error.name)
     name = _name(catalog, id)
+    before = environment.stores.stored_objects.unready().get(id)
     require_ready(environment, catalog, [id])
+    if before is not None:
+        return CollectionUnready(name, error=before.error, hint="it exists by now: try again")
     if not isinstance(error, UnknownCollection):
         return error.named(name)
     if environment.stores.planner_catalog().entry(id) is None:

@@ -1,0 +1,39 @@
+"""Failures of disks and object stores."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+from reclock.errors.root import ReclockError
+
+__all__ = ["FileAccessFailed", "file_access_failure", "plain_text"]
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_NO_SPACE = "No space left on device"
+
+
+class FileAccessFailed(ReclockError):
+    """A disk or an object store refused to read or write a file, or has no space left (then `53100`)."""
+
+    sqlstate = "58030"
+
+    def __init__(self, *, detail: str, is_full: bool) -> None:
+        message = "no space is left on a disk" if is_full else "a file cannot be read or written"
+        hint = "free space where the lake, the home and the spill folder are" if is_full else None
+        super().__init__(message, detail=detail, hint=hint)
+        if is_full:
+            self.sqlstate = "53100"
+
+
+def file_access_failure(failure: BaseException) -> FileAccessFailed | None:
+    """The error for users, if that is what an exception of the system or of a library says; otherwise None."""
+    detail = plain_text(failure)
+    is_full = getattr(failure, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or _NO_SPACE in detail
+    return FileAccessFailed(detail=detail, is_full=is_full) if is_full or isinstance(failure, OSError) else None
+
+
+def plain_text(failure: BaseException) -> str:
+    """The exception's text in one line, without the colours and arrows of some libraries."""
+    lines = _COLOURS.sub("", str(failure)).splitlines()
+    return ": ".join(filter(None, (line.strip(" \t↳") for line in lines)))
