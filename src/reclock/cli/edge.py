@@ -28,10 +28,10 @@ def errors_on_stderr() -> Iterator[None]:
     except ReclockError as error:
         _exit_with(error)
     except OSError as failure:
-        error = file_access_failure(failure)
-        if error is None or isinstance(failure, ConnectionError | FileNotFoundError):
+        refusal = file_access_failure(failure)
+        if refusal is None or isinstance(failure, ConnectionError | FileNotFoundError):
             raise
-        _exit_with(error)
+        _exit_with(refusal)
 
 
 def _exit_with(error: ReclockError) -> NoReturn:
