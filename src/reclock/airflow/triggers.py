@@ -169,8 +169,7 @@ class ReclockPublishedTrigger(BaseEventTrigger):
                     yield TriggerEvent({"time": time, "changes": changes})
             await asyncio.sleep(self.poke_interval)
             # Airflow stores the event meanwhile: the time goes after it, so that no event is lost.
-            if seen is not None and seen != stored:
-                await self._store_time(seen)
+            if seen is not None and seen != stored and await self._store_time(seen):
                 stored = seen
 
     @property
@@ -180,20 +179,28 @@ class ReclockPublishedTrigger(BaseEventTrigger):
         return f"reclock_published_{hashlib.sha256(watched.encode()).hexdigest()[:16]}"
 
     async def _stored_time(self) -> int | None:
-        time = await self.asset_state_store.aget(self._key) if self._has_store() else None
+        if self.asset_state_store is None:
+            return None
+        try:
+            time = await self.asset_state_store.aget(self._key)
+        except ValueError:  # it watches several assets: none of their stores is its own
+            self.asset_state_store = None
+            return None
         if not isinstance(time, int):
             return None
         self.log.info("watching again from %d on", time)
         return time
 
-    async def _store_time(self, time: int) -> None:
-        if self._has_store():
+    async def _store_time(self, time: int) -> bool:
+        """Whether it is stored now."""
+        if self.asset_state_store is None:
+            return False
+        try:
             await self.asset_state_store.aset(self._key, time)
-
-    def _has_store(self) -> bool:
-        """A trigger of several assets has no store of its own."""
-        store = self.asset_state_store
-        return store is not None and store._total == 1
+        except Exception as error:  # Airflow's API may answer the next time
+            self.log.warning("the time %d cannot be stored: %s", time, error)
+            return False
+        return True
 
     def _changes(self, hook: ReclockHook, seen: int | None) -> tuple[int, dict[str, int]]:
         """See ``changes_since``."""
