@@ -295,6 +295,12 @@ def log_is_trimmed_before_it_is_applied() -> None:
 
 
 @planted
+def trimmed_writes_are_no_conflicts() -> None:
+    """A commit compares the keys that it read with what is left in the log."""
+    TableWal._note_trimmed = lambda self, connection, table, upper: None
+
+
+@planted
 def writes_are_applied_again() -> None:
     """By everyone who finds them in the log, whether the table has them or not."""
 
