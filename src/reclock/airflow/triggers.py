@@ -128,6 +128,8 @@ class ReclockPublishedTrigger(BaseEventTrigger):
     what is published when it starts.
     """
 
+    asset_state_store: Any
+
     def __init__(
         self,
         *,
