@@ -47,7 +47,18 @@ def main() -> None:
     heavy = {"pyspark", "pandas", "pyarrow", "great_expectations", "deltalake", "duckdb", "boto3", "sqlglot"}
     loaded = sorted({name.partition(".")[0] for name in set(sys.modules) - before} & heavy)
     assert airflow.sdk
-    print(json.dumps({"errors": bag.import_errors, "dags": dags, "heavy": loaded}))
+    from reclock.airflow.assets import relation_asset
+
+    examples = DagBag(os.environ["EXAMPLES_FOLDER"])
+    assets = {name: relation_asset(name) for name in ("orders", "shop.orders", 'a."q""x"', '"we.ird"')}
+    shown = {
+        "errors": bag.import_errors | examples.import_errors,
+        "dags": dags,
+        "heavy": loaded,
+        "uris": {name: asset.uri for name, asset in assets.items() if asset == airflow.sdk.Asset(asset.uri)},
+        "schedule": sorted(asset.uri for asset in examples.dags["two_assets"].timetable.asset_condition.objects),
+    }
+    print(json.dumps(shown))
 
 
 if __name__ == "__main__":

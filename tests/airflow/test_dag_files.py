@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ pytestmark = pytest.mark.airflow
 
 Worker = Callable[..., Any]
 
+EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples" / "airflow")
+
 
 @pytest.fixture
 def loaded(run_worker: Worker) -> Any:
-    return run_worker("dag_file_worker.py")
+    return run_worker("dag_file_worker.py", EXAMPLES_FOLDER=EXAMPLES)
 
 
 def test_dag_files_load_without_errors_and_import_nothing_heavy(loaded: Any) -> None:
@@ -40,6 +43,16 @@ def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
     assert tasks["source"]["defaults"] == ["reclock", "default_pool", 2, 10.0, 21600.0]
 
 
+def test_an_asset_is_the_one_that_a_user_writes_by_its_uri(loaded: Any) -> None:
+    assert loaded["uris"] == {
+        "orders": "reclock://reclock/public/orders",
+        "shop.orders": "reclock://reclock/shop/orders",
+        'a."q""x"': "reclock://reclock/a/q%22x",
+        '"we.ird"': "reclock://reclock/public/we.ird",
+    }
+    assert loaded["schedule"] == ["reclock://reclock/public/customers", "reclock://reclock/public/orders"]
+
+
 def test_retries_timeouts_pool_and_owner_are_settings(run_worker: Worker) -> None:
     loaded = run_worker(
         "dag_file_worker.py",
@@ -51,6 +64,7 @@ def test_retries_timeouts_pool_and_owner_are_settings(run_worker: Worker) -> Non
         RECLOCK_DAG_RUN_TIMEOUT="90",
         RECLOCK_DAG_ON_FAILURE="pprint:pprint",
         RECLOCK_TICK_SCHEDULE="",
+        EXAMPLES_FOLDER=EXAMPLES,
     )
     dag = loaded["dags"]["reclock_tick"]
     assert dag["schedule"] is None
@@ -61,5 +75,5 @@ def test_retries_timeouts_pool_and_owner_are_settings(run_worker: Worker) -> Non
 
 @pytest.mark.parametrize(("given", "expected"), [("*/5 * * * *", "*/5 * * * *")])
 def test_the_schedule_is_a_setting(given: str, expected: str | None, run_worker: Worker) -> None:
-    loaded = run_worker("dag_file_worker.py", RECLOCK_TICK_SCHEDULE=given)
+    loaded = run_worker("dag_file_worker.py", RECLOCK_TICK_SCHEDULE=given, EXAMPLES_FOLDER=EXAMPLES)
     assert loaded["dags"]["reclock_tick"]["schedule"] == expected
