@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -49,7 +50,7 @@ def main() -> None:
     assert airflow.sdk
     from reclock.airflow.assets import relation_asset
 
-    examples = DagBag(os.environ["EXAMPLES_FOLDER"])
+    examples = DagBag(Path(__file__).resolve().parents[2] / "examples" / "airflow")
     assets = {name: relation_asset(name) for name in ("orders", "shop.orders", 'a."q""x"', '"we.ird"')}
     shown = {
         "errors": bag.import_errors | examples.import_errors,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,10 @@ pytestmark = pytest.mark.airflow
 
 Worker = Callable[..., Any]
 
-EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples" / "airflow")
-
 
 @pytest.fixture
 def loaded(run_worker: Worker) -> Any:
-    return run_worker("dag_file_worker.py", EXAMPLES_FOLDER=EXAMPLES)
+    return run_worker("dag_file_worker.py")
 
 
 def test_dag_files_load_without_errors_and_import_nothing_heavy(loaded: Any) -> None:
@@ -64,7 +61,6 @@ def test_retries_timeouts_pool_and_owner_are_settings(run_worker: Worker) -> Non
         RECLOCK_DAG_RUN_TIMEOUT="90",
         RECLOCK_DAG_ON_FAILURE="pprint:pprint",
         RECLOCK_TICK_SCHEDULE="",
-        EXAMPLES_FOLDER=EXAMPLES,
     )
     dag = loaded["dags"]["reclock_tick"]
     assert dag["schedule"] is None
@@ -75,5 +71,5 @@ def test_retries_timeouts_pool_and_owner_are_settings(run_worker: Worker) -> Non
 
 @pytest.mark.parametrize(("given", "expected"), [("*/5 * * * *", "*/5 * * * *")])
 def test_the_schedule_is_a_setting(given: str, expected: str | None, run_worker: Worker) -> None:
-    loaded = run_worker("dag_file_worker.py", RECLOCK_TICK_SCHEDULE=given, EXAMPLES_FOLDER=EXAMPLES)
+    loaded = run_worker("dag_file_worker.py", RECLOCK_TICK_SCHEDULE=given)
     assert loaded["dags"]["reclock_tick"]["schedule"] == expected
