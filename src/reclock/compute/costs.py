@@ -17,30 +17,31 @@ from reclock.algebra.ids import GlobalId
 from reclock.compute.maintenance import MaintenanceMode
 
 _ASSUMED_BYTES_A_SECOND = {MaintenanceMode.FROM_CHANGES: 5e6, MaintenanceMode.RECOMPUTED: 1e8}
-"""Parquet bytes that each way is assumed to take in until it has been measured."""
+"""The assumed throughput of a way, in Parquet bytes a second, until it has been measured."""
 
 _ASSUMED_SECONDS = 0.05
-"""What each way is assumed to take besides."""
+"""The assumed fixed time of a way."""
 
 _SAMPLES = 3
-"""How many of the last measurements of a way count. Their median leaves one disturbed measurement out."""
+"""How many of a way's last measurements count. Their median ignores one disturbed measurement."""
 
 _SHARE_OF_TRIALS = 0.1
-"""How much of the time spent on an index's refreshes may be lost by trying the dearer way again."""
+"""The share of the time spent on an index's refreshes that trials of the dearer way may waste."""
 
 _DEAREST_TRIAL = 4.0
-"""Recomputing is not tried where it is estimated to take so many times as long: it could take hours."""
+"""Recomputing is not tried if it is estimated to take this many times as long, because it could
+take hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshWork:
-    """The Parquet bytes that a refresh has before it: of all its inputs, and of their changes."""
+    """The Parquet bytes that a refresh would read: of all inputs, and of their changes."""
 
     all_bytes: int
     changed_bytes: int
 
     def bytes_for(self, mode: MaintenanceMode) -> int:
-        """The bytes that the cost of this way follows."""
+        """The bytes that determine the cost of this way."""
         return self.changed_bytes if mode is MaintenanceMode.FROM_CHANGES else self.all_bytes
 
 
@@ -49,9 +50,9 @@ class _IndexCosts:
     samples: dict[MaintenanceMode, deque[tuple[int, float]]] = field(
         default_factory=lambda: {mode: deque(maxlen=_SAMPLES) for mode in MaintenanceMode}
     )
-    """Bytes and seconds."""
+    """Pairs of bytes and seconds."""
     seconds_since: dict[MaintenanceMode, float] = field(default_factory=lambda: dict.fromkeys(MaintenanceMode, 0.0))
-    """What refreshes took since the way was last taken."""
+    """The time spent on refreshes since the way was last chosen."""
 
     def estimate(self, mode: MaintenanceMode, bytes: int) -> float:
         """Seconds. Beyond a fixed part they follow the bytes.
@@ -70,24 +71,25 @@ class _IndexCosts:
 
 @dataclass(slots=True)
 class RefreshCosts:
-    """What refreshes of the indexes of one replica took. Safe for threads."""
+    """Measured costs of refreshes, for the indexes of one replica. Thread-safe."""
 
     least_bytes: int
-    """Indexes over smaller inputs are always maintained from changes: the difference is not worth measuring."""
+    """Indexes over smaller inputs are always maintained from changes, because the difference is too
+    small to measure."""
     _indexes: dict[GlobalId, _IndexCosts] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def estimate(self, index: GlobalId, work: RefreshWork) -> dict[MaintenanceMode, float]:
-        """Seconds that each way is estimated to take."""
+        """The estimated seconds of each way."""
         with self._guard:
             costs = self._indexes.setdefault(index, _IndexCosts())
             return {mode: costs.estimate(mode, work.bytes_for(mode)) for mode in MaintenanceMode}
 
     def choose(self, index: GlobalId, work: RefreshWork) -> MaintenanceMode:
-        """The way that is estimated to be cheaper, or the other one for a trial.
+        """The way with the lower estimate, or the other one as a trial.
 
-        The other way is tried as soon as the time that a trial is estimated to lose is a small share
-        of the time that refreshes took since it was last taken, so wrong estimates do not last.
+        A trial takes place as soon as its estimated loss is a small share of the time spent on
+        refreshes since the other way was last chosen. So wrong estimates do not last.
         """
         if work.all_bytes < self.least_bytes:
             return MaintenanceMode.FROM_CHANGES
@@ -100,7 +102,7 @@ class RefreshCosts:
         return dearer if is_due and not is_too_dear else cheaper
 
     def record(self, index: GlobalId, mode: MaintenanceMode, work: RefreshWork, seconds: float) -> None:
-        """A refresh in this way took so long."""
+        """Record what a refresh took."""
         with self._guard:
             costs = self._indexes.setdefault(index, _IndexCosts())
             costs.samples[mode].append((work.bytes_for(mode), seconds))
@@ -108,6 +110,6 @@ class RefreshCosts:
                 costs.seconds_since[other] = 0.0 if other is mode else costs.seconds_since[other] + seconds
 
     def forget(self, index: GlobalId) -> None:
-        """The index was dropped."""
+        """Forget a dropped index."""
         with self._guard:
             self._indexes.pop(index, None)

@@ -1,4 +1,5 @@
-"""The changes of a maintained plan from those of its inputs, as one SQL statement: each operator by its delta rule."""
+"""Computes the changes of a maintained plan from the changes of its inputs, by the delta rule of
+each operator."""
 
 from __future__ import annotations
 
@@ -38,17 +39,16 @@ from reclock.plan.relational import (
 )
 
 _NAME = re.compile(r"\bn\d+\b")
-"""Of a relation that a step defines. A column of a user may look like one, which only makes a step longer."""
+"""Matches the names of relations that a step defines. A user's column with such a name only makes a
+step longer."""
 
 RESULT = StorageCollectionId(GlobalId("result"))
-"""The maintained result among the relations of a step."""
+"""The name of the maintained result among the relations of a step."""
 
 
 def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
-    """Whether the plan's changes can be computed from those of its inputs: every operator has a rule that applies.
-
-    ``is_kept``: the previous result can be read.
-    """
+    """Whether the plan's changes can be computed from those of its inputs: every operator has a
+    rule that applies. ``is_kept`` says that the previous result can be read."""
     plan = over_distinct_arguments(plan)
     shown = _shown(plan, plan.desc) if is_kept else {}
     nodes: dict[int, Plan] = {}
@@ -58,27 +58,26 @@ def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DeltaInputs:
-    """The relations of a step, by id as text: the contents of the plan's collections, and the updates of those that changed."""
+    """The relations of a step, by id as text: the contents of the plan's collections, and the
+    updates of the changed ones."""
 
     relations: Mapping[str, EngineRelation]
     changed: Mapping[str, EngineRelation]
-    """Updates at times after ``before`` and up to ``as_of``, perhaps with others."""
+    """Updates at times after ``before`` and up to ``as_of``, possibly with others."""
     before: Timestamp
     as_of: Timestamp
 
 
 class StepReads(Protocol):
-    """What an engine that can carry a step out part by part reads other than by scans."""
+    """The reads, other than scans, of an engine that can execute a step part by part."""
 
     def matching(self, node: Get, columns: tuple[int, ...], keys: str) -> EngineRelation | None:
-        """The collection's updates of rows whose ``columns`` have a value of the relation ``keys``, perhaps with others.
-
-        ``keys`` has been stored. None where a scan is better.
-        """
+        """The collection's updates of rows whose ``columns`` have a value of the stored relation
+        ``keys``, possibly with others. None if a scan is better."""
         ...
 
     def store(self, name: str, select: str) -> None:
-        """Compute ``select`` and keep its rows as the relation ``name`` until the step ends."""
+        """Compute ``select``, and store its rows as the relation ``name`` until the step ends."""
         ...
 
     def open_groups(self, place: int, node: Plan, partials: Callable[[], str]) -> str | None:
@@ -90,11 +89,11 @@ class StepReads(Protocol):
         ...
 
     def add_to_groups(self, place: int, changes: str) -> None:
-        """Add the relation ``changes``, which has been stored, to the partial aggregates."""
+        """Add the stored relation ``changes`` to the partial aggregates."""
         ...
 
     def confirm_groups(self, place: int) -> None:
-        """The step does not change the partial aggregates, if any are kept."""
+        """Record that the step does not change the partial aggregates, if there are any."""
         ...
 
 
@@ -135,11 +134,12 @@ class _Step:
         self._nodes = list(nodes.values())
         self._group_states: dict[int, GroupState | None] = {}
         self._expressions: dict[str, str] = {}
-        """By name, in order: what is not stored. Each reads only what comes before it."""
+        """The expressions that are not stored, by name. Each reads only earlier ones."""
         self._parts: dict[str, frozenset[str]] = {}
         """By name: the relations that each of these reads itself."""
         self._few: set[str] = set()
-        """The relations that follow the change in size: changes, keys, and what is found by keys."""
+        """The relations whose size follows that of the change: changes, keys, and rows found by
+        keys."""
         self._thin: set[str] = set()
         """The relations that are another one's rows, chosen or rearranged: cheaper to read than to store."""
         self._found: dict[tuple[int, KeyFilter], EngineRelation | None] = {}
@@ -196,7 +196,7 @@ class _Step:
         return self._once((id(join), side, keys), lambda: select, is_few=True)
 
     def confirm_unchanged_groups(self) -> None:
-        """The partial aggregates of the nodes that do not change stay valid after the step."""
+        """Confirm the partial aggregates of the nodes that do not change."""
         if self._reads is None:
             return
         for node in self._nodes:
@@ -227,7 +227,7 @@ class _Step:
         return name
 
     def with_clause(self, select: str) -> str:
-        """The expressions that ``select`` needs and that are not stored, as it begins with them."""
+        """The WITH clause of ``select``: the expressions that it needs and that are not stored."""
         needed = self._needed(frozenset(_NAME.findall(select)))
         chain = ",\n".join(f"{name} AS ({self._expressions[name]})" for name in self._expressions if name in needed)
         return f"WITH {chain}\n" if chain else ""
@@ -244,7 +244,7 @@ class _Step:
         return needed
 
     def _select(self, node: Plan, version: InputVersion, key_filter: KeyFilter | None) -> tuple[str, bool]:
-        """The node's rows, and whether these are few."""
+        """The SELECT of the node's rows, and whether they are few."""
         rendered = self.rendering if version is InputVersion.NOW else self._before
         if isinstance(node, Get):
             if key_filter is not None and (found := self._matching(node, key_filter)) is not None:
@@ -327,7 +327,7 @@ class _Step:
         return [self._part(key_filter, listed) for listed in zip(*origins, strict=True)]
 
     def _part(self, key_filter: KeyFilter, origins: Sequence[int | None]) -> KeyFilter | None:
-        """The filter by those of the key columns that the input has: ``origins`` says where."""
+        """The part of the filter on key columns that the input has, by ``origins``."""
         own = [(place, column) for place, column in enumerate(origins) if column is not None]
         if not own:
             return None
@@ -359,7 +359,7 @@ class _Step:
         return self._found[key]
 
     def _store(self, name: str) -> None:
-        """Store the relation ``name``, and what it is made of as far as that is little."""
+        """Store the relation ``name``, and the relations that it is made of, if they are small."""
         assert self._reads is not None
         if name not in self._expressions:
             return
@@ -388,7 +388,8 @@ class _Step:
 
 
 def _shown(plan: Plan, desc: RelationDesc) -> dict[int, Project]:
-    """The nodes, by ``id``, all of whose columns the result has, each as the projection of the result to its rows."""
+    """The nodes, by ``id``, whose columns are all in the result, each with the projection of the
+    result that gives its rows."""
     result, shown = Get(RESULT, "result", desc), {}
     node, places = plan, tuple(range(len(desc)))
     while True:

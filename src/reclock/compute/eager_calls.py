@@ -1,4 +1,5 @@
-"""What a CASE of Spark must keep from Python functions, which Spark calls for every row before it looks at conditions."""
+"""Protects CASE from Spark's eager calls: Spark calls Python functions for every row, before it
+evaluates conditions."""
 
 from __future__ import annotations
 
@@ -16,9 +17,8 @@ _TRUE, _FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
 
 
 def shielded(case: Case) -> Case:
-    """An equal ``case`` whose Python functions never see an argument that fails in a row for which
-    their branch is not taken: there, the argument is NULL.
-    """
+    """An equivalent ``case`` whose Python functions get NULL in rows for which their branch is not
+    taken, so that they never see an argument that fails."""
     branches: list[tuple[Any, Any]] = []
     earlier: list[Any] = []
     for condition, result in case.branches:
@@ -28,7 +28,7 @@ def shielded(case: Case) -> Case:
 
 
 def _guard(earlier: Sequence[Any], condition: Any | None) -> Any:
-    """Whether ``condition``, if there is one, is the first that is true."""
+    """Whether ``condition``, if there is one, is the first true one."""
     excluded = tuple((each, _FALSE) for each in earlier)
     if condition is None:
         return Case(excluded, _TRUE, BOOLEAN) if excluded else _TRUE

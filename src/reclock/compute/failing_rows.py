@@ -1,7 +1,8 @@
-"""The row that a plan fails for: searched for after it has failed, so that its error can name the row.
+"""Finds the row for which a plan fails, after it has failed, so that its error can name the row.
 
-The search runs the plan over batches of the rows that reach the failing operator, halves a batch that fails until one row is
-left, and runs the whole plan over that row. Where no single row fails (a sum that overflows), it tries groups the same way.
+The search runs the plan over batches of the rows that reach the failing operator, bisects a failing
+batch to one row, and runs the whole plan over that row. If no single row fails (for example if a
+sum overflows), it tries groups in the same way.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _log = structlog.get_logger(__name__)
 
 _CANDIDATES = StorageCollectionId(GlobalId("candidates"))
 _MOST_BATCHES = 300
-"""The search gives up after so many batches."""
+"""The search gives up after this many batches."""
 _MOST_BYTES = 1 << 30
 """Larger inputs are not searched."""
 _VALUE_CHARACTERS, _ROW_CHARACTERS = 40, 400

@@ -29,14 +29,15 @@ _INDEX = re.compile(r"[ \t\n\r\v\f]*[-+]?[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class JsonFunction:
-    """A function of values as one of Arrow columns."""
+    """A function of single values, as a function of Arrow columns."""
 
     function: Callable[..., Any]
     parameters: tuple[pa.DataType, ...]
     result: pa.DataType
 
     def of_columns(self) -> Callable[..., pa.Array]:
-        """The engines look at the number of parameters, and at their annotations."""
+        """The function for an engine, which looks at the number of parameters and their
+        annotations."""
 
         def one(column: pa.Array) -> pa.Array:
             return self._computed(column)

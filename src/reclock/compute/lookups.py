@@ -1,4 +1,5 @@
-"""Point lookups: reads by values of a column use the updates of those rows in memory, not the whole collection."""
+"""Point lookups: a read by values of a column uses the updates of those rows in memory, not the
+whole collection."""
 
 from __future__ import annotations
 
@@ -27,14 +28,15 @@ _ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, Type
 """Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
 
 _FEW = 100
-"""More values than that are found by a scan."""
+"""A lookup of more values scans."""
 
 _AT_ONCE = 1_000
-"""More updates than that are left to an engine."""
+"""More updates are left to an engine."""
 
 
 def narrow_inputs(plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
-    """The inputs; where the plan looks rows of one up by value and few match, only these rows' updates."""
+    """The inputs. If the plan looks up rows of one by value, and few match, the input has only the
+    updates of these rows."""
     narrowed = {}
     for get, column, values in point_lookups(plan):
         read = inputs[get.collection]
@@ -46,7 +48,8 @@ def narrow_inputs(plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Ar
 
 
 def answer_from_memory(plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer | None:
-    """The plan's rows without any engine, if it only projects and filters updates that a lookup found; else None."""
+    """The plan's rows without an engine, if it only projects and filters updates that a lookup
+    found; else None."""
     projected = _projected(plan)
     if projected is None or finishing.order or finishing.limit is not None or finishing.offset:
         return None
@@ -67,7 +70,8 @@ def answer_from_memory(plan: Plan, finishing: Finishing, inputs: Inputs, as_of: 
 
 
 def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
-    """Each collection that is read once, and a column whose values the plan names: one of the key, if there is."""
+    """Each collection that is read once, with a column whose values the plan names, preferably one
+    of the key."""
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
     reads = [node for node in nodes.values() if isinstance(node, Get)]
@@ -112,7 +116,8 @@ def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
 
 
 def _array(values: Values, type: pa.DataType) -> pa.Array:
-    """The values that the type can hold: no row has another one. Few values are converted, not many rows."""
+    """The values as an array of the type, without those that the type cannot hold, which no row
+    has. This converts a few values instead of many rows."""
     try:
         return pa.array(values, type)
     except (pa.ArrowInvalid, OverflowError):
@@ -121,7 +126,7 @@ def _array(values: Values, type: pa.DataType) -> pa.Array:
 
 
 def _projected(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[int]] | None:
-    """The collection, the values by which it is filtered, and the columns of it that the plan returns."""
+    """The collection, the values by which it is filtered, and the columns that the plan returns."""
     match plan:
         case Project(inner, indexes) if (projected := _projected(inner)) is not None:
             get, named, columns = projected
@@ -133,7 +138,8 @@ def _projected(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[
 
 
 def _repeated(updates: pa.Table, desc: RelationDesc) -> pa.Table | None:
-    """Each row as often as its diffs sum to; None if a sum is below zero, which an engine reports."""
+    """Each row as often as its diffs add up to; None if a sum is negative, which an engine
+    reports."""
     rows = updates.select(desc.names)
     if pc.all(pc.equal(updates[DIFF_COLUMN], 1)).as_py() or not updates.num_rows:
         return rows

@@ -1,8 +1,9 @@
 """Maintained results: when an index is refreshed, and which updates a refresh appends.
 
-The law: at every readable time, the maintained result equals the plan computed there. A refresh computes the changes of the result
-from those of its inputs. Where an operator has no delta rule, or the inputs cannot be read any more at the time of the previous
-result, it computes the plan and compares it with the previous result.
+The law: at every readable time, the maintained result equals the plan evaluated there. A refresh
+computes the changes of the result from those of its inputs. If an operator has no delta rule, or
+the inputs can no longer be read at the time of the previous result, it evaluates the plan and
+compares it with the previous result.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ NO_ANSWER = (EvaluationError, OutputFailed, ErrorAtTime)
 
 
 class MaintenanceMode(StrEnum):
-    """The way an index has_delta_rules its inputs, as EXPLAIN and introspection name it."""
+    """How an index is maintained, as EXPLAIN and introspection name it."""
 
     FROM_CHANGES = "maintained from changes"
     """A refresh reads only the changes of the inputs and the rows that they affect."""
     RECOMPUTED = "recomputed"
-    """Each refresh computes the plan and compares it with the previous result."""
+    """Each refresh evaluates the plan and compares it with the previous result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Maintainer:
     desc: RelationDesc
     mode: MaintenanceMode
     index: GlobalId | None = None
-    """The index that it maintains, by which engines keep state from refresh to refresh."""
+    """The id of the index, for which engines keep state between refreshes."""
 
 
 def maintainer(plan: Plan, desc: RelationDesc, index: GlobalId | None = None) -> Maintainer:
@@ -59,7 +60,8 @@ def maintainer(plan: Plan, desc: RelationDesc, index: GlobalId | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class RefreshTimes:
-    """When to refresh: at each of ``times``, in order. ``since`` is what the index's since must become before that is published."""
+    """When to refresh: at each of ``times``, in order. The index's since must become ``since``
+    before that is published."""
 
     times: tuple[Timestamp, ...]
     since: Timestamp | None = None
@@ -103,7 +105,8 @@ def refresh_times(
 
 
 def change_times(versions: Sequence[Version], lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
-    """The distinct times in ``[lower, upper)`` at which any of the collections has updates, from statistics where they suffice."""
+    """The distinct times in ``[lower, upper)`` at which any of the collections has updates. Uses
+    statistics where they suffice."""
     times: set[Timestamp] = set()
     for version in versions:
         mixed = []
@@ -140,7 +143,8 @@ def refresh(
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """The updates of each time at which the plan has an answer, and the errors of the other times."""
+    """The updates of each time at which the plan has an answer, and the errors of the other
+    times."""
 
     updates: pa.Table
     errors: Mapping[Timestamp, ReclockError]
@@ -154,7 +158,8 @@ def refresh_each(
     previous: Timestamp | None,
     times: Sequence[Timestamp],
 ) -> RefreshResult:
-    """As ``refresh``, but goes on after a time at which the plan has no answer, from the last answer before it."""
+    """As ``refresh``, but continues after a time at which the plan has no answer, from the last
+    answer before it."""
     schema = arrow_schema(maintainer.desc, with_updates=True)
     updates, errors, before = schema.empty_table(), dict[Timestamp, ReclockError](), previous
     answers = None if stored is None or previous is None else stored.without_errors
@@ -180,8 +185,9 @@ def _changed(
 ) -> pa.Table:
     """The changes from the previous result, which is that at ``before``, to the plan at ``time``.
 
-    The changes of the inputs include rows that were inserted and deleted since ``before``, and times at which an input had an
-    error. An error over these does not mean one at ``time``, so the plan is then computed there.
+    The changes of the inputs may include rows that were inserted and deleted again since
+    ``before``, and times at which an input had an error. An error over these does not mean that
+    there is one at ``time``, so the plan is evaluated there in that case.
     """
     if before is not None and maintenance_mode(maintainer, inputs, before) is MaintenanceMode.FROM_CHANGES:
         with suppress(EvaluationError, ErrorAtTime):
@@ -195,7 +201,7 @@ def maintenance_mode(maintainer: Maintainer, inputs: Inputs, before: Timestamp |
 
 
 def _readable(inputs: Inputs, at: Timestamp) -> bool:
-    """Whether the contents of the inputs at that time can still be read."""
+    """Whether the contents of the inputs at this time can still be read."""
     return all(input.tells_apart(at) for input in inputs.values())
 
 

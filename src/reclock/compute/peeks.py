@@ -1,4 +1,5 @@
-"""Peeks: point lookups are answered from memory, small reads by DuckDB in this process, large ones by Spark."""
+"""Peeks: point lookups are answered from memory, small reads by DuckDB in this process, large reads
+by Spark."""
 
 from __future__ import annotations
 
@@ -74,7 +75,8 @@ def compare(
 def engine_of(
     plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, *, arrangements: Arrangements, threshold_bytes: int
 ) -> str:
-    """The name of what would answer a peek now. The first lookup by a column still reads the collection."""
+    """The name of the engine that would answer a peek now. The first lookup by a column still reads
+    the collection."""
     narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
     if lookups.answer_from_memory(plan, finishing, narrowed, as_of) is not None:
         return lookups.NAME

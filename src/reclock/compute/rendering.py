@@ -1,4 +1,5 @@
-"""A plan as one SQL statement: a chain of common table expressions, one a node, each written by its operator's snapshot rule."""
+"""Renders a plan as one SQL statement: a chain of common table expressions, one for each node, by
+its operator's snapshot rule."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ from reclock.plan.totality import could_error
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Common table expressions, the last of them ``result``: the plan's rows, in columns ``c0``, ``c1``, …
+    """Common table expressions, the last of them ``result``: the plan's rows, in columns ``c0``,
+    ``c1``, …
 
-    They may read the results of ``loops``, each of which may read those before it.
+    They may read the results of ``loops``, each of which may read earlier ones.
     """
 
     expressions: tuple[str, ...]
@@ -86,20 +88,20 @@ def render(plan: Plan, engine: str, relations: Mapping[str, EngineRelation], as_
 
 
 def _step_nodes(union: RecursiveUnion) -> dict[int, Plan]:
-    """The nodes that each iteration computes anew, in the order of ``list_nodes``."""
+    """The nodes that each iteration computes again, in the order of ``list_nodes``."""
     nodes: dict[int, Plan] = {}
     list_nodes(union.step, nodes)
     return {key: node for key, node in nodes.items() if union.id in work_tables(node)}
 
 
 def _invariants(union: Plan, step: Mapping[int, Plan], names: Mapping[int, str]) -> list[str]:
-    """What the step of ``union`` reads and no iteration changes."""
+    """The nodes that the step of ``union`` reads and that no iteration changes."""
     read = [child for node in (union, *step.values()) for child in inputs(node)]
     return list(dict.fromkeys(names[id(child)] for child in read[1:] if id(child) not in step))
 
 
 def check_supported(plan: Plan) -> None:
-    """Raises ``UnsupportedSql`` if no engine can compute the plan, whatever its collections hold."""
+    """Raises ``UnsupportedSql`` if no engine can run the plan, whatever its collections contain."""
     relations = {str(id): EngineRelation("relation", is_counted=False) for id in collections(plan)}
     with suppress(EvaluationError):  # a plan that always raises an error can be computed
         try:
@@ -109,7 +111,7 @@ def check_supported(plan: Plan) -> None:
 
 
 def visible(desc: RelationDesc, finishing: Finishing) -> tuple[Column, ...]:
-    """The columns that a statement shows."""
+    """The columns of the statement's result."""
     return desc.columns if finishing.visible is None else desc.columns[: finishing.visible]
 
 
@@ -190,7 +192,7 @@ def comparison(
 
 
 def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:
-    """Every node once, inputs before what reads them."""
+    """Every node once, inputs before their readers."""
     if id(node) not in nodes:
         for child in inputs(node):
             list_nodes(child, nodes)
@@ -198,7 +200,7 @@ def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:
 
 
 def wanted_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
-    """The columns that anything reads of each node; all of the whole plan's."""
+    """The columns of each node that are read; of the whole plan, all."""
     wanted: dict[int, frozenset[int]] = {key: frozenset() for key in nodes}
     wanted[id(plan)] = frozenset(range(len(plan.desc)))
     for key, node in reversed(list(nodes.items())):
@@ -208,7 +210,8 @@ def wanted_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset
 
 
 def pushed_predicates(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
-    """Of each Get that only a Filter reads, the predicates that cannot raise an error for any row."""
+    """For each Get that only a Filter reads, the predicates that cannot raise an error for any
+    row."""
     readers = Counter(id(child) for node in nodes.values() for child in inputs(node))
     return {
         id(node.input): tuple(predicate for predicate in node.predicates if not could_error(predicate))

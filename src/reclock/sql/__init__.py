@@ -1,1 +1,2 @@
-"""The path of a statement up to its plan: text, names, types, plan. Pure: no clock, no engine, no driver."""
+"""From the text of a statement to its plan: parsing, names, types. Pure: no clock, no engine, no
+driver."""

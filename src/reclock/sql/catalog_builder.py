@@ -33,7 +33,8 @@ def build_catalog(
     previous: PlannerCatalog | None = None,
     settings: PlannerSettings | None = None,
 ) -> PlannerCatalog:
-    """The catalog of ``snapshot``. An item is planned again only if it, or what it stands on, changed since ``previous``."""
+    """The planner catalog of ``snapshot``. An item is planned again only if it, or an item that it
+    depends on, changed since ``previous``."""
     if previous is not None and previous.snapshot is snapshot:
         return previous
     databases = {database.id: database.name for database in snapshot.databases.values()}
@@ -55,9 +56,11 @@ def build_catalog(
 def _add_items(
     catalog: PlannerCatalog, snapshot: CatalogSnapshot, schemas: Mapping[int, Scope], previous: PlannerCatalog | None
 ) -> None:
-    """Enter every item of ``snapshot``, in the order they were made, so that each finds what it stands on.
+    """Add every item of ``snapshot``, in the order of creation, so that each finds the items that
+    it depends on.
 
-    One that cannot be planned is quarantined under its name: what stands on it is, too, and nothing else.
+    An item that cannot be planned is quarantined under its name, with those that depend on it, and
+    no others.
     """
     for item in sorted(snapshot.items.values(), key=lambda item: (item.id.startswith("t"), int(item.id[1:]))):
         name = QualifiedName(*schemas[item.schema_id], item.name)
@@ -102,7 +105,7 @@ def _is_unchanged(item: Item, name: QualifiedName, old: Entry, catalog: PlannerC
 
 
 def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
-    """The entry of one item; what it stands on is in ``catalog``."""
+    """The entry of one item. The items that it depends on are in ``catalog``."""
     if item.progress is not None:
         source_id: GlobalId = item.progress.source_id
         source = catalog.relation(source_id).source

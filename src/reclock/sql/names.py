@@ -18,12 +18,12 @@ DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"
 DEFAULT_CLUSTER = "default"
 SERVER_VERSION = "16.0"
-"""The PostgreSQL that clients may take us for."""
+"""The version of PostgreSQL that clients see."""
 DEFAULT_USER = "reclock"
 MAX_RECURSION_ITERATIONS = 10_000
 """The default of the session variable, and the limit of every definition."""
 SYSTEM_SCHEMAS = ("mz_catalog", "mz_internal", "pg_catalog", "information_schema")
-"""Schemas of no database. All but the last are searched before the search path."""
+"""Schemas without a database. All but the last are searched before the search path."""
 SEARCHED_SYSTEM_SCHEMAS = SYSTEM_SCHEMAS[:3]
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -37,7 +37,7 @@ class QualifiedName:
     item: str
 
     def __str__(self) -> str:
-        """As SQL writes it, quoted where needed."""
+        """The name in SQL, quoted where needed."""
         return ".".join(quote(part) for part in (self.database, self.schema, self.item) if part is not None)
 
     @property
@@ -46,7 +46,7 @@ class QualifiedName:
 
     @property
     def is_temporary(self) -> bool:
-        """Whether it is of what only one session sees."""
+        """Whether it names an object of one session."""
         return self.scope == (None, TEMPORARY_SCHEMA)
 
     def sibling(self, item: str) -> QualifiedName:
@@ -60,7 +60,8 @@ class QualifiedName:
 
 @dataclass(frozen=True, slots=True)
 class SessionNames:
-    """What a session adds to names: where unqualified ones are looked up and made, the active cluster, what ``$1`` stands for."""
+    """The parts of a session that names and constants depend on: where unqualified names are looked
+    up and created, the active cluster, the values of ``$1``, …."""
 
     database: str = DEFAULT_DATABASE
     search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
@@ -71,17 +72,17 @@ class SessionNames:
     """How many iterations of a recursive query may add rows."""
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
     process_id: Callable[[], int] = field(default=lambda: 0, compare=False)
-    """What the client knows the session by."""
+    """The id by which the client knows the session."""
     installation_id: str = ""
-    """What the environment is known by."""
+    """The environment's id."""
     now: Callable[[], datetime] = field(default=lambda: datetime(1970, 1, 1, tzinfo=UTC), compare=False)
-    """The moment that the statement, or the block it is of, began."""
+    """When the statement, or its transaction block, began."""
     settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
     """The values of the session variables."""
 
 
 def fold(name: exp.Expr | None) -> str:
-    """The name an identifier stands for: as written in quotes, else in lower case."""
+    """The name that an identifier means: as written if it is quoted, else in lower case."""
     if isinstance(name, exp.Identifier) and name.args.get("quoted"):
         return name.name
     return name.name.lower() if name is not None else ""
@@ -93,7 +94,7 @@ def parts(table: exp.Table) -> tuple[str, ...]:
 
 
 def is_plain(name: str) -> bool:
-    """Whether ``name`` means itself without quotes."""
+    """Whether ``name`` needs no quotes."""
     return bool(_PLAIN.fullmatch(name)) and name.upper() not in Reclock.Tokenizer.KEYWORDS
 
 
@@ -102,7 +103,8 @@ def identifier(name: str) -> exp.Identifier:
 
 
 def cluster_identifier(name: str) -> exp.Identifier:
-    """The grammar takes nearly any word for a cluster, so that the name that every environment has needs no quotes."""
+    """The name of a cluster in SQL. The grammar accepts nearly any word there, so the name
+    ``default`` needs no quotes."""
     return exp.Identifier(this=name, quoted=not is_plain(name) and name != DEFAULT_CLUSTER)
 
 
@@ -111,6 +113,6 @@ def quote(name: str) -> str:
 
 
 def nearest(name: str, among: Iterable[str]) -> str | None:
-    """A hint that names what ``name`` may have been meant to be."""
+    """A hint with the existing names most similar to ``name``."""
     near = difflib.get_close_matches(name, list(among), n=3, cutoff=0.6)
     return "did you mean " + " or ".join(f'"{candidate}"' for candidate in near) + "?" if near else None

@@ -1,4 +1,4 @@
-"""What has an owner and privileges, by the names SQL has for it."""
+"""Objects with an owner and privileges, and their names in SQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def name_of(snapshot: CatalogSnapshot, thing: Owned) -> str:
 
 
 def described(snapshot: CatalogSnapshot, target: Target) -> str:
-    """For messages: ``SOURCE "reclock.public.s"``, ``SYSTEM``."""
+    """The object in messages: ``SOURCE "reclock.public.s"``, ``SYSTEM``."""
     thing: Owned | None = snapshot.get(*target) if target is not None else None
     if thing is None:
         return "SYSTEM"
@@ -34,7 +34,7 @@ def described(snapshot: CatalogSnapshot, target: Target) -> str:
 
 
 def role_name(snapshot: CatalogSnapshot, role_id: str) -> str:
-    """``PUBLIC`` for what stands for every role."""
+    """The role's name; ``PUBLIC`` for every role."""
     role = snapshot.roles.get(role_id)
     return role.name if role is not None else "PUBLIC"
 

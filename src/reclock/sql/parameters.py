@@ -16,9 +16,11 @@ MOST = 65_535
 
 @dataclass(slots=True, eq=False)
 class Parameters:
-    """Their types, as far as they are known: planning fills in what the context says, the first place that says so deciding.
+    """The types of the parameters, as far as they are known. Planning infers the others from the
+    context; the first place with a type decides.
 
-    With ``values`` the statement is executed: each parameter is a constant of its type. Without, it is only described.
+    With ``values``, the statement is executed: each parameter is a constant of its type. Without,
+    it is only described.
     """
 
     types: list[ScalarType | None] = field(default_factory=list)
@@ -27,7 +29,8 @@ class Parameters:
     """Whether the statement may name parameters beyond those of ``types``."""
 
     def read(self, number: int) -> Parameter | Literal | None:
-        """Parameter ``number`` as it stands in an expression; None while nothing has told its type. Raises ``UnknownParameter``."""
+        """Parameter ``number`` as an expression; None if its type is not known yet. Raises
+        ``UnknownParameter``."""
         if not 1 <= number <= (MOST if self.is_open else len(self.types)):
             raise UnknownParameter(f"${number}")
         self.types += [None] * (number - len(self.types))
@@ -37,7 +40,7 @@ class Parameters:
         return Parameter(number, type) if self.values is None else constant(self.values[number - 1], type)
 
     def settle(self, number: int, type: ScalarType) -> Parameter | Literal | None:
-        """From here on the parameter has ``type``, unless it had one before."""
+        """Give the parameter this type, unless it has one."""
         if self.types[number - 1] is None:
             self.types[number - 1] = numeric() if type.name is TypeName.NUMERIC else type
         return self.read(number)
@@ -56,7 +59,7 @@ NO_PARAMETERS = Parameters(is_open=False)
 
 
 def constant(value: Any, type: ScalarType) -> Literal:
-    """A parameter's value as an expression. A numeric keeps all the digits it was given."""
+    """A parameter's value as a constant. A numeric keeps all its digits."""
     if isinstance(value, Decimal):
         _, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)

@@ -1,1 +1,2 @@
-"""The engines that run a plan: DuckDB in this process, Spark for what is large. The same plan has the same answer on both."""
+"""The engines that run plans: DuckDB in this process, and Spark for large inputs. Both give the
+same answers."""

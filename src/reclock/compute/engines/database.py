@@ -1,4 +1,5 @@
-"""The in-memory database of a DuckDB engine: opened at its first use, and reopened after a fatal error."""
+"""The in-memory database of a DuckDB engine, opened at its first use, and reopened after a fatal
+error."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ _INVALIDATED = "database has been invalidated"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuckDbDatabase:
-    """An open database, in the process that opened it: a fork inherits it without its threads."""
+    """An open database, in the process that opened it: after a fork, an inherited one has no
+    threads."""
 
     connection: duckdb.DuckDBPyConnection
     folder: SpillFolder
@@ -44,14 +46,15 @@ class DuckDbDatabase:
         return session
 
     def close(self) -> None:
-        """Running statements are interrupted."""
+        """Close the database. Running statements are interrupted."""
         while not self.is_closed():
             for session in list(self.sessions):
                 interrupt(session)
             time.sleep(_AGAIN_S)
 
     def is_closed(self) -> bool:
-        """Close it with all its sessions and remove its spilled files, unless a session is executing a statement."""
+        """Close it with all its sessions, and remove its spilled files, unless a session is
+        executing a statement."""
         try:
             self.connection.close()
         except duckdb.ResourceInUseException:
@@ -63,7 +66,7 @@ class DuckDbDatabase:
 
 
 class Databases:
-    """The database that new statements run on. Safe for several threads."""
+    """The database for new statements. Thread-safe."""
 
     def __init__(self, opened: Callable[[], DuckDbDatabase]) -> None:
         self._opened = opened
@@ -79,7 +82,8 @@ class Databases:
             return self._current
 
     def discard(self, database: DuckDbDatabase) -> None:
-        """``database`` has reported a fatal error, after which it executes nothing: the next statement opens another one."""
+        """Replace ``database``, which has reported a fatal error and executes nothing more. The
+        next statement opens another one."""
         with self._lock:
             if self._current is database:
                 self._current = None
@@ -94,7 +98,8 @@ class Databases:
 
 
 def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path) -> DuckDbDatabase:
-    """It reads no file but those below ``roots``, loads no extension and opens no connection; what it runs cannot change that."""
+    """Open a database that reads only files below ``roots``, loads no extension and opens no
+    connection. Its statements cannot change that."""
     folder = SpillFolder(spill)
     config: dict[str, str | bool | int | float | list[str]] = {
         "allow_community_extensions": False,
@@ -131,7 +136,7 @@ def interrupt(session: duckdb.DuckDBPyConnection) -> None:
 
 
 def breaks_database(error: BaseException) -> bool:
-    """Whether DuckDB executes nothing more on the database that raised ``error``."""
+    """Whether the database that raised ``error`` executes nothing more."""
     return isinstance(error, duckdb.InternalException | duckdb.FatalException) or bool(_FATAL.match(str(error)))
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _DATA_ERRORS = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException, duckdb.SyntaxException)
 BATCH_ROWS = 1 << 16
 _ATTEMPTS = 5
-"""How often a statement is started that the fatal errors of others end."""
+"""How often a statement is started again after fatal errors of other statements."""
 
 
 class DuckDbEngine:
@@ -73,7 +73,8 @@ class DuckDbEngine:
         self._databases = Databases(lambda: open_database(roots, memory_limit=memory_limit, threads=threads, spill=folder))
 
     def close(self) -> None:
-        """Statements that still run are interrupted. What it has spilled is removed; a later statement opens it again."""
+        """Interrupt running statements and remove spilled files. A later statement opens the engine
+        again."""
         self._databases.close()
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
@@ -152,7 +153,8 @@ class DuckDbEngine:
     def query(
         self, sql: str, columns: tuple[Column, ...], inputs: Mapping[str, CollectionInput | Dataset | pa.Table], as_of: Timestamp
     ) -> Answer:
-        """``sql`` over inputs by name, of collections the updates at times up to ``as_of``; it gives ``columns`` and diffs."""
+        """The rows of ``sql`` over inputs by name: ``columns`` and diffs. Of a collection it reads
+        the updates at times up to ``as_of``."""
 
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             for name, input in inputs.items():
@@ -177,9 +179,11 @@ class DuckDbEngine:
 
 
 class _Query:
-    """One statement, on the engine's database as it is then. A statement that breaks its database fails alone.
+    """One statement, on the engine's current database. A statement that breaks its database fails
+    alone.
 
-    Others that run there at that moment fail too; those that have answered nothing yet begin again on a new database.
+    Other statements on that database fail at that moment too; those that have returned nothing yet
+    begin again on a new one.
     """
 
     def __init__(self, databases: Databases, prepare: Callable[[duckdb.DuckDBPyConnection], str]) -> None:
@@ -187,7 +191,7 @@ class _Query:
         self._attempts = 0
 
     def begin(self) -> None:
-        """Open a session, with what the statement reads. Raises a ``ReclockError``."""
+        """Open a session with the statement's inputs. Raises a ``ReclockError``."""
         while True:
             self._attempts += 1
             self._database = self._databases.current()
@@ -219,7 +223,7 @@ class _Query:
         interrupt(self._session)
 
     def _ended_by(self, error: Exception, *, has_answered: bool) -> None:
-        """Raises what ``error`` means, unless the statement may begin again."""
+        """Raises the error that ``error`` means, unless the statement may begin again."""
         if breaks_database(error):
             self._databases.discard(self._database)
         if not is_of_another(error) or has_answered or self._attempts == _ATTEMPTS:
@@ -229,7 +233,7 @@ class _Query:
 def _bind(
     session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp, *, prefix: str = "input"
 ) -> dict[str, EngineRelation]:
-    """Every input under a name of the session."""
+    """Make every input a relation of the session."""
     return {
         str(id): input.relation(_read(session, f"{prefix}{number}", input, as_of), as_of)
         for number, (id, input) in enumerate(inputs.items())
@@ -237,7 +241,8 @@ def _bind(
 
 
 def _changed(session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, EngineRelation]:
-    """The updates between the two times of every input that has some, under names of the session."""
+    """Make the updates between the two times relations of the session, for every input that has
+    some."""
     return {
         str(id): input.relation(_read(session, f"changed{number}", input, as_of, after=before), as_of, after=before)
         for number, (id, input) in enumerate(inputs.items())
@@ -255,7 +260,8 @@ def _read(session: duckdb.DuckDBPyConnection, name: str, input: Input, as_of: Ti
 def _updates(
     session: duckdb.DuckDBPyConnection, name: str, input: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None
 ) -> str:
-    """What is read: updates at times (``after`` one) up to ``as_of``, perhaps others, and the tail; in place if local files."""
+    """The updates to read: those at times (``after`` one) up to ``as_of``, possibly others, and the
+    tail. Local files are read in place."""
     parts = []
     version, tail, files = input.version, input.tail, input.files(as_of, after=after)
     if files and version.folder.is_local:

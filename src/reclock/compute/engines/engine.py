@@ -1,4 +1,4 @@
-"""The protocol of engines, their inputs and their answers."""
+"""The protocol of engines, with their inputs and answers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ from reclock.plan.relational import Finishing, Plan
 
 @dataclass(frozen=True, slots=True)
 class CollectionInput:
-    """One version of a collection; its rows are those of the plan's time. The caller has made sure that it is readable there.
+    """One version of a collection. Its rows are those at the plan's time, at which the caller has
+    made sure that it is readable.
 
-    ``tail`` holds updates, with their times and diffs, that belong to the collection and are not in the version.
+    ``tail`` has updates, with times and diffs, that belong to the collection and are not in the
+    version.
     """
 
     version: Version
     tail: pa.Table | None = None
 
     def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> EngineRelation:
-        """Its name, and what the statistics of its files say of its diffs (``after`` a time) up to ``as_of``."""
+        """Its name, and what the statistics of its files say about diffs (``after`` a time) up to
+        ``as_of``."""
         files = self.files(as_of, after=after)
         bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
         if self.tail is not None:
@@ -39,7 +42,7 @@ class CollectionInput:
         return _relation(name, bounds, is_monotonic=self.version.is_monotonic)
 
     def files(self, as_of: Timestamp, *, after: Timestamp | None = None) -> list[DataFile]:
-        """The files with updates at times (``after`` one) up to ``as_of``, perhaps with others."""
+        """The files with updates at times (``after`` one) up to ``as_of``, possibly with others."""
         return self.version.files(lower=None if after is None else Timestamp(after + 1), upper=Timestamp(as_of + 1))
 
     def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
@@ -47,16 +50,18 @@ class CollectionInput:
         return bool(self.files(as_of, after=after)) or (self.tail is not None and self.tail.num_rows > 0)
 
     def tells_apart(self, at: Timestamp) -> bool:
-        """Whether its contents at that time, and the changes since, can be read."""
+        """Whether its contents at this time, and the changes since, can be read."""
         return self.version.since <= at
 
 
 @dataclass(frozen=True, slots=True)
 class TableInput:
-    """A table in memory; columns are found by name. Its rows do not depend on the time: a system relation.
+    """A table in memory, whose columns are found by name. Its rows do not depend on the time, as
+    with a system relation.
 
-    ``has_updates``: or updates of a collection, with their times and diffs, all that matter to the plan and perhaps others. It has
-    all updates at times from ``since`` on; None if some may be missing.
+    With ``has_updates`` it has updates of a collection instead, with times and diffs: all that
+    matter to the plan, and possibly others. It has all updates at times from ``since`` on; None if
+    some may be missing.
     """
 
     table: pa.Table
@@ -67,12 +72,12 @@ class TableInput:
         return _relation(name, _bounds(self.table)) if self.has_updates else EngineRelation(name, is_counted=False)
 
     def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
-        """As of a `CollectionInput`."""
+        """As for a `CollectionInput`."""
         times = self.table[TIME_COLUMN]
         return pc.any(pc.and_(pc.greater(times, after), pc.less_equal(times, as_of))).as_py() is True
 
     def tells_apart(self, at: Timestamp) -> bool:
-        """As of a `CollectionInput`."""
+        """As for a `CollectionInput`."""
         return self.since is not None and self.since <= at
 
 
@@ -96,21 +101,24 @@ def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = F
 
 @dataclass(frozen=True, slots=True)
 class PreviousResult:
-    """The contents of a maintained result: the updates in ``version`` up to ``through``, if any, and those in ``added``."""
+    """The contents of a maintained result: the updates in ``version`` up to ``through``, if there
+    are any, and those in ``added``."""
 
     version: Version | None
     through: Timestamp
     added: pa.Table
     index: GlobalId | None = None
-    """Whose result it is. Engines keep state between the refreshes of an index."""
+    """The id of the index, for which engines keep state between refreshes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows on their way out. ``batches`` may compute while it is read, and raises ``EvaluationError`` on a value that fails.
+    """The rows of an answer. ``batches`` may compute them while it is read, and raises
+    ``EvaluationError`` for a value that fails.
 
-    ``interrupt`` may be called from any thread, also after the end: the next batch then raises ``QueryCanceled``. Call it again
-    until one does: the computation may not have begun at the first call.
+    ``interrupt`` may be called from any thread, also after the end: the next batch then raises
+    ``QueryCanceled``. Repeat the call until it does, because the computation may not have begun at
+    the first call.
     """
 
     engine: str
@@ -120,12 +128,12 @@ class Answer:
 
 
 class Engine(Protocol):
-    """Runs plans. Raises ``UnsupportedSql`` before it starts if it cannot run one."""
+    """Runs plans. Raises ``UnsupportedSql`` before it starts if it cannot run a plan."""
 
     name: str
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
-        """The plan's rows at ``as_of``, finished; columns have the Arrow types of the desc's."""
+        """The plan's rows at ``as_of``, finished. The columns have the Arrow types of the desc."""
         ...
 
     def difference(
@@ -136,10 +144,8 @@ class Engine(Protocol):
         as_of: Timestamp,
         previous_result: PreviousResult,
     ) -> Answer:
-        """The updates that lead from ``previous_result`` to the plan at ``as_of``: the columns of ``desc``, and ``mz_diff``.
-
-        Consolidated; empty if nothing changed.
-        """
+        """The updates from ``previous_result`` to the plan at ``as_of``: the columns of ``desc``,
+        and ``mz_diff``. Consolidated; empty if nothing changed."""
         ...
 
     def changes(
@@ -151,18 +157,20 @@ class Engine(Protocol):
         as_of: Timestamp,
         previous_result: PreviousResult,
     ) -> Answer:
-        """The same as ``difference``, from the changes of ``inputs`` since ``before``, when the previous result equals the plan.
+        """The same as ``difference``, computed from the changes of ``inputs`` since ``before``,
+        when the previous result equaled the plan.
 
-        The plan is one that ``has_delta_rules``, and the inputs are readable ``before`` too.
+        The plan must have delta rules, and the inputs must be readable at ``before`` too.
         """
         ...
 
     def state_builds(self, index: GlobalId) -> int:
-        """How often ``changes`` has built state that makes the next refreshes of the index cheaper."""
+        """How often ``changes`` has built state that makes the next refreshes of the index
+        cheaper."""
         ...
 
     def forget_index(self, index: GlobalId) -> None:
-        """Drop the state of an index that is not refreshed any more."""
+        """Drop the state of an index that is no longer refreshed."""
         ...
 
     def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
@@ -175,7 +183,8 @@ class Engine(Protocol):
 
 
 def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
-    """Whether ``compare`` reads only changes and what they affect: all inputs have times, and every operator has a rule."""
+    """Whether ``compare`` reads only changes and the rows that they affect: all inputs have times,
+    and every operator has a rule."""
     return after is not None and all(input.tells_apart(after) for input in inputs.values()) and has_delta_rules(plan, is_kept=False)
 
 
@@ -183,7 +192,7 @@ INTERVAL_TYPE = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micro
 
 
 def result_type(type: ScalarType) -> pa.DataType:
-    """The Arrow type of a column of an answer: as stored; arrays are never stored."""
+    """The Arrow type of a column of an answer, the same as in a collection."""
     if type.element is not None:
         return pa.list_(result_type(type.element))
     if type.is_object_id:

@@ -1,4 +1,5 @@
-"""An engine's errors as those of Reclock: a value that failed, with PostgreSQL's SQLSTATE and message, or a bug."""
+"""Converts errors of engines: to a value's failure, with PostgreSQL's SQLSTATE and message, or to
+an internal error."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ _PATTERNS: tuple[tuple[str, str, str], ...] = (
 
 
 def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockError:
-    """The error to raise for one that an engine raised with ``text``. ``is_of_data``: it happened while rows were computed."""
+    """The error to raise for an engine's error with this text. ``is_of_data`` says that it happened
+    while rows were computed."""
     raised = _RAISED.search(text)
     if raised:
         if raised[1] == "XX000":
@@ -44,6 +46,7 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
 
 
 def _plain(text: str) -> str:
-    """The engine's sentence without its kind of error and its advice, which is about the engine's own functions and settings."""
+    """The engine's message without its error class, and without advice about the engine's own
+    functions and settings."""
     sentence = re.sub(r"^([A-Z][A-Za-z ]* Error: |\[[A-Z_.]+\] )", "", text)
     return re.split(r" Use (?:TRY|`try_)", sentence)[0].rstrip(".")

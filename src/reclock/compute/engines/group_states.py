@@ -1,8 +1,9 @@
-"""The partial aggregates of maintained indexes, as tables of a DuckDB engine's in-memory database.
+"""The partial aggregates of maintained indexes, as tables in a DuckDB engine's in-memory database.
 
-A table holds what each group was when the table was made, and what each refresh has added since, with
-its time. So a refresh that is repeated, or that another process has done, finds what it needs or sees
-that the table is stale. Nothing here is needed for correctness: a table can go at any time.
+A table has the state of each group when the table was created, and what each refresh has added
+since, with its time. So a refresh that is repeated, or that another process has made, finds the
+state that it needs, or notices that the table is stale. Correctness does not depend on these
+tables: any of them can be dropped at any time.
 """
 
 from __future__ import annotations
@@ -24,25 +25,23 @@ from reclock.errors import InternalError
 from reclock.plan.relational import Plan
 
 _VALUE_BYTES = 16
-"""What a value is counted as. Most are numbers of at most so many bytes."""
+"""The assumed size of a value. Most are numbers of at most this size."""
 
 _FEW_ROWS = 1_000
-"""So many added rows are not worth merging."""
+"""Fewer added rows are not merged."""
 
 
 @dataclass(slots=True)
 class _GroupTable:
-    """``times`` are those that it can be read at: when it was made or merged, and of each refresh since.
-
-    Rows that were added since then have the time of their refresh.
-    """
+    """``times`` are those at which the table can be read: that of its creation or last merge, and
+    those of the refreshes since. Rows that were added since have the time of their refresh."""
 
     name: str
     node: Plan
     times: list[Timestamp]
     rows: int
     added: int = 0
-    """How many of ``rows`` were added since it was made."""
+    """How many of ``rows`` were added since its creation."""
     is_dirty: bool = False
     """Whether it may have rows of a step that has not succeeded."""
 
@@ -64,16 +63,17 @@ Key = tuple[GlobalId, int]
 
 @dataclass(slots=True)
 class GroupStates:
-    """The tables of one engine, together in about ``limit_bytes``. Safe for threads.
+    """The tables of one engine, in about ``limit_bytes`` of memory together. Thread-safe.
 
-    A table is made at the second request, so that a process that refreshes once does not pay for it.
+    A table is created at the second request, so that a process that refreshes once does not pay for
+    it.
     """
 
     limit_bytes: int
     from_request: int = 2
-    """The request, counted from 1, that makes a table."""
+    """The request, counted from 1, that creates a table."""
     _tables: OrderedDict[Key, _GroupTable] = field(default_factory=OrderedDict)
-    """Least recently used first."""
+    """The tables, least recently used first."""
     _requests: Counter[Key] = field(default_factory=Counter)
     _too_large: set[Key] = field(default_factory=set)
     _builds: Counter[GlobalId] = field(default_factory=Counter)
@@ -89,10 +89,8 @@ class GroupStates:
         before: Timestamp,
         as_of: Timestamp,
     ) -> Iterator[GroupStep | None]:
-        """One refresh of ``index``, computed whole within the block; None while another one runs.
-
-        Its additions count if the block ends without an error.
-        """
+        """One refresh of ``index``, whose whole computation is in the block; None while another one
+        runs. Its additions count if the block ends without an error."""
         with self._guard:
             is_free = index not in self._busy
             if is_free:
@@ -109,12 +107,13 @@ class GroupStates:
                 self._busy.discard(index)
 
     def builds(self, index: GlobalId) -> int:
-        """How many tables were made for the index so far."""
+        """How many tables were created for the index so far."""
         with self._guard:
             return self._builds[index]
 
     def forget(self, index: GlobalId, session: Callable[[], duckdb.DuckDBPyConnection]) -> None:
-        """The index was dropped. Tables that a refresh still uses go when there is need for room."""
+        """Drop the tables of a dropped index. Tables that a refresh still uses are dropped when
+        space is needed."""
         with self._guard:
             if index in self._busy:
                 return
@@ -125,7 +124,7 @@ class GroupStates:
             del self._builds[index]
 
     def is_wanted(self, key: Key) -> bool:
-        """Whether the node has been asked for so often that a table is worth making."""
+        """Whether the node was requested often enough for a table to pay off."""
         with self._guard:
             self._requests[key] += 1
             return self._requests[key] >= self.from_request and key not in self._too_large
@@ -141,7 +140,8 @@ class GroupStates:
             return f"group_state_{next(self._numbers)}"
 
     def put(self, session: duckdb.DuckDBPyConnection, key: Key, table: _GroupTable) -> bool:
-        """Whether there is room for it. Tables that were not used lately go, but none of this index."""
+        """Whether there is room for the table. Tables that were not used recently are dropped for
+        it, except those of this index."""
         with self._guard:
             self._tables[key] = table
             self._tables.move_to_end(key)
@@ -171,7 +171,7 @@ class GroupStates:
 
 @dataclass(slots=True)
 class GroupStep:
-    """One refresh's use of the tables of its index."""
+    """One refresh's use of its index's tables."""
 
     states: GroupStates
     session: duckdb.DuckDBPyConnection
@@ -179,7 +179,7 @@ class GroupStep:
     before: Timestamp
     as_of: Timestamp
     _added: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """Rows added, by the place of a node; none for one that does not change."""
+    """The number of added rows, by the place of a node; absent for nodes that do not change."""
 
     def open(self, place: int, node: Plan, partials: Callable[[], str]) -> str | None:
         """See ``StepReads.open_groups``."""
@@ -205,7 +205,7 @@ class GroupStep:
         self._added[place] += 0
 
     def commit(self) -> None:
-        """The step has succeeded: the tables are complete at its time."""
+        """Record that the step has succeeded: the tables are complete at its time."""
         for place, rows in self._added.items():
             table = self.states.get((self.index, place))
             if table is not None and table.times[-1] == self.before:
@@ -215,7 +215,7 @@ class GroupStep:
                 table.added += rows
 
     def _restore(self, key: Key, table: _GroupTable, node: Plan) -> bool:
-        """Whether the table is as it was at ``before`` again."""
+        """Restore the table's state at ``before``. Returns whether that is possible."""
         if table.node != node or self.before not in table.times:
             return False
         try:
@@ -243,7 +243,7 @@ class GroupStep:
         return name if self.states.put(self.session, key, table) else None
 
     def _merge(self, table: _GroupTable) -> None:
-        """One row a group again."""
+        """Merge the table to one row for each group."""
         name = self.states.new_name()
         summed = table.partials.summed(NAME, f"SELECT * FROM {table.name}")
         self.session.execute(f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({summed})")

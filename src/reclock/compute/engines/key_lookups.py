@@ -1,7 +1,9 @@
-"""Lookups by key for refreshes: of a collection, the updates of rows whose key columns have given values, without a scan.
+"""Lookups by key for refreshes: the updates of a collection whose key columns have given values,
+without a scan.
 
-A file of a collection never changes. It is arranged by some of its columns as an order of its rows by the hash of
-these columns: 12 bytes a row, beside the rows in memory once for all orders. A lookup costs what it finds.
+Files of a collection never change. A file is arranged by some of its columns as an order of its
+rows by the hash of these columns: 12 bytes for each row. All orders share the file's rows in
+memory. The cost of a lookup follows the number of rows that it finds.
 """
 
 from __future__ import annotations
@@ -26,16 +28,16 @@ from reclock.compute.operators.get import stored
 from reclock.plan.functions.sql_names import type_sql
 
 _GROWTH = 6
-"""How much larger a file is in memory, at a guess that only admits or refuses it."""
+"""The estimated ratio of a file's size in memory to that on disk; it only decides on admission."""
 
 _RECENT_S = 60.0
-"""What was used so lately is not thrown out for something else."""
+"""Files used within this time are not evicted for others."""
 
 _SHARE = 0.1
-"""A lookup that finds a larger share of a collection is worse than a scan."""
+"""If a lookup finds a larger share of a collection, a scan is better."""
 
 _FEW_ROWS = 1_000
-"""So many rows are few, whatever the size of the collection."""
+"""This many rows are few, whatever the size of the collection."""
 
 Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -43,13 +45,14 @@ Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The rows of a file in the order of their hashes: ``hashes`` ascending, and where the rows of these are."""
+    """The rows of a file in the order of their hashes: ``hashes`` ascending, and the places of
+    their rows."""
 
     hashes: Hashes
     places: np.ndarray[tuple[int], np.dtype[np.int32]]
 
     def find(self, keys: Hashes) -> tuple[Places, Places]:
-        """For each key the range of places that may have it."""
+        """For each key, the range of places that may have it."""
         return np.searchsorted(self.hashes, keys, "left"), np.searchsorted(self.hashes, keys, "right")
 
 
@@ -84,17 +87,17 @@ class KeyHashes:
 
 @dataclass(slots=True)
 class KeyLookups:
-    """The files that are looked up again and again, in ``limit_bytes`` in all. Safe for threads.
+    """The files with repeated lookups, in ``limit_bytes`` of memory. Thread-safe.
 
-    Whoever looks up once scans. A collection is arranged when it is looked up by the same columns for the second time, so a
-    process that refreshes once does not pay for orders that it will not use.
+    A collection is arranged at its second lookup by the same columns, so that a process that
+    refreshes once does not pay for orders that it would not use again.
     """
 
     limit_bytes: int
     from_request: int = 2
-    """The request, counted from 1, that makes an order."""
+    """The request, counted from 1, that creates an order."""
     _files: OrderedDict[str, _ArrangedFile] = field(default_factory=OrderedDict)
-    """By address, least recently used first."""
+    """The files by address, least recently used first."""
     _requests: Counter[tuple[str, tuple[int, ...]]] = field(default_factory=Counter)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -106,9 +109,11 @@ class KeyLookups:
         columns: tuple[int, ...],
         names: Sequence[str],
     ) -> pa.Table | None:
-        """The updates in ``files`` whose ``columns`` have a value of ``keys``: the columns ``names``, with times and diffs.
+        """The updates in ``files`` whose ``columns`` have a value of the session's relation
+        ``keys``, with times and diffs.
 
-        Updates with other values may be among them, since hashes are compared. NULL is a value. None where a scan is better.
+        Hashes are compared, so updates with other values may be among them. NULL counts as a value.
+        None if a scan is better.
         """
         session = keys.session
         types = [version.desc.columns[index].type for index in columns]
@@ -148,7 +153,7 @@ class KeyLookups:
         return arranged, order.places[starts + np.arange(counts.sum())]
 
     def _make_room(self, files: Sequence[DataFile]) -> bool:
-        """Whether there is place for all ``files`` beside what is in use."""
+        """Whether there is room for all ``files`` beside those in use."""
         wanted = sum(file.size_bytes * _GROWTH for file in files if file.uri not in self._files)
         used = sum(arranged.size_bytes for arranged in self._files.values())
         needed = {file.uri for file in files}

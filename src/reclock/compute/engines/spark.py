@@ -37,28 +37,29 @@ SETTINGS = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
-"""What the statements rely on; set on the session that the engine is input."""
+"""The settings that the statements rely on. The engine sets them on its session."""
 
 _FEW_ROWS = 1000
-"""Results of at most so many rows are collected directly, without the spool."""
+"""Results of at most this many rows are collected directly, without the spool."""
 
 _ITERATIONS_OF_A_PLAN = 20
-"""The rows of a recursion are one plan's after so many iterations, so that plans stay small."""
+"""After this many iterations of a recursion its rows are stored, so that plans stay small."""
 
 _OF_NO_SESSION = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
-"""Error conditions of a server that was restarted, and of its client from then on."""
+"""Error conditions after a server was restarted."""
 
 _NO_PYTHON = ("UNSUPPORTED_FEATURE.PYTHON_UDF_IN_ON_CLAUSE", "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_PYTHON_UDF")
-"""Error conditions where Spark does not call a Python function."""
+"""Error conditions of places where Spark cannot call a Python function."""
 
 
 class SparkEngine:
-    """Runs plans as Spark jobs of ``session``, which gets ``SETTINGS``. Safe for several threads."""
+    """Runs plans as Spark jobs of ``session``, which gets ``SETTINGS``. Thread-safe."""
 
     name = NAME
 
     def __init__(self, session: SparkSession, pool: str | None = None, spool: Callable[[], Spool] = temporary) -> None:
-        """Jobs run in that scheduling pool; None, as for a server, leaves the pool to the session. Rows wait in the spool."""
+        """Jobs run in this scheduling pool; None leaves the pool to the session, as for a server.
+        Rows wait in the spool."""
         self._session, self._pool, self._spool = session, pool, spool
         self._has_json_functions = False
         for key, value in SETTINGS.items():
@@ -123,7 +124,8 @@ class SparkEngine:
     def _changed(
         self, frames: dict[str, DataFrame], inputs: Inputs, before: Timestamp, as_of: Timestamp
     ) -> dict[str, EngineRelation]:
-        """The updates between the two times of every input that has some; they are added to ``frames``."""
+        """The updates between the two times of every input that has some. Adds them to
+        ``frames``."""
         changed = {}
         for id, input in inputs.items():
             if input.may_change(before, as_of):
@@ -138,9 +140,8 @@ class SparkEngine:
         return self._collection(input, as_of, after=after) if isinstance(input, CollectionInput) else self._table(input.table)
 
     def _table(self, table: pa.Table) -> DataFrame:
-        """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out; a server needs the schema
-        of an empty table.
-        """
+        """The rows of ``table``. Empty batches are left out, because Spark loses the batches after
+        them. A server needs the schema of an empty table."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         filled = [batch for batch in table.to_batches() if batch.num_rows]
@@ -216,7 +217,7 @@ class SparkEngine:
         self._has_json_functions = True
 
     def _iterate(self, loop: Loop, rows: SparkRows, views: dict[str, DataFrame]) -> None:
-        """Carry the loop out. Its relations become views, which are added to ``views``."""
+        """Execute the loop. Its relations become views, which are added to ``views``."""
 
         def define(name: str, frame: DataFrame) -> None:
             views[name] = frame
@@ -241,7 +242,7 @@ class SparkEngine:
 
 
 def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, EngineRelation]:
-    """Every input under a name that no other statement of the session uses."""
+    """A unique name in the session for every input."""
     return {str(id): input.relation(_unique(), as_of) for id, input in inputs.items()}
 
 

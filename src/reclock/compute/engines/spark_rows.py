@@ -1,4 +1,5 @@
-"""The rows of a Spark query, some partitions at a time, through a disk: no memory ever holds a whole partition."""
+"""Reads the rows of a Spark query through a disk, some partitions at a time, so that no process
+holds a whole partition in memory."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ _FILES = {
 
 
 class SparkRows:
-    """Jobs under a ``tag`` of their own. ``cancel`` may be called from any thread: running jobs end, and no other begins.
+    """The jobs of a query, under a ``tag`` of their own. ``cancel`` may be called from any thread:
+    running jobs end, and no other begins.
 
-    Rows wait in the ``spool`` until they are taken; it is opened unless they are few. In a classic session a job computes as
-    many partitions as run at the same time, and the next job begins when their rows are read; jobs run in the scheduling
-    ``pool``. A Connect server runs one job.
+    Rows wait in the ``spool`` until they are read; it is opened unless they are few. In a classic
+    session, a job computes as many partitions as run at the same time, and the next job begins when
+    their rows have been read. Jobs run in the scheduling ``pool``. A Connect server runs one job.
     """
 
     def __init__(self, session: SparkSession, tag: str, pool: str | None, spool: Callable[[], Spool]) -> None:
@@ -37,14 +39,16 @@ class SparkRows:
         self._stored: list[str] = []
 
     def of(self, frame: DataFrame, *, are_few: bool = False) -> Iterator[pa.RecordBatch]:
-        """Its rows in their order; the names of columns are not used. Raises ``QueryCanceled``, and what Spark raises."""
+        """The query's rows in order; column names are ignored. Raises ``QueryCanceled``, and
+        Spark's errors."""
         if are_few:
             return self._collected(frame)
         named = frame.toDF(*map(str, range(len(frame.columns))))
         return self._spooled("all", named.write) if self._is_remote else self._by_waves(named)
 
     def stored(self, frame: DataFrame) -> tuple[DataFrame, bool]:
-        """Its rows as a frame over files of the spool, and whether there are any. The files stay until ``remove_stored``."""
+        """The rows as a frame over files of the spool, and whether there are any. The files stay
+        until ``remove_stored``."""
         spool, folder = self._spool(), f"{self._tag}-stored{len(self._stored)}"
         self._stored.append(folder)
         with self._job():
@@ -58,7 +62,7 @@ class SparkRows:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether ``cancel`` was called: any error of Spark's is then a consequence."""
+        """Whether ``cancel`` was called. Errors of Spark are a consequence then."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
@@ -90,7 +94,7 @@ class SparkRows:
             yield from self._spooled(str(start), rows.write())
 
     def _spooled(self, name: str, writer: Any) -> Iterator[pa.RecordBatch]:
-        """What is written by ``writer``, one of Python or of Java."""
+        """The rows that ``writer``, one of Python or of Java, writes to the spool."""
         spool, folder = self._spool(), f"{self._tag}-{name}"
         try:
             with self._job():
@@ -105,7 +109,7 @@ class SparkRows:
 
     @contextmanager
     def _job(self) -> Iterator[None]:
-        """Spark's work in the block can be cancelled. Tag and pool belong to the thread, which is the one that reads the rows."""
+        """Within the block, Spark's work can be cancelled. Tag and pool belong to this thread."""
         context = self._session if self._is_remote else self._session.sparkContext
         tag, untag = (context.addTag, context.removeTag) if self._is_remote else (context.addJobTag, context.removeJobTag)
         if not self._is_remote:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 
 class SpillFolder:
-    """A folder of this process alone below ``root``, until it is closed or the process ends.
+    """A private folder of this process below ``root``, until it is closed or the process ends.
 
-    A process holds a lock on its folder, which ends with it: the next process that makes a folder removes those without a lock.
+    A process holds a lock on its folder while it lives. A process that creates a folder removes
+    those without a lock.
     """
 
     def __init__(self, root: Path) -> None:

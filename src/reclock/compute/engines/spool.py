@@ -23,24 +23,26 @@ _NAME = re.compile(r"/part-(\d+)-[^/]*-c(\d+)\.[^/]*parquet$")
 
 
 class Spool:
-    """Folders of Parquet files, one an answer, which tasks of Spark write and this process reads and removes."""
+    """Folders of Parquet files, one for each answer. Spark's tasks write them, and this process
+    reads and removes them."""
 
     def __init__(self, folder: Folder, spill: SpillFolder | None = None) -> None:
         self._folder, self._spill = folder, spill
 
     @classmethod
     def of_machine(cls, spill: str | Path) -> Self:
-        """Below ``spill``, for tasks on this machine. All of it goes with the process, however that ends."""
+        """A spool below ``spill``, for tasks on this machine. It is removed however the process
+        ends."""
         folder = SpillFolder(Path(spill))
         return cls(Folder(str(folder.path)), folder)
 
     @classmethod
     def of_lake(cls, root: str, storage_options: Mapping[str, str]) -> Self:
-        """For tasks on any machine. The files of a process that was killed stay until `sweep`."""
+        """A spool for tasks on any machine. The files of a killed process stay until `sweep`."""
         return cls(Folder(f"{root}/{_IN_LAKE}", storage_options))
 
     def uri(self, name: str) -> str:
-        """The URI of the folder of that name, which its writer creates."""
+        """The URI of the folder of this name, which its writer creates."""
         return self._folder.absolute(name)
 
     def read(self, name: str) -> Iterator[pa.RecordBatch]:
@@ -51,11 +53,12 @@ class Spool:
                 yield from pq.ParquetFile(file).iter_batches(_BATCH_ROWS)
 
     def remove(self, name: str) -> None:
-        """The folder, whatever is in it."""
+        """Remove the folder with its content."""
         self._folder.delete_folder(name)
 
     def sweep(self, before: Timestamp) -> int:
-        """Remove files that were written before that time, in milliseconds of the epoch; how many there were."""
+        """Remove files written before this time, in milliseconds of the epoch. Returns their
+        number."""
         old = [file.path for file in self._folder.walk("") if file.mtime_ns is not None and file.mtime_ns < before * 1_000_000]
         self._folder.delete(old)
         self._folder.prune("")
@@ -64,5 +67,5 @@ class Spool:
 
 @cache
 def temporary() -> Spool:
-    """A spool of this machine in the folder for temporary files."""
+    """A spool in this machine's folder for temporary files."""
     return Spool.of_machine(Path(tempfile.gettempdir(), "reclock-spill"))

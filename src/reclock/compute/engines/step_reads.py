@@ -1,4 +1,5 @@
-"""What a refresh on DuckDB reads other than by scans: rows by key, and the partial aggregates of groups."""
+"""Reads of a refresh on DuckDB other than scans: rows by key, and the partial aggregates of
+groups."""
 
 from __future__ import annotations
 

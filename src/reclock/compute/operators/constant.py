@@ -1,4 +1,4 @@
-"""Constant: rows that the statement gave."""
+"""Constant: rows of the statement itself."""
 
 from __future__ import annotations
 

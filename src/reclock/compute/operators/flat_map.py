@@ -1,4 +1,4 @@
-"""FlatMap: elements of arrays, one row each."""
+"""FlatMap: elements of arrays, one row for each."""
 
 from __future__ import annotations
 

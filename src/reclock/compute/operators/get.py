@@ -65,7 +65,8 @@ def _(node: Get, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
 
 
 def stored(engine: str, column: Column) -> str:
-    """A stored column as a value of the plan: no negative zero, and moments with a zone as they are in UTC."""
+    """A stored column as a value of the plan: without negative zeros, and with timestamps with time
+    zone in UTC."""
     name = identifier(engine, column.name)
     if column.type.is_float:
         return f"(CASE WHEN {name} = 0 THEN CAST(0 AS {type_sql(engine, column.type)}) ELSE {name} END)"
@@ -87,7 +88,8 @@ def _pushed(node: Get, rendering: Rendering, read: Sequence[str | None]) -> list
 
 
 def _summed(read: Sequence[str | None], source: str, within: str) -> str:
-    """The columns that are read, as ``c0`` …, and ``n``, the sum of the diffs of equal rows; none that are zero."""
+    """The columns that are read, as ``c0`` …, and ``n``, the sum of the diffs of equal rows,
+    without zero sums."""
     keys = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
     groups = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
     summed = ", ".join([*keys, f"CAST(sum({DIFF_COLUMN}) AS BIGINT) AS n"])
@@ -95,13 +97,14 @@ def _summed(read: Sequence[str | None], source: str, within: str) -> str:
 
 
 def _all(node: Get, engine: str, read: Sequence[str | None]) -> list[str]:
-    """A column for every column of the desc; those that nothing reads are NULL."""
+    """Every column of the desc; columns that nothing reads are NULL."""
     types = node.desc.types
     return [literal(engine, None, types[i]) if expression is None else expression for i, expression in enumerate(read)]
 
 
 def repeated(engine: str, counted: str, expressions: Sequence[str]) -> str:
-    """The rows of ``counted``, each ``n`` times. A negative count means that the collection is broken."""
+    """The rows of ``counted``, each ``n`` times. A negative count means that the collection is
+    damaged."""
     broken = raised(engine, "XX000", "'a row of a collection has a negative multiplicity'")
     if engine == "duckdb":
         times = f"unnest(range(CASE WHEN n < 0 THEN {broken} ELSE n END))"

@@ -1,4 +1,4 @@
-"""Map: computed columns behind the input's."""
+"""Map: computed columns after the input's."""
 
 from __future__ import annotations
 

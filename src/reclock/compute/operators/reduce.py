@@ -1,4 +1,4 @@
-"""Reduce: one row a group."""
+"""Reduce: one row for each group."""
 
 from __future__ import annotations
 

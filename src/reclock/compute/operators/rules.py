@@ -1,4 +1,5 @@
-"""The rules of an operator, as generic functions that each operator's file registers with, and their arguments."""
+"""The rules of operators, as generic functions with which each operator's file registers, and their
+arguments."""
 
 from __future__ import annotations
 
@@ -14,15 +15,17 @@ from reclock.plan.relational import Get, Join, Plan
 from reclock.plan.scalars import Scalar
 
 EMPTY_ROW = "TRUE AS c"
-"""The select list of a relation without columns, which SQL does not have: a column that nothing reads carries its rows."""
+"""The select list of a relation without columns, which SQL does not have: a column that nothing
+reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRelation:
-    """What a collection is called in the engine's session.
+    """The relation of a collection in the engine's session.
 
-    ``is_counted``: it has the columns of updates and must be read at a time; otherwise its rows stand as they are.
-    ``is_monotonic``: each of its diffs is positive, so that none takes away what another adds; ``is_single``: each is one.
+    If it ``is_counted``, it has the columns of updates, and must be read at a time; otherwise its
+    rows count as they are. ``is_monotonic``: each of its diffs is positive, so that no update
+    retracts another. ``is_single``: each diff is one.
     """
 
     name: str
@@ -33,7 +36,8 @@ class EngineRelation:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """For whom a plan is rendered, and at which time. ``relations`` and ``wanted`` are by the identity of a Get."""
+    """The engine and the time for which a plan is rendered. ``relations`` are by collection,
+    ``wanted`` by node."""
 
     engine: str
     as_of: Timestamp
@@ -42,13 +46,14 @@ class Rendering:
     wanted: Mapping[int, frozenset[int]]
     """The columns that the plan reads of a node, by ``id(node)``."""
     predicates: Mapping[int, Sequence[Scalar]]
-    """Of a Get, by ``id(node)``: what holds for every row that anything reads. Other rows may be left out."""
+    """Of a Get, by ``id(node)``: predicates that hold for every row that is needed. Other rows may
+    be left out."""
     scratch: str = ""
-    """What the names of relations begin with that the engine makes for the statement."""
+    """The prefix of the relations that the engine creates for the statement."""
 
 
 class InputVersion(Enum):
-    """Which of the two multisets a step leads from and to."""
+    """Which of the two versions of an input: before or after the step."""
 
     BEFORE = "before"
     NOW = "now"
@@ -81,11 +86,12 @@ class GroupState:
 
 
 class DeltaStep(Protocol):
-    """What a delta rule may ask for. Relations are given by name, with columns ``c0``, ``c1``, …"""
+    """What a delta rule may request. Relations are returned by name, with columns ``c0``,
+    ``c1``, …"""
 
     @property
     def rendering(self) -> Rendering:
-        """For whom the step is written. ``as_of`` is its later time."""
+        """The engine and the time of the step. ``as_of`` is its later time."""
         ...
 
     def changes(self, node: Plan) -> str | None:
@@ -149,7 +155,7 @@ def snapshot(node: Plan, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @singledispatch
 def delta(node: Plan, step: DeltaStep) -> str:
-    """``DeltaStep.changes`` of a node of which some input changes, as one SELECT."""
+    """``DeltaStep.changes`` of a node with a changed input, as one SELECT."""
     raise InternalError(f"no delta rule for {type(node).__name__}")
 
 
@@ -186,12 +192,12 @@ def matched_columns(node: Plan, side: int) -> tuple[tuple[int, ...], tuple[int, 
 
 @singledispatch
 def demand(node: Plan, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
-    """The columns of each input that the node reads to answer ``wanted``."""
+    """The columns of each input that the node reads to compute its columns ``wanted``."""
     raise InternalError(f"no demand rule for {type(node).__name__}")
 
 
 def columns(node: Plan, alias: str = "") -> list[str]:
-    """The names a rendered node gives to its columns."""
+    """The names of a rendered node's columns."""
     prefix = f"{alias}." if alias else ""
     return [f"{prefix}c{index}" for index in range(len(node.desc))]
 

@@ -1,4 +1,5 @@
-"""Window: the position of each row in its group, a value of a row near it, or an aggregate over a frame."""
+"""Window: the position of each row in its group, a value of a nearby row, or an aggregate over a
+frame."""
 
 from __future__ import annotations
 

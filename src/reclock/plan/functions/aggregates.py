@@ -1,6 +1,7 @@
-"""Aggregates. Each has one value for a multiset of rows, whatever their order.
+"""Aggregates. Their values do not depend on the order of the rows.
 
-Sums of doubles depend on the order of addition, so it is fixed: ascending. The second argument of a percentile is its fraction.
+Sums of doubles depend on the order of addition, so the order is fixed: ascending. The second
+argument of a percentile is its fraction.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
 
 
 def _deviation(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    """Computed in floating point. Of exact numbers it is a numeric of 15 significant digits."""
+    """A standard deviation or variance, computed in floating point. Of exact numbers it is a
+    numeric of 15 significant digits."""
     type = _one(types)
     if type is None or not type.is_number:
         return None
@@ -176,7 +178,8 @@ def _deviation(types: Types, constants: Mapping[int, object]) -> Signature | Non
 
 
 def _fraction(site: Site) -> object:
-    """Of a percentile. Raises ``InvalidOption``, or ``UnsupportedSql`` if it is no constant."""
+    """The fraction of a percentile. Raises ``InvalidOption``, or ``UnsupportedSql`` if it is not a
+    constant."""
     fraction = site.constants.get(1)
     if not isinstance(fraction, float):
         raise UnsupportedSql("a fraction of a percentile that is not a constant is not supported")
@@ -186,7 +189,7 @@ def _fraction(site: Site) -> object:
 
 
 def _element(engine: str, values: str, place: str) -> str:
-    """The value at ``place``, from 0; NULL if there is none."""
+    """The value at ``place``, counted from 0; NULL if there is none."""
     return f"list_extract({values}, CAST({place} AS BIGINT) + 1)" if engine == "duckdb" else f"get({values}, CAST({place} AS INT))"
 
 

@@ -111,7 +111,7 @@ def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | N
 
 
 def _resolve_multiple(left: ScalarType | None, right: ScalarType | None) -> Signature | None:
-    """An interval so many times, in either order."""
+    """A multiple of an interval, with the operands in either order."""
     if left == INTERVAL and (right is None or right.is_number):
         return (INTERVAL, DOUBLE), INTERVAL
     if right == INTERVAL and (left is None or left.is_number):

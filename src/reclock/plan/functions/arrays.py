@@ -1,4 +1,4 @@
-"""Arrays of one dimension, counted from 1. What lies beyond an end is NULL."""
+"""Arrays of one dimension, counted from 1. Elements beyond either end are NULL."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ scalar("elements", "A row for each element.", _on_array(lambda element: (), arra
 
 
 def _series(engine: str) -> Writer:
-    """From the first on, by a step that is 1 if there is none, up to the second."""
+    """The numbers from the first to the second, by a step that is 1 by default."""
 
     def write(site: Site) -> str:
         if len(site.arguments) > 2 and site.types[2].name is TypeName.INTERVAL:
@@ -174,7 +174,8 @@ def _steps(engine: str, generated: str, first: str, last: str, step: str) -> str
 
 
 def _series_of_moments(engine: str, site: Site) -> str:
-    """Counted in microseconds, unless the step has months. After a shorter month the series goes on from that month's last day."""
+    """A series of moments, counted in microseconds, unless the step has months. After a shorter
+    month, the series continues from that month's last day."""
     type = type_sql(engine, site.result)
     micros, moments = {
         "duckdb": ("epoch_us({0})", "list_transform({0}, lambda x: make_timestamp(x))"),
@@ -224,7 +225,8 @@ _SPLIT = {
         r"split({0}, concat('\\Q', replace({1}, '\\E', '\\E\\\\E\\Q'), '\\E'), -1)",
     ),
 }
-"""What ``string_to_array`` makes of an empty text, without a delimiter, by an empty one, by any other."""
+"""The results of ``string_to_array`` for an empty text, for no delimiter, for an empty one, and for
+any other."""
 
 
 def _split(engine: str) -> str:

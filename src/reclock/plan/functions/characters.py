@@ -1,4 +1,4 @@
-"""Functions of text that look at single characters, and text forms of numbers and bytes."""
+"""Functions of text by single characters, and text forms of numbers and bytes."""
 
 from __future__ import annotations
 

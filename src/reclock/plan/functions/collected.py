@@ -22,7 +22,7 @@ DIRECTIONS = (ASCENDING, "ASC NULLS FIRST", "DESC NULLS FIRST", "DESC NULLS LAST
 
 
 def direction(*, is_descending: bool, nulls_first: bool) -> str:
-    """The one of ``DIRECTIONS`` that this is."""
+    """The one of ``DIRECTIONS`` with this order and place of NULLs."""
     return f"{'DESC' if is_descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
 
 
@@ -41,7 +41,7 @@ class _Key:
 
 
 def _keys(site: Site, first: int) -> list[_Key]:
-    """What the rows are ordered by: the arguments from ``first`` on, then the value."""
+    """The sort keys of the rows: the arguments from ``first`` on, then the value."""
     keys = []
     for i in range(first, len(site.arguments), 2):
         word = site.constants.get(i + 1)
@@ -92,7 +92,7 @@ def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 
 def _write_collected(engine: str) -> Writer:
-    """All values, NULLs among them; NULL if there are none."""
+    """All values, including NULLs; NULL if there are none."""
 
     def write(site: Site) -> str:
         if engine == "duckdb":
@@ -104,7 +104,7 @@ def _write_collected(engine: str) -> Writer:
 
 
 def _write_joined(engine: str) -> Writer:
-    """The texts that are not NULL; NULL if there are none. A separator that is NULL separates nothing."""
+    """The texts that are not NULL; NULL if there are none. A NULL separator counts as empty."""
 
     def write(site: Site) -> str:
         separator = site.constants.get(1, 0)

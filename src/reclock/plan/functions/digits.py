@@ -1,4 +1,4 @@
-"""Digits of numerics: casts that lose none, and the digits that a floating-point number and a text have."""
+"""Digits of numerics: casts that lose none, and the digits of floating-point numbers and texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from reclock.plan.functions.sql_names import literal, raised, string, type_sql
 from reclock.plan.functions.typing import parameters
 
 _SIGNIFICANT = {TypeName.REAL: 6, TypeName.DOUBLE: 15}
-"""``FLT_DIG`` and ``DBL_DIG``: what PostgreSQL keeps of a floating-point number that becomes a numeric."""
+"""``FLT_DIG`` and ``DBL_DIG``: how many digits PostgreSQL keeps when a floating-point number
+becomes a numeric."""
 
 FLOAT_SCALE = 18
-"""Digits after the point of a numeric that was a floating-point number."""
+"""Digits after the point of a numeric converted from a floating-point number."""
 
 
 def too_many_digits(engine: str, scale: int) -> str:
@@ -72,7 +73,8 @@ def scaled(engine: str, whole: str, scale: int) -> str:
 
 
 def has_more_digits(engine: str, text: str, scale: int) -> str:
-    """Whether ``text``, a number as it is written, has more than ``scale`` digits after the point, zeros at its end aside."""
+    """Whether ``text``, a number in text form, has more than ``scale`` digits after the point,
+    without trailing zeros."""
 
     def part(pattern: str) -> str:
         return f"regexp_extract({text}, {string(engine, pattern)}, 1)"

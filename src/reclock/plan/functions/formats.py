@@ -1,4 +1,5 @@
-"""``to_char`` of moments, by a format that is a constant: each of its words is a part of the moment, written by either engine."""
+"""``to_char`` of moments, by a constant format: each of its patterns is a part of the moment, which
+both engines can compute."""
 
 from __future__ import annotations
 

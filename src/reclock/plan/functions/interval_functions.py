@@ -1,4 +1,4 @@
-"""Functions that take intervals apart, put them together, and round by them; and their text."""
+"""Functions that decompose, compose and round intervals, and their text."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _two_digits(number: str, text: str) -> str:
 
 
 def _with_whole_days(engine: str, interval: str) -> str:
-    """The time in full days moved to the days."""
+    """The interval with full days of its time moved to its days."""
 
     def body(x: str) -> str:
         step, div = parts(x), _div(engine)
@@ -82,7 +82,7 @@ def _with_whole_days(engine: str, interval: str) -> str:
 
 
 def _with_whole_months(engine: str, interval: str) -> str:
-    """The days in full months of 30 days moved to the months."""
+    """The interval with full months of 30 days of its days moved to its months."""
 
     def body(x: str) -> str:
         step, div = parts(x), _div(engine)
@@ -168,7 +168,8 @@ def _make_interval(engine: str, site: Site) -> str:
 
 
 def _made(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    """Years, months, weeks, days, hours and minutes are integers, seconds a double; what is left out is 0."""
+    """An interval of years, months, weeks, days, hours and minutes as integers, and seconds as a
+    double; missing arguments are 0."""
     wanted = (*[INTEGER] * 6, DOUBLE)[: len(types)]
     if len(types) > 7 or not all(map(is_implicit, types, wanted)):
         return None
@@ -176,7 +177,7 @@ def _made(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarTy
 
 
 def _date_bin(engine: str, site: Site) -> str:
-    """The start of the bin that holds the moment: bins of one size, counted from an origin."""
+    """The start of the moment's bin: bins have one size, and are counted from an origin."""
 
     def body(stride: str, moment: str, origin: str) -> str:
         size = f"CAST({span(engine, stride)} AS BIGINT)"
@@ -196,7 +197,7 @@ def _date_bin(engine: str, site: Site) -> str:
 
 
 def truncated_interval(engine: str, unit: str, interval: str) -> str:
-    """Without the parts smaller than ``unit``, toward zero."""
+    """The interval without the parts smaller than ``unit``, rounded toward zero."""
 
     def body(x: str) -> str:
         step, div = parts(x), _div(engine)
@@ -213,7 +214,7 @@ def truncated_interval(engine: str, unit: str, interval: str) -> str:
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _TIMES = {"microseconds": 1, "milliseconds": 1000, "second": _SECOND_US, "minute": _MINUTE_US, "hour": _HOUR_US}
 UNITS = (*_TIMES, "day", *_MONTHS)
-"""What ``date_trunc`` truncates an interval to."""
+"""The units to which ``date_trunc`` truncates an interval."""
 
 
 def _register(

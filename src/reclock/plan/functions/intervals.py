@@ -39,7 +39,8 @@ class Parts:
 
 
 def parts(sql: str, constant: object = None) -> Parts:
-    """Of an interval that can be written several times; of ``constant``, if it is one, the numbers."""
+    """The parts of an interval whose SQL can be written several times; of a ``constant``, the
+    numbers."""
     if isinstance(constant, Interval):
         return Parts(*(f"({n})" for n in (constant.months, constant.days, constant.microseconds)))
     return Parts(f"({sql}).months", f"({sql}).days", f"({sql}).microseconds")
@@ -88,7 +89,7 @@ _FIELDS = {
     "millennium": "{y} {div} 1000",
 }
 FIELDS = tuple(_FIELDS)
-"""What ``extract`` and ``date_part`` take out of an interval."""
+"""The fields of an interval that ``extract`` and ``date_part`` return."""
 
 
 def field(engine: str, name: str, interval: str) -> str:
@@ -133,7 +134,7 @@ def shift(engine: str, operator: str, site: Site, moment: int) -> str:
 
 
 def _shifted(engine: str, at: str, by: Interval) -> str:
-    """By a constant, of which parts that are zero are not written."""
+    """The moment shifted by a constant; parts that are zero are not written."""
     names = (("MONTH", "months", by.months), ("DAY", "days", by.days))
     for unit, function, count in (*names, ("MICROSECOND", "microseconds", by.microseconds)):
         if count:
@@ -163,7 +164,7 @@ def native(by: Parts) -> str:
 
 
 def difference_of_moments(engine: str, microseconds: str) -> str:
-    """Microseconds as days and a rest of the same sign."""
+    """The difference in microseconds, as days and a rest of the same sign."""
     quotient = "{0} // {1}" if engine == "duckdb" else "{0} DIV {1}"
     return computed(
         engine,
@@ -245,7 +246,7 @@ def with_span(engine: str, sql: str) -> str:
 
 
 def extreme(function: str, engine: str, site: Site) -> str:
-    """The smallest or the largest of a group."""
+    """The smallest or largest interval of a group."""
     return f"({call(function, site, with_span(engine, site.arguments[0]))}).v"
 
 

@@ -1,4 +1,4 @@
-"""JSON, which is text here."""
+"""JSON as text."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from reclock.algebra.relations import ScalarType
 from reclock.plan.functions.floats import with_value
 
 PREFIX = "reclock_json_"
-"""How the names begin by which the engines know the functions."""
+"""The prefix of the functions' names in the engines."""
 FAILURE = "!"
-"""How a result begins that is an SQLSTATE and a message; no value does."""
+"""The prefix of a result that is an SQLSTATE and a message; no value has it."""
 
 _KINDS = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
 _FIRST = "substring(v, 1, 1)"
@@ -31,7 +31,7 @@ def checked(engine: str, result: str) -> str:
 
 
 def kind_of(engine: str, document: str) -> str:
-    """What ``jsonb_typeof`` answers."""
+    """The result of ``jsonb_typeof``."""
     cases = "".join(f" WHEN '{first}' THEN '{name}'" for first, name in _KINDS.items())
     return with_value(engine, document, f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST}{cases} ELSE 'number' END END")
 

@@ -1,6 +1,7 @@
-"""JSON documents (``jsonb``). A value is the text of a document in normal form, so that equal documents are equal texts.
+"""JSON documents (``jsonb``). A value is the text of a document in normal form, so that equal
+documents are equal texts.
 
-What needs a look inside a document is a function that both engines call (`json_calls`).
+Functions that look into a document are Python functions that both engines call (`json_calls`).
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _TEXTS = array(TEXT)
 
 
 ROWS_OF = "rows of "
-"""How the registry names the arrays whose elements are the rows of a function."""
+"""The prefix under which the registry has the arrays whose elements are the rows of a function."""
 _OPERATORS = frozenset({"->", "->>", "#>", "#>>", "to_jsonb"})
 
 
 def calls_python(function: str) -> bool:
-    """Whether the engines call Python for the scalar function."""
+    """Whether the engines call Python for this scalar function."""
     return function in _OPERATORS or function == "object of pairs" or function.startswith(("jsonb_", ROWS_OF))
 
 
@@ -35,7 +36,8 @@ def _on_document(*rest: ScalarType, result: ScalarType) -> Resolver:
 
 
 def _typed(*signatures: tuple[tuple[ScalarType, ...], ScalarType]) -> Resolver:
-    """As `exact`; there is no such operator of constants alone, whose types are open."""
+    """As `exact`, but there is no such operator for constants alone, because their types are
+    open."""
     resolve_exactly = exact(*signatures)
 
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
@@ -240,7 +242,7 @@ def document_of(engine: str, sql: str, type: ScalarType) -> str:
 
 
 def _is_document(type: ScalarType) -> bool:
-    """Whether there are documents of values of ``type``."""
+    """Whether values of ``type`` can become documents."""
     if type.element is None:
         return type.name is not TypeName.INTERVAL
     element = type.element

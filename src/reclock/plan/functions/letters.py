@@ -1,7 +1,9 @@
-"""Upper and lower case, character by character as DuckDB maps them: one letter becomes one letter, whatever stands beside it.
+"""Upper and lower case, character by character as DuckDB maps them: one letter becomes one letter,
+independent of its neighbors.
 
-Spark's tables are newer, and know letters that become two (``ß`` to ``SS``). Where the two differ, Spark is told what DuckDB does;
-the list is every such code point of Unicode, which a test finds anew, and ``Σ``, which Spark lowers by what stands beside it.
+Spark's tables are newer, and map some letters to two (``ß`` to ``SS``). Where the two differ, Spark
+gets DuckDB's mapping. The list has every such code point of Unicode, which a test computes again,
+and ``Σ``, which Spark lowers depending on its neighbors.
 """
 
 from __future__ import annotations

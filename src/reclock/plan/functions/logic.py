@@ -1,4 +1,4 @@
-"""Comparison, boolean logic, and the functions that choose among values."""
+"""Comparison, boolean logic, and functions that choose among values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def _write_nullif(engine: str) -> Writer:
 
 
 def _write_extreme(engine: str, function: str) -> Writer:
-    """NULLs are passed over, as in PostgreSQL; Spark wants two arguments, so the first is said twice."""
+    """NULLs are ignored, as in PostgreSQL. Spark needs two arguments, so the first is written
+    twice."""
 
     def write(site: Site) -> str:
         first = site.arguments[:1] if engine == "spark" else ()
@@ -103,7 +104,7 @@ for _name, _adjective in (("greatest", "largest"), ("least", "smallest")):
 
 
 def _of_rows(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    """A count of rows and a value; answers the value."""
+    """A count of rows and a value; returns the value."""
     return ((BIGINT, types[1]), types[1]) if len(types) == 2 and types[1] is not None else None
 
 

@@ -1,7 +1,7 @@
 """Rounding, roots, powers and logarithms.
 
-A double rounds half to even, a numeric half away from zero. ``exp``, ``ln`` and ``power`` come from each engine's library: their
-last binary digit is not promised. Of numerics, roots, powers and logarithms are numerics of 15 significant digits.
+A double rounds half to even, a numeric half away from zero. ``exp``, ``ln`` and ``power`` come from
+each engine's library, so their last binary digit may differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Dates, timestamps and intervals. A timestamp with time zone is taken and cut in UTC; ``AT TIME ZONE`` says where else."""
+"""Dates, timestamps and intervals. A timestamp with time zone is decomposed and truncated in UTC,
+unless ``AT TIME ZONE`` names another zone."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import exact
 
 UNITS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
-"""What ``date_trunc`` cuts to."""
+"""The units to which ``date_trunc`` truncates a moment."""
 
 # field: digits after the point, then the whole number of such parts as DuckDB and as Spark write it
 _FIELDS: Mapping[str, tuple[int, str, str]] = {
@@ -37,11 +38,12 @@ _FIELDS: Mapping[str, tuple[int, str, str]] = {
     "isoyear": (0, "date_part('isoyear', {0})", "extract(YEAROFWEEK FROM {0})"),
 }
 FIELDS = tuple(_FIELDS)
-"""What ``extract`` and ``date_part`` take out of a moment."""
+"""The fields of a moment that ``extract`` and ``date_part`` return."""
 
 
 def field(engine: str, name: str, moment: str) -> str:
-    """SQL of what ``name``, one of ``FIELDS``, takes out of ``moment``: a whole number of its smallest parts."""
+    """SQL of the field ``name``, one of ``FIELDS``, of ``moment``: a whole number of its smallest
+    parts."""
     _, duckdb, spark = _FIELDS[name]
     return (spark if engine == "spark" else duckdb).format(moment)
 
@@ -52,7 +54,8 @@ _SYNONYMS = {"microsecond": "microseconds", "millisecond": "milliseconds", "year
 
 
 def _chosen(word: object, among: tuple[str, ...]) -> str:
-    """The unit or field that ``word`` means. Raises ``InvalidOption`` if there is none, ``UnsupportedSql`` if it is no constant."""
+    """The unit or field that ``word`` names. Raises ``InvalidOption`` if there is none,
+    ``UnsupportedSql`` if it is not a constant."""
     if not isinstance(word, str):
         raise UnsupportedSql("a unit of time that is not a constant is not supported")
     unit = _SYNONYMS.get(word.lower(), word.lower())
@@ -131,7 +134,8 @@ def zones() -> Mapping[str, str]:
 
 
 def _zone(name: object) -> str:
-    """Raises ``InvalidOption`` if there is no such time zone, ``UnsupportedSql`` if it is no constant."""
+    """The time zone that a constant names. Raises ``InvalidOption`` if it does not exist,
+    ``UnsupportedSql`` if it is not a constant."""
     if not isinstance(name, str):
         raise UnsupportedSql("a time zone that is not a constant is not supported")
     if name.lower() not in zones():
@@ -140,7 +144,8 @@ def _zone(name: object) -> str:
 
 
 def _timezone(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    """The local time of a moment, or the moment of a local time; text is taken for a moment, as by PostgreSQL."""
+    """The local time of a moment, or the moment of a local time. Text counts as a moment, as in
+    PostgreSQL."""
     if 0 in constants:
         _zone(constants[0])
     return exact(((TEXT, TIMESTAMPTZ), TIMESTAMP), ((TEXT, TIMESTAMP), TIMESTAMPTZ))(types, constants)

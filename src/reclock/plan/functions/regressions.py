@@ -1,7 +1,9 @@
-"""Aggregates of pairs (Y, X): correlation, covariance and linear regression, computed in floating point.
+"""Aggregates of pairs (Y, X): correlation, covariance and linear regression, computed in floating
+point.
 
-A row counts where neither is NULL. The pairs are added in ascending order, so that a result does not depend on the order of
-the rows. Squares and products are those of the distances from the averages (the two-pass formula).
+A row counts if neither is NULL. The pairs are added in ascending order, so that the result does not
+depend on the order of the rows. Squares and products are those of the distances from the averages
+(the two-pass formula).
 """
 
 from __future__ import annotations

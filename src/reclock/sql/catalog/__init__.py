@@ -1,1 +1,1 @@
-"""The catalog as planning sees it, as a value."""
+"""The catalog as a value, as planning reads it."""

@@ -16,10 +16,11 @@ class ConstraintKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """``columns`` are the constrained ones, or those that the ``condition`` of a CHECK (as syntax) names, in its order.
+    """``columns`` are the constrained columns, or those in the ``condition`` of a CHECK (as
+    syntax), in its order.
 
-    A foreign key refers to ``target_columns`` of the table with the full name ``target``. Words are those of SQL, upper case.
-    A constraint that is not enforced is only declared.
+    A foreign key refers to ``target_columns`` of the table with the full name ``target``. Keywords
+    are in upper case.
     """
 
     name: str

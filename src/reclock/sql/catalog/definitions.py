@@ -1,4 +1,4 @@
-"""What sources, sinks and tables say in their definitions."""
+"""The definitions of sources, sinks and tables, as values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 
 @dataclass(frozen=True, slots=True)
 class SourceDefinition:
-    """What CREATE SOURCE says of the upstream. ``subsources`` are the tables it has, if it is not one relation; ``depends_on`` the
-    connections it names."""
+    """The upstream that CREATE SOURCE describes. ``subsources`` are its tables, if it is not a
+    single relation. ``depends_on`` are the connections that it uses."""
 
     desc: RelationDesc
     connector: Upstream
@@ -25,22 +25,22 @@ class SourceDefinition:
     subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
     depends_on: frozenset[GlobalId] = frozenset()
     start: Timestamp | None = None
-    """Where its history begins, if that is given by a backfill."""
+    """The beginning of its history, if it has a backfill."""
     retain_ms: int | None = None
-    """How far back it can be read, if that is its own."""
+    """Its own retention, if it has one."""
     host: GlobalId | None = None
     """The source in whose frontier group it is a guest."""
 
     @property
     def progress_desc(self) -> RelationDesc:
-        """The relation that shows its bindings."""
+        """The columns of its progress relation."""
         return self.connector.reclocking.progress_desc
 
 
 @dataclass(frozen=True, slots=True)
 class SinkDefinition:
-    """What CREATE SINK says of its target. ``with_snapshot`` begins with the rows there are, not with the first change of them;
-    ``uses`` are the connections."""
+    """The target that CREATE SINK describes. ``with_snapshot``: it begins with the existing rows,
+    not with their first change. ``uses`` are its connections."""
 
     target: SinkTarget
     with_snapshot: bool = True
@@ -60,6 +60,6 @@ class TableDefinition:
 
     @property
     def primary_key(self) -> tuple[str, ...]:
-        """Its columns; none if the table has none."""
+        """The columns of the primary key; none without one."""
         keys = (constraint.columns for constraint in self.constraints if constraint.kind is ConstraintKind.PRIMARY_KEY)
         return next(keys, ())

@@ -17,19 +17,20 @@ from reclock.sql.names import QualifiedName
 
 @dataclass(frozen=True, slots=True)
 class PlannerSettings:
-    """What the environment's settings say to planning."""
+    """The environment's settings that planning needs."""
 
     replica_sizes: tuple[str, ...] = ()
     experimental_mode: bool = True
 
 
 Scope = tuple[str | None, str]
-"""Database and schema; no database for a system schema."""
+"""A database and a schema; a system schema has no database."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelationEntry:
-    """Something a query can read. ``query`` is a view's definition, in which other views are still ``Get``s."""
+    """A relation that queries can read. ``query`` is a view's definition, in which other views are
+    ``Get`` nodes."""
 
     id: GlobalId
     collection: StorageCollectionId
@@ -76,7 +77,7 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class SecretEntry:
-    """A secret; ``reference`` is where its value is kept."""
+    """A secret. ``reference`` leads to its value."""
 
     id: GlobalId
     name: QualifiedName
@@ -89,7 +90,7 @@ class SecretEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionEntry:
-    """How an upstream is reached; it stands on its secrets."""
+    """A connection. It depends on its secrets."""
 
     id: GlobalId
     name: QualifiedName
@@ -123,7 +124,8 @@ class SinkEntry:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedEntry:
-    """An item whose definition cannot be planned, and why; it stands on what is quarantined itself, if that is why."""
+    """An item whose definition cannot be planned, and why. If the reason is that an item on which
+    it depends is quarantined, it depends on that one."""
 
     id: GlobalId
     name: QualifiedName

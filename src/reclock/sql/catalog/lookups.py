@@ -56,10 +56,9 @@ def find_object(
 
 
 def dependents_closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple[GlobalId, ...], list[str]]:
-    """Every id that goes if ``targets`` do, dependents first; and the names of those that only CASCADE takes along.
-
-    Indexes and progress relations are parts of what they are on, and go with it.
-    """
+    """Every id that is dropped with ``targets``, dependents first, and the names of those that only
+    CASCADE drops. Indexes and progress relations are parts of their relation, and are dropped with
+    it."""
     wanted = set(targets)
     ordered: dict[GlobalId, None] = {}
     others: list[str] = []

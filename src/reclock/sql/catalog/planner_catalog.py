@@ -19,7 +19,7 @@ from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
 
 @dataclass(slots=True)
 class PlannerCatalog:
-    """One moment of the catalog. It is filled once, then only read."""
+    """One moment of the catalog. It is built once, and then only read."""
 
     clusters: Mapping[str, int] = field(default_factory=dict)
     databases: frozenset[str] = frozenset()
@@ -27,14 +27,15 @@ class PlannerCatalog:
     snapshot: CatalogSnapshot | None = None
     settings: PlannerSettings = field(default_factory=PlannerSettings)
     planned: dict[Hashable, Any] = field(default_factory=dict, compare=False)
-    """For whoever plans statements at this moment: what it has planned before."""
+    """Cached plans of statements at this moment."""
     builtin_plans: dict[GlobalId, Plan] = field(default_factory=dict, compare=False)
-    """The plans of builtin views that were read: they stand on system relations alone, so later catalogs share them."""
+    """The plans of builtin views that were read. They depend on system relations only, so later
+    catalogs share them."""
     _entries: dict[GlobalId, Entry] = field(default_factory=dict)
     _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
-        """For filling. Raises ``DuplicateObject``."""
+        """Add an entry, while the catalog is built. Raises ``DuplicateObject``."""
         names = self._names.setdefault(entry.name.scope, {})
         if entry.name.item in names:
             raise DuplicateObject(entry.type, str(entry.name))
@@ -47,7 +48,7 @@ class PlannerCatalog:
         return self._entries.get(id)
 
     def relation(self, id: GlobalId) -> RelationEntry:
-        """Raises ``UnknownRelation`` for an id that is no relation's, ``ObjectQuarantined``."""
+        """The relation with this id. Raises ``UnknownRelation``, ``ObjectQuarantined``."""
         entry = self._entries.get(id)
         if isinstance(entry, QuarantinedEntry):
             raise entry.refusal
@@ -78,7 +79,7 @@ class PlannerCatalog:
         return [entry for entry in self._entries.values() if isinstance(entry, QuarantinedEntry)]
 
     def dependents(self, id: GlobalId) -> list[Entry]:
-        """The items that directly stand on ``id``, in the order of their ids."""
+        """The items that depend directly on ``id``, in order of id."""
         return [entry for entry in self._entries.values() if id in entry.depends_on]
 
     def progress_of(self, source_id: GlobalId) -> RelationEntry | None:
@@ -88,19 +89,20 @@ class PlannerCatalog:
         return None
 
     def is_subsource(self, id: GlobalId) -> bool:
-        """Whether the item is a relation that a source fills beside others, and so a part of that source."""
+        """Whether the item is one of several relations of a source, and so a part of it."""
         entry = self._entries.get(id)
         return isinstance(entry, RelationEntry) and bool(entry.collection.output)
 
     def by_object(self, groups: Mapping[str, GroupFrontier]) -> dict[GlobalId, GroupFrontier]:
-        """How far each object is that has a collection, or, a sink, a frontier alone: as far as its group, if that is there."""
+        """The frontier of each object with a collection (of a sink, its frontier group's), if its
+        group is among them."""
         groups_by_id = {
             entry.id: entry.collection.group if isinstance(entry, RelationEntry) else entry.id for entry in self._entries.values()
         }
         return {id: groups[group] for id, group in groups_by_id.items() if group in groups}
 
     def kept_in(self, collection: StorageCollectionId) -> Entry | None:
-        """The item whose rows are kept in ``collection``."""
+        """The item whose rows are in ``collection``."""
         if not collection.output and collection.collection is not CollectionType.REMAPPING:
             return self._entries.get(collection.source_id)
         return next((entry for entry in self.relations() if entry.collection == collection), None)
@@ -112,7 +114,8 @@ class PlannerCatalog:
     # --- by name ---
 
     def find(self, parts: Sequence[str], session: SessionNames) -> Entry | None:
-        """What a written name means: qualified, in its schema; else in the first schema in reach that has it."""
+        """The object that a written name means: a qualified name in its schema, else in the first
+        schema of the search path that has it."""
         for scope in self._scopes(parts, session):
             entry = self.within(scope).get(parts[-1])
             if entry is not None:
@@ -129,7 +132,8 @@ class PlannerCatalog:
         raise UnknownRelation(".".join(parts), hint=self._suggestion(parts, session))
 
     def locate(self, parts: Sequence[str], session: SessionNames) -> QualifiedName:
-        """The full name of something to be made. Raises if its schema is not there or is a system schema."""
+        """The full name of a new object. Raises if its schema does not exist, or is a system
+        schema."""
         *qualifiers, item = parts
         database = qualifiers[0] if len(qualifiers) == 2 else session.database
         schema = qualifiers[-1] if qualifiers else next(iter(session.search_path), "")
@@ -159,7 +163,7 @@ class PlannerCatalog:
         return next(name for name, cluster_id in self.clusters.items() if cluster_id == id)
 
     def free_name(self, wanted: QualifiedName, also_taken: Iterable[str] = ()) -> QualifiedName:
-        """``wanted``, or with the first of 1, 2, … behind it that makes it free."""
+        """``wanted``, or ``wanted`` with the first number 1, 2, … that makes it unused."""
         taken = self.within(wanted.scope).keys() | set(also_taken)
         name, number = wanted.item, 0
         while name in taken:

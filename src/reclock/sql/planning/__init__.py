@@ -1,1 +1,2 @@
-"""From a parsed statement to a planned one: the registry of planners and what definitions share."""
+"""From a parsed statement to a planned one: the registry of planners, and what all definitions
+share."""

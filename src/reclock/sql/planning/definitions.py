@@ -1,4 +1,4 @@
-"""What the definitions of all kinds of objects share: names that are free, the text that the catalog keeps."""
+"""Planning that all definitions share: unused names, and the text that the catalog stores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def chosen_cluster(node: exp.Expr, catalog: PlannerCatalog, session: SessionName
 
 
 def skip_existing(node: nodes.Statement, name: QualifiedName, type: ItemType, catalog: PlannerCatalog) -> Skipped | None:
-    """Whether IF NOT EXISTS leaves nothing to do. Raises ``DuplicateObject`` if the name is taken otherwise."""
+    """Whether IF NOT EXISTS leaves nothing to do. Raises ``DuplicateObject`` if the name is in
+    use."""
     old = catalog.within(name.scope).get(name.item)
     if old is not None and node.args.get("exists") and old.type is type:
         return Skipped(f"CREATE {type.value.upper()}", f'{kind_of(old)} "{name}" already exists, skipping')
@@ -47,7 +48,7 @@ def check_free(name: QualifiedName, catalog: PlannerCatalog) -> None:
 
 
 def definition_text(node: nodes.Statement) -> str:
-    """The text of a definition, which reads as what was planned."""
+    """The text of a definition, which parses to what was planned."""
     text = to_sql(node)
     try:
         is_same = parse_one(text) == node

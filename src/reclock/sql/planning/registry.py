@@ -16,7 +16,7 @@ from reclock.sql.syntax.nodes import Statement
 
 
 class PlannedStatement(Protocol):
-    """A value that says all there is to do, with every name resolved. Executing it needs no text."""
+    """A statement as a value with all names resolved. Executing it does not need its text."""
 
     @property
     def tag(self) -> str:
@@ -25,7 +25,8 @@ class PlannedStatement(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Nothing is to be done, and ``notice`` says why: IF NOT EXISTS and it exists, IF EXISTS and it does not."""
+    """A statement without effect, such as IF NOT EXISTS for an existing object. ``notice`` says
+    why."""
 
     tag: str
     notice: str
@@ -39,7 +40,8 @@ D = TypeVar("D", bound=ItemPlanner)
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """How a kind of statement is planned. ``returns_rows`` if it answers rows or takes parameters: then preparing it plans it."""
+    """How a kind of statement is planned. If it ``returns_rows`` or takes parameters, it is planned
+    when it is prepared."""
 
     planner: Planner
     returns_rows: bool
@@ -51,7 +53,8 @@ _ITEM_PLANNERS: dict[type[Statement], ItemPlanner] = {}
 
 
 def plans(*nodes: type[Statement], returns_rows: bool = False, experimental: str | None = None) -> Callable[[P], P]:
-    """Registers the planner of statements. ``experimental`` names what exists in experimental mode only."""
+    """Registers the planner of statements. ``experimental`` names a feature that needs experimental
+    mode."""
 
     def register(planner: P) -> P:
         for node in nodes:
@@ -63,7 +66,7 @@ def plans(*nodes: type[Statement], returns_rows: bool = False, experimental: str
 
 
 def plans_item(node: type[Statement]) -> Callable[[D], D]:
-    """Registers what plans the text of an item of the durable catalog to the entry of that item."""
+    """Registers the function that plans the text of an item of the durable catalog to its entry."""
 
     def register(definition: D) -> D:
         assert node not in _ITEM_PLANNERS, node

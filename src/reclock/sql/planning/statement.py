@@ -12,7 +12,8 @@ from reclock.sql.syntax.parse import ParsedStatement
 
 
 def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: SessionNames | None = None) -> PlannedStatement:
-    """The statement with every name resolved and every expression typed. A function of its arguments; raises ``ReclockError``."""
+    """The statement with every name resolved and every expression typed. A pure function; raises
+    ``ReclockError``."""
     planning = planning_of(type(parsed.node))
     if planning.experimental is not None:
         require_experimental_mode(planning.experimental, catalog)
@@ -26,5 +27,6 @@ def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: Se
 
 
 def returns_rows(node: Statement) -> bool:
-    """Whether the statement answers rows or takes parameters: then it is planned already when it is prepared."""
+    """Whether the statement returns rows or takes parameters, so that it is planned when it is
+    prepared."""
     return planning_of(type(node)).returns_rows

@@ -13,7 +13,8 @@ from reclock.sql.queries.rewrite import AROUND, AggregateCall, GroupingCall, Out
 
 
 def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
-    """``plan`` joined with every subquery in ``scalars``, behind its columns, and the scalars over the wider rows."""
+    """``plan`` joined with every subquery in ``scalars``, whose columns follow its own, and the
+    scalars over these rows."""
     starts: dict[tuple[Plan, tuple[Any, ...], tuple[Any, ...]], int] = {}
     rows = plan
 
@@ -42,14 +43,15 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
 
 
 def _over(plan: Plan, rows: Plan) -> Plan:
-    """``plan`` reading ``rows`` in the place of those of the query around it."""
+    """``plan`` reading ``rows`` in place of the rows of the outer query."""
     if isinstance(plan, Get):
         return rows if plan.collection == AROUND else plan
     return with_inputs(plan, [_over(input, rows) for input in inputs(plan)])
 
 
 def shift_inner(scalar: Any, width: int) -> Any:
-    """From rows of two queries to one row: the outer columns, then, from ``width`` on, the inner ones."""
+    """The scalar over rows of both queries: the outer columns come first, the inner ones from
+    ``width`` on."""
 
     def change(part: Any) -> Any | None:
         if isinstance(part, OuterRef):
@@ -60,7 +62,7 @@ def shift_inner(scalar: Any, width: int) -> Any:
 
 
 def to_outer(scalar: Any) -> Any:
-    """A scalar of the query around, as a subquery's expressions say it. An aggregate stays one of the rows that it is of."""
+    """A scalar of the outer query, as the subquery's expressions refer to it."""
 
     def change(part: Any) -> Any | None:
         if isinstance(part, AggregateCall | GroupingCall):

@@ -13,7 +13,7 @@ from reclock.sql.queries.session_functions import is_about_session
 
 
 def in_session(plan: Plan, answer: Callable[[Call], Any]) -> Plan:
-    """``plan`` with what it asks about the session answered."""
+    """``plan`` with the session's answers to questions about the session."""
 
     def ask(part: Any) -> Any | None:
         return answer(part) if isinstance(part, Call) and is_about_session(part.function) else None

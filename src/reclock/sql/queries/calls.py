@@ -1,4 +1,5 @@
-"""Calls of functions: those of the registry, aggregates, and what is about the session, the catalog or the rows; and casts."""
+"""Calls of functions: those of the registry, aggregates, and functions about the session, the
+catalog or the rows; and casts."""
 
 from __future__ import annotations
 
@@ -136,14 +137,14 @@ _OPERATOR_NAMES = frozenset(
         *("array", "elements", "series", "subscript", "within_length"),
     }
 )
-"""Names the registry gives to operators: not functions that SQL can call."""
+"""Names of operators in the registry, which SQL cannot call as functions."""
 
 
 PERCENTILES = ("percentile_cont", "percentile_disc")
 ORDERED_SETS = (*PERCENTILES, "mode")
-"""Aggregates that are written with WITHIN GROUP, the values behind it."""
+"""Aggregates with WITHIN GROUP, after which their values follow."""
 DOCUMENT_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2}
-"""Aggregates whose value is a document, and how many arguments they take."""
+"""Aggregates that return a document, and their numbers of arguments."""
 SORTED = {"array_agg": 1, "string_agg": 2}
 """Aggregates whose value depends on the order of the rows, and how many arguments they take."""
 
@@ -207,7 +208,8 @@ def _about_session(name: str, values: Sequence[Any], context: ExprContext) -> An
 
 
 def catalog_call(name: str, values: Sequence[Any], context: ExprContext) -> Any:
-    """A function that is SQL over system relations: its definition, with the arguments in it."""
+    """A call of a function that is defined in SQL over system relations: its definition with these
+    arguments."""
     if name in OF_CURRENT_USER and len(values) == 2:
         values = [context.subqueries.object_id(_about_session("current_user", [], context), REGROLE), *values]
     types, body = definition(name, values)
@@ -215,14 +217,14 @@ def catalog_call(name: str, values: Sequence[Any], context: ExprContext) -> Any:
 
 
 def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], context: ExprContext) -> Any:
-    """``body`` over ``argument1``, …; those that are missing are NULL."""
+    """``body`` over ``argument1``, …; missing arguments are NULL."""
     scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
     whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
     return with_arguments(typed(body, ExprContext(scope, context.subqueries, context.clause)), whole)
 
 
 def _argument(value: Any, type: ScalarType, context: ExprContext) -> Any:
-    """``value`` for a catalog function; the name of a relation or role stands for it."""
+    """``value`` for a catalog function: a name of a relation or role becomes its id."""
     is_name = value.type is None or value.type == TEXT
     if f"{type}_named" in CATALOG_FUNCTIONS and value.type == TEXT and not isinstance(value, Literal | Parameter):
         name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
@@ -233,7 +235,7 @@ def _argument(value: Any, type: ScalarType, context: ExprContext) -> Any:
 
 
 def _printed(value: Any) -> Any:
-    """``value`` for a function that takes values as they are printed: a boolean is one letter then."""
+    """``value`` as text for a function of printed values: a boolean is one letter."""
     if value.type != BOOLEAN:
         return value
     return Case(((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))), Literal(None, TEXT), TEXT)
@@ -309,7 +311,8 @@ def _document(function: str, arguments: list[exp.Expr]) -> exp.Expr:
 
 
 def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext) -> Aggregate:
-    """The aggregate function ``name`` of ``arguments``, which are read as ``within``, of the rows that ``filter`` keeps."""
+    """The aggregate function ``name`` of ``arguments``, which are read as ``within``, over the rows
+    that ``filter`` keeps."""
     orderings: list[exp.Ordered] = []
     if arguments and isinstance(arguments[-1], exp.Order):
         orderings, arguments = arguments[-1].expressions, [*arguments[:-1], arguments[-1].this]

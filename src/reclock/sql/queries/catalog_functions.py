@@ -1,4 +1,5 @@
-"""Functions of PostgreSQL about its catalog, each an expression over ``argument1``, ``argument2``, … and the system relations."""
+"""PostgreSQL's functions about its catalog, each an expression over ``argument1``, ``argument2``, …
+and system relations."""
 
 from __future__ import annotations
 
@@ -43,12 +44,13 @@ def _named(relation: str, column: str, prefix: str = "") -> str:
 
 
 def _number(relation: str, which: str) -> str:
-    """The number of the only object that is meant."""
+    """The number of the only object that the name can mean."""
     return f"(SELECT max(oid::bigint)::oid FROM {relation} WHERE {which})"
 
 
 def _holds(kind: str, which: str) -> str:
-    """Whether the role has the privilege. CONNECT and TEMPORARY are no privileges here: everyone may."""
+    """Whether the role has the privilege. CONNECT and TEMPORARY are not privileges here: every role
+    has them."""
     held = (
         f"SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{kind}' AND role_oid = argument1::oid AND {which}"
     )
@@ -56,7 +58,7 @@ def _holds(kind: str, which: str) -> str:
 
 
 OF_CURRENT_USER = frozenset({"has_table_privilege", "has_any_column_privilege", "has_schema_privilege", "has_database_privilege"})
-"""Functions whose first argument may be left out, and is the current user then."""
+"""Functions whose first argument is the current user by default."""
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
@@ -183,7 +185,8 @@ def definition(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, .
 
 
 def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:
-    """``scalar`` over a row of arguments as a scalar over the row that the arguments are of."""
+    """``scalar`` over a row of arguments, as a scalar over the row from which the arguments are
+    computed."""
 
     def here(part: Any) -> Any | None:
         match part:

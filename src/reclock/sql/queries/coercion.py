@@ -1,4 +1,5 @@
-"""Types of expressions: what SQL's type names mean, which casts there are, and which are made without being asked for."""
+"""Types of expressions: the types that SQL's names mean, the casts that exist, and the implicit
+ones."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ _CATALOG_TYPES = {
     "int2vector": INT2VECTOR,
     "oidvector": OIDVECTOR,
 }
-"""Types of PostgreSQL's catalog that the grammar knows as names alone."""
+"""Types of PostgreSQL's catalog that the grammar treats as names."""
 
 
 def scalar_type(node: exp.Expr) -> ScalarType:
@@ -143,7 +144,8 @@ _MOST_CHARACTERS = 10_485_760
 
 
 def limited(value: Any, limit: TextLimit) -> Any:
-    """A text as a column of that limit keeps it. What is too long is an error, now or when it is computed: blanks aside."""
+    """A text with the column's limit. A longer text is an error, now or when it is computed, unless
+    only blanks exceed the limit."""
     if isinstance(value, Literal):
         return value if value.value is None else Literal(within_limit(value.value, limit), value.type)
     arguments = (value, Literal(limit.characters, INTEGER), Literal(limit.ignores_blanks, BOOLEAN))
@@ -168,7 +170,8 @@ def _float(size: exp.Expr) -> ScalarType:
 
 
 def _named_type(kind: object) -> ScalarType:
-    """A type by a name that is no word of the grammar: of the catalog's own, or ``pg_catalog.`` before any."""
+    """A type that is not a keyword of the grammar: one of the catalog's, or any with
+    ``pg_catalog.`` before it."""
     if isinstance(kind, exp.Dot) and isinstance(kind.expression, exp.Identifier) and fold(kind.this) == "pg_catalog":
         name = fold(kind.expression)
         try:
@@ -196,7 +199,8 @@ def _numeric(sizes: list[str]) -> ScalarType:
 
 
 def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
-    """The type that all of several results take (PostgreSQL's rule for UNION, CASE and the like): text if all are untyped."""
+    """The common type of several results (PostgreSQL's rule for UNION, CASE and others); text if
+    all are untyped."""
     common = common_of(types)
     if common is None:
         names = list(dict.fromkeys(str(type.name) for type in types if type is not None))
@@ -229,7 +233,8 @@ def unified(values: Sequence[Any], what: str) -> tuple[list[Any], ScalarType]:
 
 
 def coerce(value: Any, target: ScalarType) -> Any:
-    """``value`` as ``target``: a constant is read, anything else cast. The caller has made sure that the cast is allowed."""
+    """``value`` as ``target``: a constant is parsed, anything else is cast. The caller has checked
+    that the cast is allowed."""
     if isinstance(value, OpenParameter):
         return coerce(value.parameters.settle(value.number, target), target)
     if isinstance(value, Untyped):
@@ -259,7 +264,8 @@ def cast(value: Any, target: ScalarType) -> Any:
 
 
 def _natural(value: Any) -> Any | None:
-    """A number, or a constant that spells one, as an unconstrained numeric; None if only computing it tells its digits."""
+    """A number, or a constant that spells one, as an unconstrained numeric; None if its digits are
+    only known when it is computed."""
     if isinstance(value, Untyped) and not isinstance(value, OpenParameter) and value.text is not None:
         exact = parse_number(value.text)
         return Literal(*natural(exact, numeric()))
@@ -271,14 +277,15 @@ def _natural(value: Any) -> Any | None:
 
 
 def expect(value: Any, target: ScalarType, what: str) -> Any:
-    """``value`` in a place that wants ``target``. Raises ``TypeMismatch``."""
+    """``value`` as the required type ``target``. Raises ``TypeMismatch``."""
     if not isinstance(value, Untyped) and not is_implicit(value.type, target):
         raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
     return coerce(value, target)
 
 
 def assign(value: Any, column: Column) -> Any:
-    """``value`` as it is kept in ``column``: what PostgreSQL casts on assignment. Raises ``TypeMismatch``, ``TextTooLong``."""
+    """``value`` as it is stored in ``column``, with PostgreSQL's assignment casts. Raises
+    ``TypeMismatch``, ``TextTooLong``."""
     source, target = value.type, column.type
     is_allowed = (
         is_implicit(source, target)
@@ -296,18 +303,18 @@ def assign(value: Any, column: Column) -> Any:
 
 
 def default_to_text(value: Any) -> Any:
-    """A constant that nothing gave a type is text."""
+    """The scalar; a constant without a type becomes text."""
     return coerce(value, TEXT) if isinstance(value, Untyped) else value
 
 
 def equal(a: Any, b: Any) -> Any:
-    """``a = b`` in the type both can take."""
+    """``a = b`` in their common type."""
     type = operand_of([a.type, b.type]) or common_type([a.type, b.type], "=")
     return Call("=", (comparable(coerce(a, type)), comparable(coerce(b, type))), BOOLEAN)
 
 
 def comparable(value: Any) -> Any:
-    """What engines compare where SQL compares ``value``: of an interval its span."""
+    """The expression that engines compare for ``value``: of an interval, its span."""
     if value.type.name is not TypeName.INTERVAL:
         return value
     if isinstance(value, Literal):

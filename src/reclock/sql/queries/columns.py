@@ -1,4 +1,4 @@
-"""What the columns of any relation must be."""
+"""Requirements on the columns of relations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from reclock.sql.queries.coercion import scalar_type, text_limit
 
 
 def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
-    """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there is none at all. With ``has_time`` one may be
-    called ``mz_timestamp``, as in progress relations."""
+    """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there are no
+    columns. With ``has_time``, one may be called ``mz_timestamp``, as in progress relations."""
     if not names:
         raise SqlSyntaxError("a relation needs at least one column")
     for i, name in enumerate(names):

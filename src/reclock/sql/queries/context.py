@@ -1,4 +1,4 @@
-"""What planning a query carries along, and what it gives back."""
+"""The context of planning a query, and its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from reclock.sql.queries.scope import Scope, ScopedPlan
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that name the query around it, not applied yet."""
+    """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that refer to the
+    outer query, which are not applied yet."""
 
     node: exp.Select
     relation: ScopedPlan
@@ -29,7 +30,7 @@ class Block:
 
 
 class Queries(Protocol):
-    """Planning of queries, for those who meet one inside of something else."""
+    """Plans queries, for modules that meet one inside of something else."""
 
     def plan(self, node: exp.Expr, context: Context, hints: Sequence[ScalarType | None] = ()) -> PlannedQuery: ...
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block: ...
@@ -41,20 +42,23 @@ class Queries(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The catalog and session, the CTEs in reach, and a record of every relation that was named on the way."""
+    """The catalog, the session, the CTEs in scope, and a record of every relation that was
+    named."""
 
     catalog: PlannerCatalog
     session: SessionNames
     queries: Queries
     about_session: Callable[[Call], Any]
-    """What becomes of a question about the session."""
+    """Replaces a question about the session."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict)
-    """Of CTEs that name the query around: how many columns behind their own say which row around each row is for."""
+    """For CTEs that refer to the outer query: how many columns after their own identify the outer
+    row of each row."""
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
     depends_on: set[GlobalId] = field(default_factory=set)
     around: ScopedPlan | None = None
-    """Rows that FROM begins with, whose columns are named after its own: those of the query around a subquery."""
+    """Rows with which FROM begins, whose columns follow its own in name resolution: those of a
+    subquery's outer query."""
 
     def with_cte(self, name: str, plan: Plan, kept: int = 0) -> Context:
         return replace(self, ctes={**self.ctes, name: plan}, kept={**self.kept, name: kept})
@@ -82,7 +86,7 @@ class PlannedQuery:
 
     @property
     def embedded(self) -> Plan:
-        """The rows as a part of another plan: cut to LIMIT, without the hidden columns, in no order."""
+        """The rows as a part of another plan: limited, without the hidden columns, in no order."""
         plan, width = self.plan, self.visible + self.kept
         if self.limit is not None or self.offset:
             plan = TopK(plan, tuple(range(self.visible, width)), self.order, self.limit, self.offset)

@@ -32,7 +32,8 @@ from reclock.sql.syntax.dialect import to_sql
 
 
 class Subqueries(Protocol):
-    """Who plans the subqueries of an expression, and knows what ``$1`` is; ``scope`` is what they stand in."""
+    """Plans the subqueries of an expression, and knows the parameters. ``scope`` is the scope of
+    the expression."""
 
     @property
     def parameters(self) -> Parameters: ...
@@ -48,7 +49,8 @@ class Subqueries(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExprContext:
-    """Where an expression stands: the columns in reach, the clause (for messages), and whether aggregates mean anything there."""
+    """The context of an expression: the columns in scope, the clause (for messages), and whether
+    aggregates are allowed."""
 
     scope: Scope
     subqueries: Subqueries
@@ -65,11 +67,12 @@ SESSION_WORDS: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date",
     exp.Localtimestamp: "localtimestamp",
 }
-"""Questions about the session that are written without parentheses."""
+"""Questions about the session without parentheses."""
 
 
 def reject_unsupported(node: exp.Expr, *known: str) -> None:
-    """Raises ``UnsupportedSql`` if the syntax carries more than what the caller looks at: nothing is passed over in silence."""
+    """Raises ``UnsupportedSql`` if the syntax has a part that the caller does not handle, so that
+    no part is ignored."""
     for name, value in node.args.items():
         if name not in known and value not in (None, False, []):
             raise UnsupportedSql(f"not supported here: {written(node, name)}")
@@ -84,7 +87,7 @@ def reject_rows(values: Sequence[Any], where: str) -> None:
 
 
 def typed(node: exp.Expr, context: ExprContext) -> Any:
-    """The scalar, with a type: a constant that nothing else gives one is text."""
+    """The scalar with a type: an untyped constant becomes text."""
     return default_to_text(scalar(node, context))
 
 
@@ -116,7 +119,7 @@ def scalar(node: exp.Expr, context: ExprContext) -> Any:
 # --- constants and columns ---
 
 TABLE_OID = "tableoid"
-"""A column that every relation of the catalog has though it does not show it: the relation's number."""
+"""A hidden column of every relation: the relation's object id."""
 
 
 @scalar.register
@@ -286,7 +289,7 @@ def _rows_compared(name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr
 
 
 def function_name(node: exp.Anonymous) -> str:
-    """As it is written, folded."""
+    """The name as written, folded."""
     return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
 
 
@@ -371,7 +374,7 @@ def _operator(node: exp.Operator, context: ExprContext) -> Any:
 
 @scalar.register
 def _collate(node: exp.Collate, context: ExprContext) -> Any:
-    """Text is compared by its bytes, in every collation there is."""
+    """Every collation compares text by its bytes."""
     collation = node.expression
     name, schema = collation.name, fold(collation.args.get("table"))
     if name.lower() not in _COLLATIONS or schema not in ("", "pg_catalog"):

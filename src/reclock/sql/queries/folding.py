@@ -12,7 +12,7 @@ from reclock.plan.scalars import Call, Cast, Literal
 
 
 def folded(call: Call) -> Any:
-    """The constant that ``call`` computes; ``call`` itself if the engine must compute it."""
+    """The constant that ``call`` computes, or ``call`` itself if the engine must compute it."""
     if call.function not in ("+", "-", "negate") or not _is_of_time(call.type.name):
         return call
     values = [_constant(argument) for argument in call.arguments]
@@ -59,7 +59,7 @@ def _is_of_time(name: TypeName) -> bool:
 
 
 def _constant(scalar: Any) -> Any | None:
-    """The moment or interval that ``scalar`` is; None if it is none, or NULL."""
+    """The moment or interval that ``scalar`` is; None for NULL and other scalars."""
     match scalar:
         case Literal(datetime() | Interval() as value, _):
             return value

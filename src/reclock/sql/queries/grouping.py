@@ -1,4 +1,5 @@
-"""GROUP BY: the rows of a relation to one row a group, and expressions over rows to expressions over groups."""
+"""GROUP BY: from the rows of a relation to one row for each group, and from expressions over rows
+to expressions over groups."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from reclock.sql.queries.scope import Scope, ScopedPlan
 def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """The plan of the groups by ``keys``, and ``expressions`` over its rows.
 
-    Raises ``GroupingError`` for a column outside of an aggregate that is no key, ``InvalidGrouping``.
+    Raises ``GroupingError`` for a column outside of an aggregate that is not a key,
+    ``InvalidGrouping``.
     """
     aggregates = _found(expressions, AggregateCall)
     plan, indexes, attached = _attached(relation, keys, aggregates)
@@ -30,7 +32,7 @@ def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any])
 
 
 def group_by_sets(relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
-    """As `group`, by each of several sets of keys, one after the other. Keys that a row is not grouped by are NULL."""
+    """As `group`, by each of several sets of keys. Keys by which a row is not grouped are NULL."""
     keys = list(dict.fromkeys(key for grouping_set in sets for key in grouping_set))
     aggregates, questions = _found(expressions, AggregateCall), _found(expressions, GroupingCall)
     plan, indexes, attached = _attached(relation, keys, aggregates)
@@ -62,7 +64,8 @@ def _attached(relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCa
 
 
 def of_no_rows(value: Any, plan: Plan, width: int) -> Any:
-    """``value`` over groups of ``width`` keys, or over no row: NULL is what an aggregate of nothing is, but for counts."""
+    """``value`` over groups of ``width`` keys, or over no row, for which aggregates are NULL and
+    counts are 0."""
 
     def change(part: Any) -> Any | None:
         if not isinstance(part, ColumnRef) or part.index < width:
@@ -83,7 +86,7 @@ def _bits(question: GroupingCall, chosen: Sequence[Any]) -> int:
 
 
 def _found(expressions: Sequence[Any], kind: type) -> list[Any]:
-    """Those that stand in the expressions, once each."""
+    """Those that occur in the expressions, each once."""
     parts: dict[Any, None] = {}
     for expression in expressions:
         for part in walk(expression):

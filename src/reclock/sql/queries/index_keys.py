@@ -22,14 +22,16 @@ from reclock.sql.syntax.dialect import to_sql
 
 
 def index_key(written: Sequence[exp.Expr], desc: RelationDesc, on: QualifiedName) -> tuple[KeyPart, ...]:
-    """Raises ``UnknownColumn`` or ``DuplicateColumn``, and what an expression raises that makes no sense there."""
+    """The key's columns and expressions. Raises ``UnknownColumn``, ``DuplicateColumn``, and errors
+    of the expressions."""
     parts = [_column(fold(node), desc) if isinstance(node, exp.Identifier) else _expression(node, desc, on) for node in written]
     column_positions([part.column.name for part in parts if part.position is not None], desc)
     return tuple(parts)
 
 
 def column_positions(names: Sequence[str], desc: RelationDesc) -> tuple[int, ...]:
-    """Where the columns are, each named once. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
+    """The positions of the columns, each named once. Raises ``UnknownColumn``,
+    ``DuplicateColumn``."""
     for i, name in enumerate(names):
         if name in names[:i]:
             raise DuplicateColumn(name)

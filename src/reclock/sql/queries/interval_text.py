@@ -36,7 +36,7 @@ _WORDS = {
 }
 _UNITS = {word: unit for unit, words in _WORDS.items() for word in words.split()}
 _WORD_LENGTH = 10
-"""PostgreSQL compares so many characters of a unit."""
+"""How many characters of a unit PostgreSQL compares."""
 _TOKEN = re.compile(
     r"(?P<time>\d+:[\d:.]*)"
     r"|(?P<date>\d+(?:-\d+)+)"
@@ -55,14 +55,15 @@ _ISO_TIME = {"H": "hour", "M": "minute", "S": "second"}
 
 @dataclass(slots=True)
 class _Sum:
-    """The parts added up so far."""
+    """The parts added so far."""
 
     months: int = 0
     days: int = 0
     microseconds: int = 0
 
     def add(self, unit: str, whole: int, fraction: float) -> None:
-        """So many units. A fraction becomes smaller parts; one of years becomes whole months."""
+        """Add a number of units. A fraction becomes smaller parts; a fraction of a year becomes
+        whole months."""
         if unit in _TIME_UNITS:
             self.microseconds += whole * _TIME_UNITS[unit]
             self._add_fraction(fraction * _TIME_UNITS[unit])

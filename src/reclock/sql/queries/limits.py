@@ -20,7 +20,8 @@ from reclock.sql.syntax.dialect import to_sql
 
 
 def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
-    """LIMIT (or FETCH FIRST) and OFFSET of a query: constants, none below zero. NULL and ALL are no limit."""
+    """LIMIT (or FETCH FIRST) and OFFSET of a query: nonnegative constants. NULL and ALL mean no
+    limit."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     count: exp.Expr | None = None
     if isinstance(limit, exp.Fetch):
@@ -54,7 +55,7 @@ def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | 
 
 @dataclass(frozen=True, slots=True)
 class NoSubqueries:
-    """For places that take constants, or what ``hint`` says."""
+    """For places that accept constants only, or what ``hint`` says."""
 
     parameters: Parameters
     hint: str = "write a constant"

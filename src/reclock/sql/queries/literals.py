@@ -1,4 +1,4 @@
-"""Constants in text: the value that a string spells in a type, as PostgreSQL reads it."""
+"""Constants in text: the value of a string in a type, as PostgreSQL parses it."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ def parse_text(text: str, type: ScalarType) -> Any:
 
 
 def fit(value: Any, type: ScalarType) -> Any:
-    """A number as a value of the number type ``type``, rounded as PostgreSQL does.
+    """A number as a value of the numeric type ``type``, rounded as in PostgreSQL.
 
-    Raises ``NumberOutOfRange``, and ``TooManyDigits`` where rounding would take digits from an unconstrained numeric.
+    Raises ``NumberOutOfRange``, and ``TooManyDigits`` if rounding would drop digits of an
+    unconstrained numeric.
     """
     if type.is_float:
         try:

@@ -1,4 +1,4 @@
-"""What ``'name'::regclass`` and its like stand for."""
+"""The objects that ``'name'::regclass`` and similar casts mean."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from reclock.sql.syntax.dialect import Reclock
 from reclock.sql.syntax.parse import parse_one
 
 _ARRAY_INPUT = 750
-"""PostgreSQL's number of ``array_in``, the only function that clients ask for by name."""
+"""PostgreSQL's object id of ``array_in``, the only function that clients look up by name."""
 
 
 def named_object(text: str, target: ScalarType, catalog: PlannerCatalog, session: SessionNames) -> int:
-    """The object id that ``text``, a number or a name, stands for. Raises ``UnknownObject``, ``UnknownRelation``."""
+    """The object id that ``text``, a number or a name, means. Raises ``UnknownObject``,
+    ``UnknownRelation``."""
     if text.strip().isdigit():
         return int(text)
     if text.strip() == "-":

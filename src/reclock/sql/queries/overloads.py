@@ -1,4 +1,4 @@
-"""Calls of functions and operators by name: the types of the arguments choose which one is meant."""
+"""Calls of functions and operators by name: the types of the arguments choose the overload."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ _OVERLOADED: dict[str, tuple[str, tuple[int, ...]]] = {
     "series": ("generate_series", (0, 1)),
     "elements": ("unnest", (0,)),
 }
-"""Functions of PostgreSQL for several types, none of which it prefers."""
+"""PostgreSQL's functions of several types, none of which it prefers."""
 
 
 def is_open(value: Any) -> bool:
-    """Whether the type of a constant is open, and not to be found out from what a client sends."""
+    """Whether a constant's type is open, and cannot be inferred from what a client sends."""
     return isinstance(value, Untyped) and not isinstance(value, OpenParameter)
 
 
 def check_unique(name: str, arguments: Sequence[Any]) -> None:
-    """Raises ``AmbiguousFunction`` where the types of the arguments choose no function."""
+    """Raises ``AmbiguousFunction`` if the types of the arguments do not choose an overload."""
     written, deciding = _OVERLOADED.get(name, (name, ()))
     if deciding and len(arguments) > deciding[-1] and all(is_open(arguments[i]) for i in deciding):
         raise AmbiguousFunction(written, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
@@ -72,7 +72,7 @@ def _constants(arguments: Sequence[Any]) -> dict[int, object]:
 
 
 def balanced(name: str, terms: Sequence[Any]) -> Any:
-    """``terms`` joined by ``and`` or ``or``, as a tree of little depth."""
+    """``terms`` joined by ``and`` or ``or``, as a balanced tree."""
     if len(terms) == 1:
         return terms[0]
     middle = len(terms) // 2

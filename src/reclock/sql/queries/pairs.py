@@ -1,6 +1,8 @@
-"""``information_schema._pg_expandarray``, as JDBC drivers ask it of the columns of an index: each element ``x``, its place ``n``.
+"""``information_schema._pg_expandarray``, which JDBC drivers call for the columns of an index: each
+element ``x`` with its place ``n``.
 
-There are no composite values: such a pair is an array of its two numbers, and ``(pair).n`` the second of them.
+There are no composite values: a pair is an array of two numbers, and ``(pair).n`` is the second
+one.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ _PLACES = {"x": 1, "n": 2}
 
 
 def pairs(call: Callable[[str, Sequence[Any]], Any], values: Sequence[Any]) -> Any:
-    """One pair a row. Raises ``UnknownFunction``."""
+    """One pair for each row. Raises ``UnknownFunction``."""
     numbers = call("elements", values)
     places = call("series", [Literal(1, INTEGER), call("array_length", [*values, Literal(1, INTEGER)])])
     return call("array", [cast(Elements(numbers), INTEGER), Elements(places)])
 
 
 def part(call: Callable[[str, Sequence[Any]], Any], pair: Any, field: str) -> Any | None:
-    """``(pair).field``; None where there is no such thing."""
+    """``(pair).field``, or None if there is no such field."""
     if pair.type != array(INTEGER) or field not in _PLACES:
         return None
     return call("subscript", [pair, Literal(_PLACES[field], INTEGER)])

@@ -37,10 +37,8 @@ Hints = Sequence[ScalarType | None]
 
 
 def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()) -> PlannedQuery:
-    """The query. ``hints`` are types for its untyped constants, by position. An alias of ``node`` is the caller's.
-
-    If the context has rows around the query, it is planned for each of these, whose columns it keeps behind its own.
-    """
+    """Plan the query. ``hints`` are types for its untyped constants, by position. The caller
+    handles an alias of ``node``."""
     context = with_ctes(node, context)
     match node:
         case exp.Select() if context.around is not None:
@@ -65,7 +63,8 @@ def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hin
 
 
 def with_ctes(node: exp.Expr, context: Context) -> Context:
-    """The context with the queries of WITH, each of which sees those before it; of WITH RECURSIVE, all of them."""
+    """The context with the queries of WITH. Each sees the earlier ones; with WITH RECURSIVE, all of
+    them."""
     clause = node.args.get("with_")
     if clause is None:
         return context
@@ -107,7 +106,8 @@ def _columns(plan: Plan) -> list[ColumnRef]:
 
 
 def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQuery:
-    """ORDER BY here knows the output columns alone, by name or position."""
+    """The query with ORDER BY and LIMIT. ORDER BY sees only output columns here, by name or
+    position."""
     limit, offset = limits(node, context.session.parameters)
     names = query.plan.desc.names[: query.visible]
     order = tuple(_ordering(ordering, names) for ordering in (node.args["order"].expressions if node.args.get("order") else ()))
@@ -209,7 +209,7 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
 
 
 def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
-    """The query with ids of objects as the names they are shown by."""
+    """The query, with names in place of object ids."""
     columns = query.plan.desc.columns
     if not any(column.type.is_object_id and column.type != OID for column in columns):
         return query
@@ -225,7 +225,7 @@ def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
 
 
 class _Queries:
-    """This module, as those see it who must not import it."""
+    """This module's interface for modules that must not import it."""
 
     def plan(self, node: exp.Expr, context: Context, hints: Hints = ()) -> PlannedQuery:
         return plan_query(node, context, hints=hints)
@@ -243,7 +243,7 @@ class _Queries:
         return select_order(node, relation, replace(with_ctes(node, context), around=None))
 
     def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
-        """What a builtin view is made of, planned when it is first read."""
+        """The plan of a builtin view, which is planned at its first use."""
         plan = catalog.builtin_plans.get(entry.id)
         if plan is None:
             plan = catalog.builtin_plans[entry.id] = builtin_plan(entry, catalog)
@@ -251,12 +251,14 @@ class _Queries:
 
 
 def new_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
-    """For a statement of ``session``, whose answers about itself are constants."""
+    """A context for a statement of ``session``, in which questions about the session become
+    constants."""
     return Context(catalog, session, _Queries(), lambda call: answered(call, session))
 
 
 def builtin_context(catalog: PlannerCatalog) -> Context:
-    """For a builtin view, which keeps questions about the session for those who read it."""
+    """A context for a builtin view, in which questions about the session stay open for its
+    readers."""
     return Context(catalog, SessionNames(search_path=()), _Queries(), lambda call: call)
 
 
@@ -272,6 +274,6 @@ def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
 
 
 def definition_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
-    """For a definition, which is the same in every session."""
+    """A context for a definition, which is the same in every session."""
     session = replace(session, max_recursion_iterations=MAX_RECURSION_ITERATIONS)
     return Context(catalog, session, _Queries(), not_in_definitions)

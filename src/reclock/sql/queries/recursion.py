@@ -1,4 +1,5 @@
-"""WITH RECURSIVE: the order in which its queries are planned, and PostgreSQL's rules for where a query may read itself."""
+"""WITH RECURSIVE: the order in which its queries are planned, and PostgreSQL's rules on where a
+query may read itself."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ _RELATIONS = {
 
 
 def in_planning_order(ctes: Sequence[exp.CTE]) -> list[exp.CTE]:
-    """The queries of WITH RECURSIVE, each after those that it reads: they may stand in any order."""
+    """The queries of WITH RECURSIVE, which may be written in any order, each after those that it
+    reads."""
     names = {_name(cte): cte for cte in ctes}
     reads = {name: [other for other in names if other != name and references(cte.this, other)] for name, cte in names.items()}
     ordered: list[str] = []
@@ -49,7 +51,7 @@ def is_recursive(cte: exp.CTE) -> bool:
 
 
 def references(query: exp.Expr, name: str) -> list[exp.Table]:
-    """Where ``query`` reads the WITH query ``name`` that is defined around it."""
+    """Where ``query`` reads the WITH query ``name`` defined around it."""
     return [
         table
         for table in query.find_all(exp.Table, bfs=False)
@@ -70,7 +72,8 @@ def reads_work_table(node: exp.Select, context: Context) -> bool:
 
 
 def recursive_union(cte: exp.CTE) -> exp.Union:
-    """The union of a query that reads itself. Raises ``InvalidRecursion`` if it has another form, or reads itself elsewhere."""
+    """The union of a query that reads itself. Raises ``InvalidRecursion`` if it has another form,
+    or reads itself elsewhere."""
     name, node = _name(cte), unwrapped(cte.this)
     _check_form(name, node)
     assert isinstance(node, exp.Union)
@@ -144,7 +147,7 @@ _BASE = "its non-recursive term"
 
 
 def _where(table: exp.Expr, union: exp.Union) -> str | None:
-    """Where the reference stands, if it must not stand there: in the words of PostgreSQL's error."""
+    """The forbidden place of the reference, in the words of PostgreSQL's error, or None."""
     below, found = table, None
     if _is_right_or_full(table.args.get("joins") or []):
         found = "an outer join"
@@ -179,7 +182,7 @@ def _where_within(above: exp.Expr, below: exp.Expr) -> str | None:
 
 
 def _is_right_or_full(joins: Iterable[exp.Join]) -> bool:
-    """Whether what stands before ``joins``, up to the next comma, is filled up with NULLs."""
+    """Whether a join among ``joins``, up to the next comma, fills what precedes it with NULLs."""
     for join in joins:
         if is_comma(join):
             return False
@@ -189,7 +192,7 @@ def _is_right_or_full(joins: Iterable[exp.Join]) -> bool:
 
 
 def _is_redefined(name: str, table: exp.Expr, query: exp.Expr) -> bool:
-    """Whether a WITH within ``query`` gives ``name`` another meaning at ``table``."""
+    """Whether a WITH within ``query`` redefines ``name`` at ``table``."""
     below = table
     while below is not query:
         above = below.parent

@@ -1,4 +1,4 @@
-"""Scalars that exist only while a query is planned, before its plan is complete."""
+"""Scalars that exist only during planning, before the plan is complete."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 @dataclass(frozen=True, slots=True)
 class Untyped:
-    """A string constant, or NULL, whose type its surroundings will give. Never leaves planning."""
+    """A string constant, or NULL, whose type follows from its context. Only during planning."""
 
     text: str | None
     type: None = None
@@ -24,7 +24,7 @@ class Untyped:
 
 @dataclass(frozen=True, slots=True)
 class OpenParameter(Untyped):
-    """A parameter of which nothing has told the type yet. Never leaves planning."""
+    """A parameter whose type is not known yet. Only during planning."""
 
     number: int = 0
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
@@ -32,7 +32,7 @@ class OpenParameter(Untyped):
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """An aggregate as it stands in an expression, until its rows are grouped. Never leaves planning."""
+    """An aggregate in an expression, before its rows are grouped. Only during planning."""
 
     aggregate: Aggregate
 
@@ -43,8 +43,8 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class GroupingCall:
-    """``GROUPING`` as it stands in an expression: a bit for each of the keys, which is set where a row is not grouped by it. Never
-    leaves planning."""
+    """``GROUPING`` in an expression: one bit for each key, set if a row is not grouped by it. Only
+    during planning."""
 
     keys: tuple[Any, ...]
     type: ScalarType = INTEGER
@@ -52,7 +52,7 @@ class GroupingCall:
 
 @dataclass(frozen=True, slots=True)
 class OuterRef:
-    """A column of the query around a subquery. Never leaves planning."""
+    """A column of a subquery's outer query. Only during planning."""
 
     index: int
     type: ScalarType
@@ -60,7 +60,8 @@ class OuterRef:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """A function that answers rows, as it stands in a select list: the elements of ``array``. Never leaves planning."""
+    """A function that returns rows, in a select list: the elements of ``array``. Only during
+    planning."""
 
     array: Any
 

@@ -1,4 +1,5 @@
-"""What stands in a select list and concerns rows rather than values: functions that answer several, and window functions."""
+"""Expressions of a select list that concern rows rather than values: functions that return several
+rows, and window functions."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
     "pg_get_keywords": _nothing((TEXT,) * 5),
     "pg_options_to_table": _nothing((TEXT, TEXT)),
 }
-"""What answers rows, in a select list (if it has one column) and in FROM."""
+"""Functions that return rows, in FROM and, if they have one column, in a select list."""
 
 COLUMNS = {
     "jsonb_array_elements": ("value",),
@@ -63,7 +64,7 @@ COLUMNS = {
     "pg_get_keywords": ("word", "catcode", "barelabel", "catdesc", "baredesc"),
     "pg_options_to_table": ("option_name", "option_value"),
 }
-"""What the columns are called of those whose columns have names."""
+"""The names of the columns of functions that name them."""
 
 
 def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
@@ -75,10 +76,8 @@ def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
 
 
 def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
-    """``plan`` with the rows that functions of ``values`` answer, and the values over it.
-
-    Several functions go on side by side, after those in their arguments.
-    """
+    """``plan`` with the rows that functions of ``values`` return, and the values over it. Several
+    functions advance side by side."""
     while elements := [each for each in _found(values, Elements) if not has(each.array, Elements)]:
         width = len(plan.desc)
         columns = tuple(Column(f"column{width + i + 1}", element.type) for i, element in enumerate(elements))
@@ -89,7 +88,7 @@ def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
 
 
 def has_rows(values: Sequence[Any]) -> bool:
-    """Whether a function of several rows is in any of them."""
+    """Whether one of them contains a function that returns several rows."""
     return any(has(value, Elements) for value in values)
 
 

@@ -1,4 +1,4 @@
-"""The columns in reach of an expression, and what a written name means among them."""
+"""The columns in scope of an expression, and how names resolve to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from reclock.sql.queries.rewrite import OuterRef
 
 @dataclass(frozen=True, slots=True)
 class ScopeColumn:
-    """A column of FROM. ``is_merged_away`` ones were joined by USING: only a qualified name reaches them."""
+    """A column of FROM. ``is_merged_away`` columns were merged by USING: only a qualified name
+    reaches them."""
 
     relation: str | None
     name: str
@@ -23,14 +24,17 @@ class ScopeColumn:
     qualified: QualifiedName | None = None
     is_merged_away: bool = False
     is_around: bool = False
-    """Of the query around: named only where the query's own columns are not."""
+    """Whether it is a column of the outer query, which unqualified names reach after the query's
+    own columns."""
     origin: QualifiedName | None = None
-    """The relation of the catalog that it is a column of, whatever it is called here."""
+    """The catalog relation that has the column."""
     position: int = 0
-    """Among the columns of its relation: a join by USING moves columns, ``t.*`` does not."""
+    """Its position in its relation. A join by USING moves columns, but ``t.*`` keeps their
+    order."""
 
     is_value: bool = False
-    """The only column of a function in FROM: the function's name there means it too."""
+    """Whether it is the only column of a function in FROM, so that the function's name means it
+    too."""
     on_use: Callable[[], object] | None = field(default=None, compare=False)
     """Called when a name is resolved to the column."""
 
@@ -52,7 +56,7 @@ class ScopeColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns by position, as the plan has them; ``outer`` is the scope around a subquery."""
+    """The columns by position, as in the plan. ``outer`` is the scope of the outer query."""
 
     columns: tuple[ScopeColumn, ...] = ()
     outer: Scope | None = None
@@ -77,12 +81,12 @@ class Scope:
         return replace(self, outer=outer)
 
     def of_relation(self, qualifier: Sequence[str]) -> list[int]:
-        """Where the columns of ``qualifier`` are, in the order that its relation has them."""
+        """The positions of the columns of ``qualifier``, in the order of its relation."""
         indexes = [i for i, column in enumerate(self.columns) if column.belongs_to(qualifier)]
         return sorted(indexes, key=lambda i: self.columns[i].position)
 
     def find(self, name: str, qualifier: Sequence[str] = ()) -> int | None:
-        """The position of the only column of that name, None if there is none. Raises ``AmbiguousColumn``."""
+        """The position of the only column of this name, or None. Raises ``AmbiguousColumn``."""
         if qualifier:
             indexes = [i for i, column in enumerate(self.columns) if column.name == name and column.belongs_to(qualifier)]
         else:
@@ -95,7 +99,8 @@ class Scope:
         return indexes[0] if indexes else None
 
     def resolve(self, name: str, qualifier: Sequence[str] = ()) -> ColumnRef | OuterRef:
-        """The column, here or else around. Raises ``UnknownColumn``, ``UnknownRelation`` or ``AmbiguousColumn``."""
+        """The column, in this scope or an outer one. Raises ``UnknownColumn``, ``UnknownRelation``,
+        ``AmbiguousColumn``."""
         index = self.find(name, qualifier)
         if index is not None:
             return ColumnRef(index, self.columns[index].used.type)

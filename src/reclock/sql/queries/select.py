@@ -1,4 +1,4 @@
-"""SELECT: one block, from its FROM to its ORDER BY."""
+"""SELECT: one query block, from its FROM to its ORDER BY."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distin
 
 
 def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: Sequence[ScalarType | None] = ()) -> PlannedQuery:
-    """The query. ``hints`` are types for constants of the select list that have none of their own."""
+    """Plan a SELECT. ``hints`` are types for untyped constants of the select list."""
     block = plan_block(node, context, outer)
     if block.correlated:
         raise correlated_error()
@@ -153,13 +153,14 @@ def _within(partition: Sequence[Any], value: Any) -> Any:
 
 
 def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
-    """The select list alone, over the rows of ``relation``."""
+    """The values of the select list over the rows of ``relation``."""
     expr_context = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
     return [default_to_text(item.value) for projection in node.expressions for item in _items(projection, expr_context)]
 
 
 def select_order(node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
-    """What ORDER BY names, over the rows of ``relation``; and of each whether it is descending, and begins with NULLs."""
+    """The keys of ORDER BY over the rows of ``relation``, and for each whether it is descending,
+    and begins with NULLs."""
     expr_context = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
     items = [
         replace(item, value=default_to_text(item.value))
@@ -200,7 +201,7 @@ def _shape(
     *,
     is_distinct: bool,
 ) -> PlannedQuery:
-    """Columns in their order, the hidden ones that are only ordered by last."""
+    """The columns in order; hidden columns, only for ORDER BY, come last."""
     columns = [*values, *kept]
     for expression in (*unique_on, *order):
         if expression in columns:

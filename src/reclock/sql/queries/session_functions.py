@@ -1,7 +1,7 @@
-"""What a session is asked about itself: constants of a statement.
+"""Functions about the session, which are constants of a statement.
 
-A definition cannot hold them, for it is everyone's; a builtin view can, which is planned once and takes on the session of each
-statement that reads it.
+A definition cannot contain them, because all sessions share it. A builtin view can: it is planned
+once, and takes the answers of each session that reads it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_about_session(name: str) -> bool:
 
 
 def signature(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ...], ScalarType]:
-    """The types of the arguments and of the answer. Raises ``UnknownFunction``."""
+    """The types of the arguments and of the result. Raises ``UnknownFunction``."""
     if name in VOLATILE_FUNCTIONS:
         if arguments:
             raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
@@ -67,7 +67,8 @@ VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID}
 
 
 def answered(call: Call, session: SessionNames) -> Any:
-    """What ``call`` is in this session: a constant; of a setting that rows name, a choice among all."""
+    """The value of ``call`` in this session: a constant, or, for a setting named by a row, a choice
+    among all settings."""
     if not all(isinstance(argument, Literal) for argument in call.arguments):
         if call.function != "current_setting":
             raise UnsupportedSql(f"{call.function} of what is no constant is not supported")

@@ -63,7 +63,8 @@ def counted_values(values: Plan) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class SubqueryRows:
-    """A subquery's rows before its select list, which is ``shown``, and the conditions on the row around that they must meet."""
+    """A subquery's rows before its select list, ``shown``, and the conditions on the outer row that
+    they must meet."""
 
     plan: Plan
     conditions: tuple[Any, ...]
@@ -81,7 +82,8 @@ class SubqueryPlanner:
         return self.context.session.parameters
 
     def value(self, node: exp.Expr, scope: Scope) -> Any:
-        """The only column of the only row; NULL without a row; an error of the query if there are several."""
+        """The only column of the only row; NULL without a row. Several rows are an error of the
+        query."""
         query = unwrapped(node)
         try:
             block = self._block(query, scope)
@@ -122,7 +124,8 @@ class SubqueryPlanner:
         return SubqueryValue(map_columns(keys, [_TRUE]), conditions, negated(is_null(ColumnRef(len(pairs), BOOLEAN))))
 
     def contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
-        """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open, else false."""
+        """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open,
+        else false."""
         with suppress(*NOT_ALONE):
             return self._contains(operands, node, scope)
         return self.any(operands, "=", node, scope)
@@ -168,7 +171,7 @@ class SubqueryPlanner:
         return SubqueryValue(matches, (equal(operand, value),), result)
 
     def rows(self, node: exp.Expr, scope: Scope) -> SubqueryRows:
-        """The subquery as rows to be matched with those around it."""
+        """The subquery as rows to match with outer rows."""
         query = _uncut(unwrapped(node), self.parameters) if isinstance(node.parent, exp.Exists) else unwrapped(node)
         block = self._block(query, scope)
         if block is None or not block.correlated:
@@ -228,7 +231,7 @@ class SubqueryPlanner:
         return self.context.about_session(call)
 
     def object_id(self, value: Any, target: ScalarType) -> Any:
-        """``value``, a text, as the id of what it names."""
+        """The id of the object that ``value``, a text, names."""
         if isinstance(value, OpenParameter):
             value = coerce(value, TEXT)
         if isinstance(value, Untyped | Literal):
@@ -346,7 +349,7 @@ def _equal_columns(condition: Any) -> list[ColumnRef]:
 
 
 def unwrapped(node: exp.Expr) -> exp.Expr:
-    """The query inside of parentheses that carry nothing else."""
+    """The query within parentheses that have no clauses of their own."""
     while isinstance(node, exp.Subquery) and not any(node.args.get(name) for name in ("order", "limit", "offset", "with_")):
         reject_unsupported(node, "this")
         node = node.this
@@ -365,7 +368,7 @@ def _ordered_by(term: exp.Expr, item: exp.Expr) -> exp.Expr:
 
 
 def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
-    """The query without a LIMIT that leaves a row where there is one."""
+    """The query without a LIMIT that keeps a row if there is one."""
     if query.args.get("limit") is None:
         return query
     limit, offset = limits(query, parameters)
@@ -392,7 +395,8 @@ def _check_width(width: int, expected: int) -> None:
 
 
 def _equality(condition: Any) -> tuple[Any, Any]:
-    """A condition ``outer = inner`` as its two sides. Raises ``UnsupportedSql`` for any other."""
+    """The two sides of a condition ``outer = inner``. Raises ``UnsupportedSql`` for any other
+    condition."""
     if isinstance(condition, Call) and condition.function == "=":
         for outer, inner in (condition.arguments, condition.arguments[::-1]):
             if not columns_of(outer) and has(outer, OuterRef) and not has(inner, OuterRef):
@@ -401,7 +405,8 @@ def _equality(condition: Any) -> tuple[Any, Any]:
 
 
 def _only_row(plan: Plan) -> SubqueryValue:
-    """The value of the only row of ``plan``: of several, reading it fails, with a message that says so."""
+    """The value of the only row of ``plan``. If there are several, reading it fails with a message
+    that says so."""
     type = plan.desc.types[0]
     if type.name is TypeName.BYTEA:
         raise UnsupportedSql(f"a subquery of type {type} that may have several rows is not supported here", hint="add LIMIT 1")

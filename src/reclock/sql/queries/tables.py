@@ -33,7 +33,7 @@ from reclock.sql.syntax.dialect import to_sql
 
 
 def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
-    """The rows of FROM; one row without columns, if there is none."""
+    """The rows of FROM; without FROM, one row without columns."""
     clause = node.args.get("from_")
     start = context.around or ScopedPlan(ONE_ROW, Scope())
     if clause is None:
@@ -42,7 +42,8 @@ def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
 
 
 def _joined(start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> ScopedPlan:
-    """The comma binds less than JOIN: what stands between commas is joined first. A function may read what is left of its comma."""
+    """Join FROM's relations. The comma binds less tightly than JOIN. A function may read the
+    relations to the left of its comma."""
     groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
     for node in joins:
         if is_comma(node):
@@ -125,7 +126,7 @@ def _derived_around(left: ScopedPlan, node: exp.Expr, joining: exp.Join, context
 
 
 def is_comma(node: exp.Join) -> bool:
-    """Whether a comma joins the relation to what stands before it."""
+    """Whether the relation is joined to the previous one by a comma."""
     return not any(node.args.get(name) for name in ("kind", "side", "method", "on", "using"))
 
 
@@ -194,14 +195,14 @@ def _arrays(function: exp.Anonymous, called: str, functions: int, expr_context: 
 
 
 def _numbers(arrays: Sequence[Any]) -> Any:
-    """As many numbers from 1 as the longest array has elements: the column of WITH ORDINALITY."""
+    """The numbers of the elements, from 1: the column of WITH ORDINALITY."""
     lengths = [call("array_length", [rows, Literal(1, INTEGER)]) for rows in arrays]
     longest = lengths[0] if len(lengths) == 1 else call("greatest", lengths)
     return call("series", [Literal(1, BIGINT), coerce(longest, BIGINT)])
 
 
 def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_context: ExprContext) -> ScopedPlan:
-    """A function that answers no rows, in FROM: its value is the one row that it has for each of ``left``."""
+    """A scalar function in FROM: its value is one row for each row of ``left``."""
     plan, (value,) = attach(left.plan, [default_to_text(scalar(call_node, expr_context))])
     if has(value, OuterRef):
         raise correlated_error()
@@ -325,7 +326,8 @@ def _of_rows_around(left: ScopedPlan, node: exp.Table, kept: int, context: Conte
 
 
 def _is_parenthesised_relation(node: exp.Subquery) -> bool:
-    """Whether the parentheses are those of a relation or join of FROM: ``((SELECT …) a JOIN b ON …)``; not those of a query."""
+    """Whether the parentheses enclose a relation or join of FROM, as in ``((SELECT …) a JOIN b ON
+    …)``, rather than a query."""
     inner = node.this
     if isinstance(inner, exp.Subquery):
         return bool(inner.args.get("alias") or inner.args.get("joins")) or _is_parenthesised_relation(inner)
@@ -369,7 +371,7 @@ def _aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
 
 
 def _without_merged_away(relation: ScopedPlan) -> ScopedPlan:
-    """A join in parentheses with a name of its own: no name reaches the columns that USING merged away."""
+    """A parenthesized join with an alias: no name reaches the columns that USING merged."""
     columns = relation.scope.columns
     visible = [i for i, column in enumerate(columns) if not column.is_merged_away]
     return ScopedPlan(project(relation.plan, visible), Scope(tuple(columns[i] for i in visible)))

@@ -1,4 +1,5 @@
-"""Views in plans: a query reads a view as a ``Get`` of its id; here such a ``Get`` becomes what the view is made of."""
+"""Views in plans: a query reads a view as a ``Get`` of its id, which is replaced here by the view's
+definition."""
 
 from __future__ import annotations
 

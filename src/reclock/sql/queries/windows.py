@@ -23,11 +23,11 @@ from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
 
 PLACES = {"row_number": BIGINT, "rank": BIGINT, "dense_rank": BIGINT, "percent_rank": DOUBLE, "cume_dist": DOUBLE, "ntile": INTEGER}
-"""Functions that say where a row is, and the type of what they say."""
+"""Functions of a row's position, and their result types."""
 
 FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value")
 ORDERED = (*SORTED, *ORDERED_SETS)
-"""Aggregates that have an order of their own, which is not that of the window."""
+"""Aggregates with an order of their own, independent of the window's."""
 
 
 @scalar.register

@@ -1,1 +1,1 @@
-"""The statements, a folder for each family: its syntax, and what it plans to."""
+"""The statements, one folder for each family: syntax and plan."""

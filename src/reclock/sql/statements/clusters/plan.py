@@ -1,4 +1,4 @@
-"""Clusters and their replicas: what their statements mean, and which make no sense."""
+"""Planning of clusters and their replicas."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rename_cluster(node: RenameClusterStatement, catalog: PlannerCatalog, sessio
 
 @plans(DropClustersStatement, experimental="DROP CLUSTER")
 def drop_clusters(node: DropClustersStatement, catalog: PlannerCatalog, session: SessionNames) -> DropClusters | Skipped:
-    """What is in a cluster goes with CASCADE alone."""
+    """Plan DROP CLUSTER. Only CASCADE drops the objects in a cluster."""
     clusters: list[Cluster] = []
     notices: list[str] = []
     for name in node.args["names"]:
@@ -95,7 +95,7 @@ def create_cluster_text(name: exp.Expr, catalog: PlannerCatalog) -> tuple[str, s
 
 @plans(CreateClusterReplicaStatement, experimental="CREATE CLUSTER REPLICA")
 def create_replica(node: CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateClusterReplica:
-    """Of the size of its cluster, if it says none."""
+    """Plan CREATE CLUSTER REPLICA. Without a size, it has that of its cluster."""
     cluster, name = _cluster(node.this.args["db"], catalog), fold(node.this.this)
     _check_reserved(name)
     if cluster.size is None:
@@ -176,7 +176,7 @@ def _size(node: nodes.Statement, catalog: PlannerCatalog, otherwise: str | None)
 
 @dataclass(frozen=True, slots=True)
 class CreateCluster:
-    """``size`` is None for a virtual cluster; one of a size begins with one replica."""
+    """``size`` is None for a virtual cluster. A cluster with a size begins with one replica."""
 
     name: str
     size: str | None
@@ -185,7 +185,7 @@ class CreateCluster:
 
 @dataclass(frozen=True, slots=True)
 class AlterCluster:
-    """The cluster and each of its replicas have ``size`` afterwards."""
+    """Give the cluster and its replicas this ``size``."""
 
     id: int
     name: str
@@ -195,7 +195,7 @@ class AlterCluster:
 
 @dataclass(frozen=True, slots=True)
 class RenameCluster:
-    """``create_sql`` holds the new text of every item whose text names the cluster."""
+    """``create_sql`` has the new text of every item that names the cluster."""
 
     id: int
     name: str
@@ -206,7 +206,7 @@ class RenameCluster:
 
 @dataclass(frozen=True, slots=True)
 class DropClusters:
-    """``items`` are what is in them, and goes before them."""
+    """``items`` are the objects in them, which are dropped first."""
 
     ids: tuple[int, ...]
     items: tuple[GlobalId, ...]
@@ -224,7 +224,7 @@ class CreateClusterReplica:
 
 @dataclass(frozen=True, slots=True)
 class DropClusterReplicas:
-    """``replicas`` are ids of clusters and of replicas."""
+    """``replicas`` are pairs of the ids of clusters and replicas."""
 
     replicas: tuple[tuple[int, int], ...]
     notices: tuple[str, ...] = ()

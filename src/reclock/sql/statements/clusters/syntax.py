@@ -34,13 +34,13 @@ class RenameClusterStatement(Statement):
 
 
 class DropClustersStatement(Statement):
-    """``behavior`` is ``CASCADE``, ``RESTRICT`` or not said."""
+    """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
 
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
 
 
 class CreateClusterReplicaStatement(Statement):
-    """``this`` names a replica: the cluster stands where a schema would."""
+    """``this`` is the name of a replica, qualified by its cluster."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": False}
 

@@ -1,4 +1,4 @@
-"""Connections as other statements name them."""
+"""References to connections in other statements."""
 
 from __future__ import annotations
 

@@ -143,7 +143,8 @@ def validate_connection(node: ValidateConnectionStatement, catalog: PlannerCatal
 
 @dataclass(frozen=True, slots=True)
 class NewSecret:
-    """A value on its way to where it is kept, under ``reference``. Nothing that shows it shows the value."""
+    """A new value of a secret, to be stored under ``reference``. Its representations do not show
+    the value."""
 
     reference: str
     value: str = field(repr=False)
@@ -159,7 +160,7 @@ class CreateSecret:
 
 @dataclass(frozen=True, slots=True)
 class AlterSecret:
-    """The secret's value is another one from now on, also for what uses it."""
+    """Change the secret's value, also for everything that uses it."""
 
     id: GlobalId
     name: QualifiedName
@@ -170,7 +171,7 @@ class AlterSecret:
 
 @dataclass(frozen=True, slots=True)
 class CreateConnection:
-    """``is_validated`` asks for a look at the other end first."""
+    """``is_validated``: connect to the other end first."""
 
     name: QualifiedName
     create_sql: str

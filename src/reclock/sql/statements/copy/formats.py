@@ -1,4 +1,4 @@
-"""How COPY writes rows: as lines of text, or in PostgreSQL's binary format."""
+"""The formats of COPY: lines of text, or PostgreSQL's binary format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LineFormat:
-    """Rows are lines; ``null`` is what stands for NULL. ``quote`` and ``escape`` are CSV's."""
+    """Rows are lines. ``null`` is the text of NULL. ``quote`` and ``escape`` are those of CSV."""
 
     is_csv: bool
     delimiter: str

@@ -57,7 +57,8 @@ def defaults(statement: CopyFrom, table: RelationEntry) -> Modify:
 
 
 def copy_format(node: CopyStatement) -> CopyFormat:
-    """What the options say. Raises ``InvalidOption``, ``UnsupportedSql``, ``SqlSyntaxError``."""
+    """The format that the options describe. Raises ``InvalidOption``, ``UnsupportedSql``,
+    ``SqlSyntaxError``."""
     options: dict[str, str | bool] = {}
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]

@@ -1,1 +1,1 @@
-"""What concerns objects of any kind: DROP, RENAME, OWNER."""
+"""Statements for objects of any kind: DROP, RENAME, OWNER."""

@@ -1,4 +1,4 @@
-"""DROP: what goes, in which order, and what stands in the way."""
+"""DROP and RENAME: which objects are dropped, in which order, and what prevents it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _check_not_the_last(entry: Entry, targets: Collection[GlobalId], catalog: Pl
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """``ids`` go, dependents before what they depend on: those ``named``, and those that cannot be without them."""
+    """``ids`` are dropped, dependents before the objects that they depend on: those ``named``, and
+    those that cannot exist without them."""
 
     kind: str
     ids: tuple[GlobalId, ...]
@@ -80,7 +81,8 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """``kind`` is what is renamed, ``source`` or ``table``. ``create_sql`` holds the new text of every item whose text names it."""
+    """``kind`` is the kind of the renamed object, ``source`` or ``table``. ``create_sql`` has the
+    new text of every item that names it."""
 
     kind: str
     id: GlobalId
@@ -121,7 +123,8 @@ def _refers(entry: RelationEntry, name: tuple[str, ...]) -> bool:
 
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
-    """The text of a definition in which the item ``name`` is called ``to``; an alias keeps what it is called within."""
+    """The text of a definition after the item ``name`` was renamed to ``to``. Where the text has no
+    alias for the item, it gets the old name as alias."""
     node = parse_one(create_sql)
     full = parts(name.to_table())
     if isinstance(node, CreateIndexStatement) and parts(node.args["on"])[:-1] == full[:-1] and fold(node.this) == name.item:

@@ -1,4 +1,4 @@
-"""A query as a statement: its plan, how its rows are ordered and cut, and the time it names."""
+"""A query as a statement: its plan, the order and limit of its rows, and its time."""
 
 from __future__ import annotations
 

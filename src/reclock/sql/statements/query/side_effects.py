@@ -1,6 +1,8 @@
-"""Functions that do something: in the select list of a statement of its own, done for each row as it is answered.
+"""Functions with side effects: in the select list of a statement, called for each row as it is
+returned.
 
-The plan computes their arguments alone, as an array of texts in the column's place; who answers the rows does the rest.
+The plan computes only their arguments, as an array of texts in the column's place. The session then
+calls the functions.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _MARK = "reclock_effect_"
 
 @plans(nodes.QueryStatement, returns_rows=True)
 def plan_statement_of_query(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
-    """A query that is a statement of its own."""
+    """Plan a query that is a statement of its own."""
     calls: list[tuple[str, str]] = []
     if isinstance(node.this, exp.Select):
         marked = [_marked(item, calls) for item in node.this.expressions]

@@ -13,7 +13,7 @@ from reclock.plan.relational import Finishing, Plan
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """The time a query is to be read at: exactly ``at``, or ``is_at_least`` at or after it."""
+    """The requested time of a query: exactly ``at``, or, with ``is_at_least``, at or after it."""
 
     at: Timestamp
     is_at_least: bool = False
@@ -21,7 +21,7 @@ class AsOf:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A function that does something for each row. Its column has its arguments, as texts, until that is done."""
+    """A function called for each row. Until then, its column has its arguments, as texts."""
 
     index: int
     function: str
@@ -42,11 +42,12 @@ class Select:
     depends_on: frozenset[GlobalId] = frozenset()
     tag: str = "SELECT"
     effects: tuple[Effect, ...] = ()
-    """What the rows do; only of a statement of its own. ``desc`` has the columns as they are then."""
+    """The functions with side effects, only in a statement of its own. ``desc`` has the columns
+    after their calls."""
 
 
 class ExplainKind(StrEnum):
-    """What is explained, as the statement says it."""
+    """The kinds of EXPLAIN."""
 
     PLAN = "PLAN"
     TIMESTAMP = "TIMESTAMP"
@@ -55,7 +56,7 @@ class ExplainKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """What a SELECT would do, which ``kind`` of it: its plan, the time it would read at, or how it is optimized."""
+    """EXPLAIN of a SELECT: its plan, its time, or its optimization."""
 
     select: Select
     kind: ExplainKind

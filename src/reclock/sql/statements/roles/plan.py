@@ -35,7 +35,8 @@ _RESERVED_PREFIXES = ("mz_", "pg_")
 
 
 def find_role(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Role:
-    """The role of that name; ``current_user`` and its like are the session's. Raises ``UnknownObject``."""
+    """The role of this name; ``current_user`` and similar words mean the session's. Raises
+    ``UnknownObject``."""
     snapshot = snapshot_of(catalog)
     name = fold(node)
     if not node.args.get("quoted"):
@@ -62,7 +63,7 @@ def grantee_ids(nodes: Sequence[exp.Expr], catalog: PlannerCatalog, session: Ses
 
 
 def user_role(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Role:
-    """A role that may be changed. Raises ``SystemObjectProtected`` for the system's."""
+    """A role that may be changed. Raises ``SystemObjectProtected`` for the system's roles."""
     role = find_role(node, catalog, session)
     if role.id.startswith("s"):
         raise SystemObjectProtected(role.name)
@@ -134,7 +135,8 @@ def drop_roles(node: DropRolesStatement, catalog: PlannerCatalog, session: Sessi
 
 
 def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) -> Iterator[str]:
-    """What keeps a role from being dropped, as PostgreSQL words it. Its own memberships and members do not."""
+    """The objects that prevent a role from being dropped, in PostgreSQL's words. Memberships do
+    not."""
     referrers = snapshot.referrers(Kind.ROLE, role_id)
     for thing in sorted(referrers, key=lambda thing: (spec_of(thing).kind, str(spec_of(thing).key_of(thing)))):
         match thing:
@@ -189,7 +191,7 @@ def set_role(name: str, catalog: PlannerCatalog) -> SetRole:
 
 @dataclass(frozen=True, slots=True)
 class SetRole:
-    """The session goes on with the privileges of this role; None is its own."""
+    """Give the session the privileges of this role; None means its own."""
 
     id: str | None
     name: str
@@ -208,7 +210,7 @@ class CreateRole:
 
 @dataclass(frozen=True, slots=True)
 class AlterRole:
-    """The role has ``attributes`` afterwards, instead of those it had ``before``."""
+    """Give the role ``attributes``, in place of ``before``."""
 
     id: str
     name: str
@@ -235,7 +237,7 @@ class DropRoles:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMembership:
-    """Each of ``member_ids`` becomes, or is no more, a member of each of ``role_ids``."""
+    """Add or remove each of ``member_ids`` as a member of each of ``role_ids``."""
 
     is_grant: bool
     role_ids: tuple[str, ...]

@@ -31,7 +31,7 @@ from reclock.sql.syntax import nodes
 
 _PLACES = {"SCHEMA": Kind.SCHEMA, "DATABASE": Kind.DATABASE, "CLUSTER": Kind.CLUSTER}
 _PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
-"""What belongs to a relation, and has its owner."""
+"""The parts of a relation, which have its owner."""
 
 # --- GRANT, REVOKE ---
 
@@ -45,7 +45,7 @@ def change_privileges(node: PrivilegesStatement, catalog: PlannerCatalog, sessio
 
 
 def _letters(node: nodes.Statement) -> str | None:
-    """None is ALL."""
+    """The letters of the privileges; None means ALL."""
     privileges = node.args.get("privileges")
     return letters(Privilege[privilege.name].value for privilege in privileges) if privileges else None
 
@@ -103,7 +103,7 @@ def _applicable(target: Target, privileges: str | None, catalog: PlannerCatalog)
 
 
 def _checked(privileges: str | None, type_: str, what: str) -> str:
-    """The privileges that are meant. Raises ``InvalidGrant`` for one that ``what`` does not have."""
+    """The privileges. Raises ``InvalidGrant`` for one that ``what`` does not have."""
     applicable = APPLICABLE[type_]
     wrong = "".join(letter for letter in privileges or "" if letter not in applicable)
     if wrong:
@@ -179,7 +179,7 @@ def reassign_owned(node: ReassignOwnedStatement, catalog: PlannerCatalog, sessio
 
 @plans(DropOwnedStatement)
 def drop_owned(node: DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> DropOwned:
-    """Items go; schemas, databases and clusters stay, with a notice."""
+    """Plan DROP OWNED. Items are dropped; schemas, databases and clusters stay, with a notice."""
     snapshot = snapshot_of(catalog)
     roles = role_ids(node.args["roles"], catalog, session)
     _refuse_system(roles)
@@ -231,7 +231,8 @@ class ChangeDefaultPrivileges:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOwner:
-    """``target`` is what was named; its ``parts``, indexes and a progress relation, follow."""
+    """``target`` is the named object. Its ``parts``, indexes and a progress relation, get the same
+    owner."""
 
     target: Reference
     parts: tuple[Reference, ...]
@@ -252,7 +253,7 @@ class ReassignOwned:
 
 @dataclass(frozen=True, slots=True)
 class DropOwned:
-    """``ids`` are the items that go, dependents first; privileges of the roles go too."""
+    """``ids`` are the dropped items, dependents first. The roles' privileges are revoked too."""
 
     role_ids: tuple[str, ...]
     ids: tuple[GlobalId, ...]

@@ -37,7 +37,7 @@ def create_schema(node: CreateSchemaStatement, catalog: PlannerCatalog, session:
 
 @plans(DropSchemasStatement)
 def drop_schemas(node: DropSchemasStatement, catalog: PlannerCatalog, session: SessionNames) -> DropSchemas | Skipped:
-    """What is in a schema goes with CASCADE alone."""
+    """Plan DROP SCHEMA. Only CASCADE drops the objects in a schema."""
     schemas: list[Schema] = []
     notices: list[str] = []
     inside: list[Entry] = []

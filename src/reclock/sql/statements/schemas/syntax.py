@@ -18,7 +18,7 @@ class CreateSchemaStatement(Statement):
 
 
 class DropSchemasStatement(Statement):
-    """``behavior`` is ``CASCADE``, ``RESTRICT`` or not said."""
+    """``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
 
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
 

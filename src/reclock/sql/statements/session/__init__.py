@@ -1,1 +1,1 @@
-"""What a session keeps: variables, prepared statements, cursors."""
+"""The state of a session: variables, prepared statements, cursors."""

@@ -34,7 +34,7 @@ from reclock.sql.syntax.dialect import to_sql
 
 @dataclass(frozen=True, slots=True)
 class ShowVariable:
-    """All of them, if ``name`` is None."""
+    """SHOW of one variable, or of all if ``name`` is None."""
 
     name: str | None
     tag: str = "SHOW"
@@ -42,7 +42,8 @@ class ShowVariable:
 
 @dataclass(frozen=True, slots=True)
 class SetVariable:
-    """No values is DEFAULT. ``is_local`` lasts until the end of the transaction."""
+    """SET of a variable. No values mean DEFAULT. ``is_local`` lasts until the end of the
+    transaction."""
 
     name: str
     values: tuple[str, ...] | None
@@ -52,7 +53,7 @@ class SetVariable:
 
 @dataclass(frozen=True, slots=True)
 class ResetVariable:
-    """All of them, if ``name`` is None."""
+    """RESET of one variable, or of all if ``name`` is None."""
 
     name: str | None
     tag: str = "RESET"
@@ -60,7 +61,8 @@ class ResetVariable:
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
-    """The default of a variable in later sessions: of a role, or of all (no role). No values is RESET; no variable, of all."""
+    """The default of a variable in later sessions of a role, or of all sessions without one. No
+    values mean RESET; no variable means all."""
 
     role_id: str | None
     variable: str | None
@@ -125,7 +127,7 @@ def _variable_name(node: nodes.Statement) -> str | None:
     UnlistenStatement,
 )
 def _of_session(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
-    """What a session keeps is executed by the session itself, and never planned."""
+    """Statements about the session's state are executed by the session itself, without a plan."""
     raise UnsupportedSql(f"{to_sql(node).split()[0]} is only for sessions", hint="it cannot be prepared or explained")
 
 

@@ -17,7 +17,7 @@ from reclock.sql.syntax.writing import generates, joined, listed, when
 
 
 class PrepareStatement(Statement):
-    """``statement`` is the one to keep; ``types`` those of its parameters, as far as they are written."""
+    """``statement`` is the prepared statement, ``types`` the written types of its parameters."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "types": False, "statement": True}
 
@@ -39,7 +39,8 @@ class DeclareStatement(Statement):
 
 
 class FetchStatement(Statement):
-    """Without ``count`` it is ``FETCH ALL``. ``timeout`` is how long a subscription's next rows are waited for."""
+    """Without ``count`` it is ``FETCH ALL``. ``timeout`` is how long it waits for a subscription's
+    next rows."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False, "timeout": False}
 
@@ -51,7 +52,7 @@ class CloseStatement(Statement):
 
 
 class UnlistenStatement(Statement):
-    """Of ``this`` channel, or of all: nothing listens."""
+    """UNLISTEN of ``this`` channel, or of all. It has no effect, because there is no LISTEN."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 

@@ -63,12 +63,12 @@ def set_variable(parser: StatementParser, words: tuple[str, ...]) -> SetVariable
 
 
 def _is_assignment(parser: StatementParser) -> bool:
-    """Whether the word here is followed by = or TO."""
+    """Whether the next word is followed by = or TO."""
     return bool(parser.next_token) and (parser.next_token.token_type == TokenType.EQ or parser.next_token.text.upper() == "TO")
 
 
 def assignment(parser: StatementParser) -> tuple[exp.Identifier, list[exp.Expr] | None]:
-    """The variable, and the values given to it; None is DEFAULT."""
+    """The variable and its values; None means DEFAULT."""
     if parser.accept("TIME", "ZONE"):
         name = exp.to_identifier("timezone")
     else:

@@ -1,4 +1,5 @@
-"""SHOW: what it lists is known when it is planned, so it is a query over constants, with a typed filter."""
+"""SHOW: its rows are known at planning, so it becomes a query over constants, with a typed
+filter."""
 
 from __future__ import annotations
 

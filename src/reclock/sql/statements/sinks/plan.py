@@ -1,4 +1,4 @@
-"""CREATE SINK: what it says of its target, checked against the relation."""
+"""CREATE SINK: the described target, checked against the relation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from reclock.sql.statements.sources.formats_syntax import JsonFormatClause, KeyV
 from reclock.sql.syntax.consumption import tracked_copy
 
 SINK_OPTIONS = frozenset({"snapshot"})
-"""What WITH may say of a sink."""
+"""The options of a sink in WITH."""
 
 _PROGRESS = "reclock-progress"
 
@@ -76,9 +76,10 @@ def create_sink(node: CreateSinkStatement, catalog: PlannerCatalog, session: Ses
 
 
 def define_sink(node: CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames) -> SinkDefinition:
-    """The target, and whether the rows there are come first. The connection that ``node`` names is then qualified in it.
+    """The target, and whether the existing rows come first. Qualifies the connection that ``node``
+    names.
 
-    Raises for keys, paths or options that cannot be.
+    Raises for invalid keys, paths and options.
     """
     names = NameResolver(catalog, session)
     target = _target(node.args["target"], on, names)
@@ -96,7 +97,8 @@ def define_sink(node: CreateSinkStatement, on: RelationEntry, catalog: PlannerCa
 
 
 def _overlap(one: Target, other: Target) -> bool:
-    """A topic takes any number of sinks; the folder of a Delta table is its own, whole."""
+    """Whether two targets overlap. A topic takes any number of sinks, but a Delta table only
+    one."""
     if isinstance(one, DeltaTarget) and isinstance(other, DeltaTarget):
         first, second = sorted((PurePosixPath(one.path), PurePosixPath(other.path)), key=lambda path: len(path.parts))
         return second.is_relative_to(first)
@@ -157,7 +159,7 @@ def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
 
 
 def _count(into: KafkaInto, name: str) -> int:
-    """A number of things that there is at least one of; -1 if it is left to the broker."""
+    """A positive number, or -1 for the broker's default."""
     if into.args.get(name) is None:
         return -1
     digits = into.args[name].name
@@ -198,7 +200,7 @@ def _format(clause: exp.Expression, name: str, default: str, names: NameResolver
 
 
 def _check_plain(key: Sequence[Column], kind: str) -> None:
-    """Raises ``InvalidOption`` unless a key of these columns can be such text or bytes."""
+    """Raises ``InvalidOption`` unless a key of these columns can be plain text or bytes."""
     if len(key) != 1 or (key[0].type.name is TypeName.BYTEA) != (kind == "BYTES"):
         of = "bytea" if kind == "BYTES" else "any type but bytea"
         raise InvalidOption(f"a KEY in FORMAT {kind} is one column of {of}")
@@ -217,9 +219,9 @@ class CreateSink:
     cluster_id: int
     depends_on: frozenset[GlobalId]
     as_of: Timestamp | None = None
-    """When it begins, if that is said."""
+    """The time at which it begins, if the statement has one."""
     inputs: frozenset[str] = frozenset()
-    """The groups of what it reads."""
+    """The frontier groups of its inputs."""
     tag: str = "CREATE SINK"
 
 

@@ -1,4 +1,4 @@
-"""ALTER: decisions about a stalled source, and renaming."""
+"""ALTER SOURCE: decisions about a stalled source, and retention."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionName
 
 
 def _host(entry: Entry) -> GlobalId | None:
-    """Whose claim it is that a decision about a guest is of."""
+    """The source whose claim a decision about a guest concerns."""
     return entry.source.host if isinstance(entry, RelationEntry) and entry.source is not None else None
 
 
@@ -104,7 +104,7 @@ def _offset(number: exp.Expression | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RetrySource:
-    """The stalled claim of the source is tried again."""
+    """Try the source's stalled claim again."""
 
     id: GlobalId
     name: QualifiedName
@@ -113,7 +113,8 @@ class RetrySource:
 
 @dataclass(frozen=True, slots=True)
 class ResnapshotSource:
-    """The next step of the source takes all that the upstream has then in place of what its relations have."""
+    """Have the source's next step replace its relations' rows by everything that the upstream has
+    then."""
 
     id: GlobalId
     name: QualifiedName
@@ -122,7 +123,7 @@ class ResnapshotSource:
 
 @dataclass(frozen=True, slots=True)
 class WaiveCheck:
-    """The standing claim is published although ``check`` failed."""
+    """Publish the claimed step although ``check`` failed."""
 
     id: GlobalId
     name: QualifiedName
@@ -132,7 +133,7 @@ class WaiveCheck:
 
 @dataclass(frozen=True, slots=True)
 class RestartPartition:
-    """What was given up under the name ``partition`` is read again from its beginning, as a new partition."""
+    """Read the abandoned ``partition`` again from its beginning, as a new partition."""
 
     id: GlobalId
     name: QualifiedName
@@ -142,7 +143,8 @@ class RestartPartition:
 
 @dataclass(frozen=True, slots=True)
 class SkipRange:
-    """Bytes ``[lower, upper)`` of ``partition`` are bound but not read; without bounds, the whole range of the standing claim."""
+    """Bind the offsets ``[lower, upper)`` of ``partition`` without reading them; without bounds,
+    the whole claimed range."""
 
     id: GlobalId
     name: QualifiedName
@@ -154,7 +156,7 @@ class SkipRange:
 
 @dataclass(frozen=True, slots=True)
 class RetainHistory:
-    """How far back a source can be read from now on, as written; None is what the environment says. ``create_sql`` has it."""
+    """A source's new retention, as written; None means the environment's. ``create_sql`` has it."""
 
     id: GlobalId
     name: QualifiedName

@@ -1,4 +1,4 @@
-"""What CREATE SOURCE says of the upstream, as values. One function a connector."""
+"""The upstream that CREATE SOURCE describes, as values. One function for each connector."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ from reclock.sql.statements.sources.upstreams_syntax import (
 from reclock.sql.syntax.dialect import to_sql
 
 SOURCE_OPTIONS = frozenset({"start"})
-"""What WITH may say of a source."""
+"""The options of a source in WITH."""
 
 _PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTEA)}
-"""The column of a format that has but one, unless the statement names it."""
+"""The default name of the column of a format with only one."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -76,10 +76,8 @@ _STREAM_METADATA = {
 
 
 def define_source(node: CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> SourceDefinition:
-    """The source that the statement describes. The connection that ``node`` names is then qualified in it.
-
-    Raises for columns, formats or options that cannot be.
-    """
+    """The described source. Qualifies the connection that ``node`` names. Raises for invalid
+    columns, formats and options."""
     options: dict[str, str] = {}
     retain_ms = None
     for option in node.args.get("options") or ():
@@ -108,7 +106,7 @@ def define_source(node: CreateSourceStatement, catalog: PlannerCatalog, session:
 
 @dataclass(frozen=True, slots=True)
 class NameResolver:
-    """What names mean, and which were ``used``."""
+    """Resolves names of connections, and records which were ``used``."""
 
     catalog: PlannerCatalog
     session: SessionNames
@@ -235,7 +233,8 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
 
 
 def _bounds(connector: KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
-    """The offsets by partition, or the time in milliseconds, that the topic is read from or up to."""
+    """The offsets by partition, or the time in milliseconds, from which or up to which the topic is
+    read."""
     offsets, timestamp = connector.args.get(f"{bound}_offset") or (), connector.args.get(f"{bound}_timestamp")
     if offsets and timestamp is not None:
         raise InvalidOption(f"{bound.upper()} OFFSET and {bound.upper()} TIMESTAMP exclude each other")
@@ -333,7 +332,7 @@ def _(connector: PostgresFrom, node: CreateSourceStatement, names: NameResolver)
 
 
 def upstream_name(table: exp.Expression) -> str:
-    """A table of ``FOR TABLES`` as its source calls it."""
+    """The source's name for a table of ``FOR TABLES``."""
     schema = table.args.get("schema")
     return f"{fold(schema)}.{fold(table.this)}" if schema is not None else fold(table.this)
 

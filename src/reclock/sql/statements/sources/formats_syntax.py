@@ -1,4 +1,4 @@
-"""The FORMAT clauses of sources and sinks: how records are written."""
+"""The FORMAT clauses of sources and sinks."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _schema_format(parser: StatementParser, kind: str) -> exp.Expression:
 
 
 def _is_on(parser: StatementParser) -> bool:
-    """A switch, which need not say that it is on."""
+    """A boolean option, which is on if it has no value."""
     return not (parser.accept_any(("TRUE", "FALSE")) and parser.last_word == "FALSE")
 
 

@@ -1,7 +1,9 @@
-"""Sources that share the transactions of one connector: the first that is made is the host, those that follow are its guests.
+"""Sources that share the transactions of one connector: the first one is the host, later ones are
+its guests.
 
-All that a connector tells of its transactions is bound by the host, in its frontier group, so that none is ever at two times. Who
-is a guest of whom follows from the definitions alone, for a host cannot go before its guests.
+The host binds everything in the connector's transactions, in its frontier group, so that no
+transaction is split over two times. Hosts and guests follow from the definitions alone, because a
+host cannot be dropped before its guests.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ def host_of(upstream: Upstream, format: Format | None, catalog: PlannerCatalog) 
 
 
 def check_guest(source: SourceDefinition, catalog: PlannerCatalog) -> None:
-    """Raises ``InvalidOption`` if the source would split the transactions of another, or wants as a guest what is its host's."""
+    """Raises ``InvalidOption`` if the source would split the transactions of another one, or has an
+    option that only its host can have."""
     if source.host is None:
         for entry in _over_the_same(source.connector, catalog):
             raise InvalidOption(
@@ -36,7 +39,7 @@ def check_guest(source: SourceDefinition, catalog: PlannerCatalog) -> None:
 
 
 def check_history(host: RelationEntry) -> None:
-    """A guest has none of its own: raises ``InvalidOption``."""
+    """Raises ``InvalidOption`` for a guest with a history of its own."""
     raise InvalidOption(f'source "{host.name}" has the transactions of these tables', hint="RETAIN HISTORY is said of it")
 
 

@@ -31,7 +31,7 @@ from reclock.sql.syntax.consumption import tracked_copy
 
 @dataclass(frozen=True, slots=True)
 class CreateSubsource:
-    """A relation that a source fills beside others; it comes and goes with the source."""
+    """One of several relations of a source. It is created and dropped with the source."""
 
     name: QualifiedName
     create_sql: str
@@ -40,7 +40,8 @@ class CreateSubsource:
 
 @dataclass(frozen=True, slots=True)
 class CreateSource:
-    """``progress_name`` is the name written, or the first free one. ``index`` comes with CREATE MATERIALIZED SOURCE."""
+    """``progress_name`` is the written name, or the first unused one. ``index`` comes with CREATE
+    MATERIALIZED SOURCE."""
 
     name: QualifiedName
     create_sql: str
@@ -103,7 +104,7 @@ def create_source(node: CreateSourceStatement, catalog: PlannerCatalog, session:
 
 @plans(CreateSubsourceStatement)
 def create_subsource(node: CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
-    """The text of a subsource is for reading alone."""
+    """Refuses CREATE SUBSOURCE: the text only describes a subsource."""
     raise UnsupportedSql("a subsource is made by its source", hint="CREATE SOURCE … FOR TABLES (…)")
 
 
@@ -114,7 +115,7 @@ def _subsources(
     catalog: PlannerCatalog,
     session: SessionNames,
 ) -> tuple[CreateSubsource, ...]:
-    """Each is called as its table is upstream, unless the statement says otherwise."""
+    """The subsources, named as the upstream's tables unless the statement has other names."""
     aliases = {upstream_name(table): table.args.get("alias") for table in node.args.get("tables") or ()}
     created: list[CreateSubsource] = []
     for table, desc in source.subsources.items():

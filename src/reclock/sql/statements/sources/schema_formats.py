@@ -1,4 +1,5 @@
-"""Formats that have a schema. Before the statement is carried out, ``adapter.upstreams`` writes into it what it leaves open."""
+"""Formats with a schema. Before the statement is executed, ``adapter.upstreams`` completes it with
+the schemas."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ SCHEMA_CLAUSES = (RegistryFormatClause, ProtobufFormatClause)
 
 
 def schema_format(clause: exp.Expression, registry: Connection | None) -> SchemaFormat:
-    """The format of one of ``SCHEMA_CLAUSES``; without a schema, if that is yet to be had. Raises ``InvalidOption``."""
+    """The format of one of ``SCHEMA_CLAUSES``, without a schema if that is still to be read. Raises
+    ``InvalidOption``."""
     message = clause.args["message"].name if clause.args.get("message") is not None else ""
     if isinstance(clause, ProtobufFormatClause):
         schema = clause.args["schema"].name
@@ -33,7 +35,8 @@ def schema_format(clause: exp.Expression, registry: Connection | None) -> Schema
 
 
 def schema_columns(format: SchemaFormat, envelope: str | None = None) -> tuple[Column, ...]:
-    """The columns of what is in its values; none before its schema is known. Raises ``InvalidOption``, ``UnsupportedSql``."""
+    """The columns of its values; none before its schema is known. Raises ``InvalidOption``,
+    ``UnsupportedSql``."""
     if not format.schema:
         return ()
     if isinstance(format, AvroFormat):

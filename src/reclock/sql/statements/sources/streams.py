@@ -1,4 +1,4 @@
-"""What CREATE SOURCE says of streams that are services, as values."""
+"""The stream services that CREATE SOURCE describes, as values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUBSCRIBE_KEY = re.compile(r"[A-Za-z0-9-]+")
 
 
 def pubnub_connector(node: PubNubFrom) -> PubNubConnector:
-    """The channel. Raises ``InvalidOption`` for what cannot be its name, a key or an origin."""
+    """The channel. Raises ``InvalidOption`` for an invalid name, key or origin."""
     key, channel = node.args["subscribe_key"].name, node.args["channel"].name
     origin = node.args["origin"].name if node.args.get("origin") is not None else ""
     if not _SUBSCRIBE_KEY.fullmatch(key):
@@ -30,9 +30,9 @@ def pubnub_connector(node: PubNubFrom) -> PubNubConnector:
 
 
 def kinesis_connector(node: KinesisFrom, include: tuple[tuple[str, str], ...], connection: Connection | None) -> KinesisConnector:
-    """The stream, at the region and the endpoint of the connection if it says nothing else.
+    """The stream, by default at the region and endpoint of the connection.
 
-    Raises ``InvalidOption`` for what cannot be its name, its region, its endpoint or where to start.
+    Raises ``InvalidOption`` for an invalid name, region, endpoint or start.
     """
     arn, stream, region, endpoint = (
         node.args[name].name if node.args.get(name) else "" for name in ("arn", "stream", "region", "endpoint")

@@ -1,4 +1,4 @@
-"""SUBSCRIBE: the query whose changes are sent, and what is sent beside them."""
+"""SUBSCRIBE: the query whose changes are sent, and the columns of its messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plan_subscribe(node: SubscribeStatement, catalog: PlannerCatalog, session: S
 
 
 def _sent(columns: Sequence[Column], envelope: Envelope | None, key: Sequence[int]) -> list[Column]:
-    """What is sent of a change, after its time."""
+    """The columns of a change, after its time."""
     if envelope is None:
         return [Column(DIFF_COLUMN, BIGINT, is_nullable=False), *columns]
     values = [replace(column, is_nullable=True) for index, column in enumerate(columns) if index not in key]
@@ -73,7 +73,7 @@ def _ordering(node: exp.Expr, desc: RelationDesc) -> Ordering:
 
 
 def _unfinished(select: Select) -> Select:
-    """LIMIT as a part of the plan, since its rows change; without an order, which they do not have together."""
+    """The query with LIMIT as a part of the plan, because its rows change, and without an order."""
     plan, finishing = select.plan, select.finishing
     if finishing.limit is not None or finishing.offset:
         plan = TopK(plan, (), finishing.order, finishing.limit, finishing.offset)

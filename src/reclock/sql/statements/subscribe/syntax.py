@@ -1,4 +1,4 @@
-"""SUBSCRIBE, and TAIL, as it was called once."""
+"""SUBSCRIBE, and TAIL, its earlier name."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def matching(
 
 
 def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[exp.Expr]]:
-    """The columns of the other relations that RETURNING may name, and how the query says them; none without RETURNING."""
+    """The columns of the other relations that RETURNING may name, and their names in the query;
+    none without RETURNING."""
     others = [tracked_copy(other) for other in node.args.get("others") or ()]
     if not others or not node.args.get("returning"):
         return Scope(), []

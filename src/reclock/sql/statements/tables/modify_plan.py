@@ -1,4 +1,5 @@
-"""INSERT, UPDATE, DELETE, TRUNCATE: what changes a table, each as one plan of the rows that go and the rows that come."""
+"""INSERT, UPDATE, DELETE, TRUNCATE: the change of a table as one plan, of the rows to remove and
+the rows to add."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ from reclock.sql.statements.tables.targets import assigned_value, column_refs, p
 
 
 def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> RelationEntry:
-    """The table. Raises ``UnknownRelation``, or ``WrongObjectType`` if it is something else, which nobody can change."""
+    """The table. Raises ``UnknownRelation``, or ``WrongObjectType`` for a relation that cannot be
+    changed."""
     entry = catalog.resolve(parts(node), session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
@@ -174,7 +176,7 @@ def inserted_values(
 def _stored(
     expression: exp.Expr, column: Column, types: Sequence[ScalarType], parameters: Sequence[Sequence[Any]], count: int
 ) -> list[Any] | None:
-    """The value of the expression in each execution; None if one is no constant."""
+    """The value of the expression in each execution; None if one of them is not a constant."""
     scalars: list[Any]
     if isinstance(expression, exp.Parameter):
         number = int(expression.this.name) - 1
@@ -199,7 +201,7 @@ def _answers_rows(value: exp.Expr) -> bool:
 
 
 def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context) -> Plan:
-    """Rows of constants and expressions, each value cast by itself to the type of its column."""
+    """Rows of constants and expressions, each value cast to the type of its column."""
     expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
     rows = []
     for row in node.expressions:
@@ -230,7 +232,7 @@ def _default(table: RelationEntry, position: int) -> Any | None:
 
 
 def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constant | None:
-    """The rows that the scalars make of constants, if no engine is needed to know them."""
+    """The rows that the scalars make of constants, if no engine is needed to compute them."""
     if not isinstance(plan, Constant):
         return None
     rows = []
@@ -280,7 +282,7 @@ class Modify:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Each table is emptied, all at once."""
+    """Empty all these tables at one time."""
 
     parts: tuple[Modify, ...]
     tag: str = "TRUNCATE TABLE"

@@ -29,13 +29,13 @@ class InsertStatement(Statement):
 
 
 class UpdateStatement(Statement):
-    """``others`` are what FROM says."""
+    """``others`` are the relations of FROM."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "assignments": True, "others": False, "where": False, "returning": False}
 
 
 class DeleteStatement(Statement):
-    """``others`` are what USING says."""
+    """``others`` are the relations of USING."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "others": False, "where": False, "returning": False}
 
@@ -45,7 +45,7 @@ class TruncateStatement(Statement):
 
 
 def _target(parser: StatementParser) -> exp.Table:
-    """A table that is changed, and what it is called meanwhile."""
+    """The table to change, and its alias."""
     table = parser.object_name()
     if parser.accept_token(TokenType.ALIAS) or _is_alias(parser):
         table.set("alias", exp.TableAlias(this=parser.name()))
@@ -90,7 +90,7 @@ def delete(parser: StatementParser, words: tuple[str, ...]) -> DeleteStatement:
 
 
 def _others(parser: StatementParser) -> list[exp.Expr]:
-    """What else the condition, and what is assigned, speak of."""
+    """The other relations of the condition and the assigned values."""
     return parser.comma_list(lambda parser: parser.table() or parser.missing())
 
 
