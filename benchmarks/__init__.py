@@ -1,1 +1,2 @@
-"""Figures, each measured side by side with what a user would use instead. Run ``python -m benchmarks NAME``."""
+"""Figures, each measured side by side with what a user would use instead. Run ``python -m
+benchmarks NAME``."""

@@ -1,7 +1,9 @@
-"""The durable catalog by its size, in stash (SQLite) and persist; its commits a second beside bare ones of the same bytes.
+"""The durable catalog by its size, in stash (SQLite) and persist; its commits a second beside bare
+ones of the same bytes.
 
-What is bare: one INSERT and one UPDATE in a SQLite transaction (a PostgreSQL one too, if ``RECLOCK_BENCH_POSTGRES`` is its URL),
-and one append by ``write_deltalake``, which flushes nothing to the disk.
+What is bare: one INSERT and one UPDATE in a SQLite transaction (a PostgreSQL one too, if
+``RECLOCK_BENCH_POSTGRES`` is its URL), and one append by ``write_deltalake``, which flushes nothing
+to the disk.
 """
 
 from __future__ import annotations
@@ -94,15 +96,28 @@ def _by_size(implementation: str, size: int, home: Path) -> None:
         return timed(follow)
 
     commit()
-    print(f"{implementation}, {size} items: open (join) {Figures(tuple(timed(join) for _ in range(3)))}")
-    print(f"{implementation}, {size} items: small transaction {Figures(tuple(timed(commit) for _ in range(RUNS)))}")
-    print(f"{implementation}, {size} items: full snapshot {Figures(tuple(timed(snapshot) for _ in range(3)))}")
+    print(
+        f"{implementation}, {size} items: open (join) "
+        f"{Figures(tuple(timed(join) for _ in range(3)))}"
+    )
+    print(
+        f"{implementation}, {size} items: small transaction "
+        f"{Figures(tuple(timed(commit) for _ in range(RUNS)))}"
+    )
+    print(
+        f"{implementation}, {size} items: full snapshot "
+        f"{Figures(tuple(timed(snapshot) for _ in range(3)))}"
+    )
     subscription.poll()
-    print(f"{implementation}, {size} items: a follower's poll after a commit {Figures(tuple(latency() for _ in range(RUNS)))}")
+    print(
+        f"{implementation}, {size} items: a follower's poll after a commit "
+        f"{Figures(tuple(latency() for _ in range(RUNS)))}"
+    )
 
 
 def _with_history(implementation: str, home: Path) -> None:
-    """How long it takes to join a small catalog that was changed often, before its history is compacted and after."""
+    """How long it takes to join a small catalog that was changed often, before its history is
+    compacted and after."""
     state = catalog(implementation, home)
     state.open()
     log, numbers = state._log, count()
@@ -112,7 +127,10 @@ def _with_history(implementation: str, home: Path) -> None:
         for at in range(first, first + BATCH):
             number = next(numbers)
             row = ("setting", f'{{"name":"setting {number}"}}', f'{{"value":"{number}"}}')
-            updates += [CatalogUpdate(*row, Timestamp(at), 1), CatalogUpdate(*row, Timestamp(at + 1), -1)]
+            updates += [
+                CatalogUpdate(*row, Timestamp(at), 1),
+                CatalogUpdate(*row, Timestamp(at + 1), -1),
+            ]
         log.compare_and_append(first, Timestamp(first + BATCH + 1), updates, state.leadership)
 
     def join() -> None:
@@ -139,21 +157,33 @@ def _throughput() -> None:
             for writers in (1, WRITERS):
                 rate = _race(["catalog", implementation, str(place), url], writers)
                 print(f"{label}: {rate:.1f} commits/s with {writers} writers")
-        bare = [("SQLite", f"sqlite:///{home / 'bare.db'}")] + ([("PostgreSQL", postgres)] if postgres else [])
+        bare = [("SQLite", f"sqlite:///{home / 'bare.db'}")] + (
+            [("PostgreSQL", postgres)] if postgres else []
+        )
         for label, url in bare:
             _prepare_bare(url)
             for writers in (1, WRITERS):
-                print(f"bare {label}: {_race(['sql', url], writers):.1f} transactions/s with {writers} writers")
+                print(
+                    f"bare {label}: {_race(['sql', url], writers):.1f} transactions/s "
+                    f"with {writers} writers"
+                )
         table = str(home / "bare")
         write_deltalake(table, _ROW)
         for writers in (1, WRITERS):
-            print(f"bare delta-rs append: {_race(['delta', table], writers):.1f} commits/s with {writers} writers")
+            print(
+                f"bare delta-rs append: {_race(['delta', table], writers):.1f} commits/s "
+                f"with {writers} writers"
+            )
 
 
 def _race(arguments: list[str], writers: int) -> float:
-    """Commits a second of that many processes, from when the first begins until the last is done."""
+    """Commits a second of that many processes, from when the first begins until the last is
+    done."""
     command = [sys.executable, "-m", "benchmarks.catalog", *arguments]
-    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(writers)]
+    running = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(writers)
+    ]
     for worker in running:
         assert worker.stdout
         assert worker.stdout.readline() == "ready\n"
@@ -169,7 +199,15 @@ def _race(arguments: list[str], writers: int) -> float:
     return writers * COMMITS / timed(race)
 
 
-_ROW = pa.table({"kind": ["setting"], "key": ['{"name":"n"}'], "value": ['{"value":"1"}'], "ts": [1], "diff": [1]})
+_ROW = pa.table(
+    {
+        "kind": ["setting"],
+        "key": ['{"name":"n"}'],
+        "value": ['{"value":"1"}'],
+        "ts": [1],
+        "diff": [1],
+    }
+)
 
 
 def _prepare_bare(url: str) -> None:
@@ -177,13 +215,17 @@ def _prepare_bare(url: str) -> None:
     with engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE IF EXISTS bare"))
         connection.execute(sa.text("DROP TABLE IF EXISTS bare_upper"))
-        connection.execute(sa.text("CREATE TABLE bare (kind TEXT, key TEXT, value TEXT, ts BIGINT, diff INTEGER)"))
+        connection.execute(
+            sa.text("CREATE TABLE bare (kind TEXT, key TEXT, value TEXT, ts BIGINT, diff INTEGER)")
+        )
         connection.execute(sa.text("CREATE TABLE bare_upper (upper BIGINT)"))
         connection.execute(sa.text("INSERT INTO bare_upper VALUES (0)"))
 
 
 def _worker(kind: str, *arguments: str) -> None:
-    work = {"catalog": _catalog_worker, "sql": _sql_worker, "delta": _delta_worker}[kind](*arguments)
+    work = {"catalog": _catalog_worker, "sql": _sql_worker, "delta": _delta_worker}[kind](
+        *arguments
+    )
     print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(COMMITS):
@@ -201,23 +243,33 @@ def _catalog_worker(implementation: str, home: str, url: str) -> Callable[[], No
 def _sql_worker(url: str) -> Callable[[], None]:
     engine = sa.create_engine(url, connect_args={"timeout": 60} if url.startswith("sqlite") else {})
     if url.startswith("sqlite"):
-        sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = FULL"))
+        sa.event.listen(
+            engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = FULL")
+        )
 
     def work() -> None:
         with engine.connect() as connection:
             if url.startswith("sqlite"):
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
-            row = {name: column[0].as_py() for name, column in zip(_ROW.column_names, _ROW.columns, strict=True)}
+            row = {
+                name: column[0].as_py()
+                for name, column in zip(_ROW.column_names, _ROW.columns, strict=True)
+            }
             connection.execute(sa.text("UPDATE bare_upper SET upper = upper + 1"))
-            connection.execute(sa.text("INSERT INTO bare VALUES (:kind, :key, :value, :ts, :diff)"), row)
+            connection.execute(
+                sa.text("INSERT INTO bare VALUES (:kind, :key, :value, :ts, :diff)"), row
+            )
             connection.commit()
 
     return work
 
 
 def _delta_worker(table: str) -> Callable[[], None]:
-    # Writers that race for a commit or its checkpoint fail at times; whoever runs several tries again.
-    append = stamina.retry(on=DeltaError, attempts=None, timeout=None, wait_initial=0.01, wait_max=0.1)(write_deltalake)
+    # Writers that race for a commit or its checkpoint fail at times; whoever runs several tries
+    # again.
+    append = stamina.retry(
+        on=DeltaError, attempts=None, timeout=None, wait_initial=0.01, wait_max=0.1
+    )(write_deltalake)
     return lambda: append(table, _ROW, mode="append")
 
 

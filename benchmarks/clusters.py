@@ -1,5 +1,6 @@
-"""Replicas: from ``CREATE CLUSTER`` to the first answer; from a replica's death to the next, with one and with two; reads beside an
-endless query on another cluster, against reads beside a process that burns as much CPU."""
+"""Replicas: from ``CREATE CLUSTER`` to the first answer; from a replica's death to the next, with
+one and with two; reads beside an endless query on another cluster, against reads beside a process
+that burns as much CPU."""
 
 from __future__ import annotations
 
@@ -29,13 +30,19 @@ def main() -> None:
         subprocess.run([RECLOCK, "init"], env=variables, check=True, stdout=subprocess.DEVNULL)
         command = [RECLOCK, "serve", "--port", "0"]
         with (Path(home) / "serve.log").open("w") as log:
-            server = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=log, text=True)
+            server = subprocess.Popen(
+                command, env=variables, stdout=subprocess.PIPE, stderr=log, text=True
+            )
         assert server.stdout is not None
         port = server.stdout.readline().rsplit(":", 1)[1].strip()
         try:
-            with psycopg.connect(f"host=127.0.0.1 port={port} user=reclock dbname=reclock", autocommit=True) as connection:
+            with psycopg.connect(
+                f"host=127.0.0.1 port={port} user=reclock dbname=reclock", autocommit=True
+            ) as connection:
                 measure(connection, home)
-                with psycopg.connect(f"host=127.0.0.1 port={port} user=reclock dbname=reclock", autocommit=True) as other:
+                with psycopg.connect(
+                    f"host=127.0.0.1 port={port} user=reclock dbname=reclock", autocommit=True
+                ) as other:
                     isolation(connection, other)
         finally:
             for process in replicas(home):
@@ -65,17 +72,22 @@ def measure(connection: psycopg.Connection, home: str) -> None:
 
     print(f"CREATE CLUSTER to the first answer: {took(create):.3f} s")
     print(f"one replica, warm answer: {median([took(answer) for _ in range(ROUNDS)]):.3f} s")
-    print(f"death to the next answer, one replica: {median([killed() for _ in range(ROUNDS)]):.3f} s")
+    print(
+        f"death to the next answer, one replica: {median([killed() for _ in range(ROUNDS)]):.3f} s"
+    )
     connection.execute("CREATE CLUSTER REPLICA c.r2")
     found = []
     for _ in range(ROUNDS):
         both_are_there(connection)
         found.append(killed())
-    print(f"death to the next answer, two replicas: {median(found):.3f} s, at most {max(found):.3f} s")
+    print(
+        f"death to the next answer, two replicas: {median(found):.3f} s, at most {max(found):.3f} s"
+    )
 
 
 def isolation(endless: psycopg.Connection, other: psycopg.Connection) -> None:
-    """``endless`` is on the cluster c, whose replicas have one core; ``other`` on a cluster of its own."""
+    """``endless`` is on the cluster c, whose replicas have one core; ``other`` on a cluster of its
+    own."""
     other.execute("CREATE CLUSTER d SIZE '1'")
     other.execute("SET cluster = d")
 
@@ -102,7 +114,9 @@ def isolation(endless: psycopg.Connection, other: psycopg.Connection) -> None:
             running.join()
 
     reads()
-    alone, burnt, queried = zip(*[(reads(), beside_burner(), beside_endless()) for _ in range(ROUNDS)], strict=True)
+    alone, burnt, queried = zip(
+        *[(reads(), beside_burner(), beside_endless()) for _ in range(ROUNDS)], strict=True
+    )
     print(f"reads alone: {median(list(alone)):.3f} s")
     print(f"beside a process that burns a core: {median(list(burnt)):.3f} s")
     print(f"beside an endless query on another cluster: {median(list(queried)):.3f} s")

@@ -1,4 +1,5 @@
-"""Definitions a second: CREATE VIEW by 1 and 8 clients over two ``reclock serve`` processes, beside PostgreSQL itself."""
+"""Definitions a second: CREATE VIEW by 1 and 8 clients over two ``reclock serve`` processes, beside
+PostgreSQL itself."""
 
 from __future__ import annotations
 
@@ -35,8 +36,17 @@ def main() -> None:
             for server in servers:
                 scope.callback(server.stop)
             for clients in CLIENTS:
-                print(f"{clients} clients, reclock    {_rate([server.dsn() for server in servers], clients):8.1f} a second")
-                print(f"{clients} clients, postgresql {_rate([postgres.dsn()], clients):8.1f} a second", flush=True)
+                print(
+                    f"{clients} clients, reclock    "
+                    f"{_rate([server.dsn() for server in servers], clients):8.1f} a second"
+                )
+                print(
+                    (
+                        f"{clients} clients, postgresql "
+                        f"{_rate([postgres.dsn()], clients):8.1f} a second"
+                    ),
+                    flush=True,
+                )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

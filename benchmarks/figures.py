@@ -19,7 +19,10 @@ class Figures:
         return median(self.seconds)
 
     def __str__(self) -> str:
-        return f"median {self.median:.3f} s (min {min(self.seconds):.3f}, max {max(self.seconds):.3f}, {len(self.seconds)} runs)"
+        return (
+            f"median {self.median:.3f} s (min {min(self.seconds):.3f}, max "
+            f"{max(self.seconds):.3f}, {len(self.seconds)} runs)"
+        )
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -28,7 +31,9 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def paired(ours: Callable[[], object], theirs: Callable[[], object], *, runs: int) -> tuple[Figures, Figures]:
+def paired(
+    ours: Callable[[], object], theirs: Callable[[], object], *, runs: int
+) -> tuple[Figures, Figures]:
     """``runs`` of each, alternating."""
     seconds = [(timed(ours), timed(theirs)) for _ in range(runs)]
     return Figures(tuple(a for a, _ in seconds)), Figures(tuple(b for _, b in seconds))

@@ -1,7 +1,9 @@
-"""UPDATEs of one row by 1, 8 and 24 clients over the SQL port, and of a row of each client's own, beside PostgreSQL's.
+"""UPDATEs of one row by 1, 8 and 24 clients over the SQL port, and of a row of each client's own,
+beside PostgreSQL's.
 
-Consensus is on SQLite, and once more on the PostgreSQL of ``RECLOCK_BENCH_POSTGRES``, if that is its URL; the same server, or
-one that is started for it, is measured beside with READ COMMITTED, which waits for the row too.
+Consensus is on SQLite, and once more on the PostgreSQL of ``RECLOCK_BENCH_POSTGRES``, if that is
+its URL; the same server, or one that is started for it, is measured beside with READ COMMITTED,
+which waits for the row too.
 """
 
 from __future__ import annotations
@@ -35,14 +37,17 @@ def main() -> None:
                 _print(name, _rates(connect), peer)
 
 
-def _print(name: str, rates: Iterator[tuple[tuple[str, int], tuple[float, int]]], peer: dict) -> None:
+def _print(
+    name: str, rates: Iterator[tuple[tuple[str, int], tuple[float, int]]], peer: dict
+) -> None:
     first: dict[str, float] = {}
     for (statement, clients), (rate, refused) in rates:
         alone = first.setdefault(statement, rate)
         what = "one row" if statement == HOT else "a row each"
         beside = f"; PostgreSQL {peer[statement, clients][0]:.0f}" if peer else ""
         print(
-            f"consensus on {name}, {what}, {clients} clients: {rate:.1f}/s, {rate / alone:.2f} times one client's,"
+            f"consensus on {name}, {what}, {clients} clients: {rate:.1f}/s, "
+            f"{rate / alone:.2f} times one client's,"
             f" {refused} refused{beside}",
             flush=True,
         )
@@ -52,7 +57,9 @@ def _rates(connect: Connect) -> Iterator[tuple[tuple[str, int], tuple[float, int
     """By statement and number of clients: updates a second, and how many ended with an error."""
     with connect() as connection:
         connection.execute("CREATE TABLE hot (id int NOT NULL, n int)")
-        connection.execute(f"INSERT INTO hot VALUES {', '.join(f'({id}, 0)' for id in range(max(CLIENTS)))}")
+        connection.execute(
+            f"INSERT INTO hot VALUES {', '.join(f'({id}, 0)' for id in range(max(CLIENTS)))}"
+        )
     for statement in (HOT, OWN):
         for clients in CLIENTS:
             yield (statement, clients), _rate(connect, statement, clients)
@@ -91,7 +98,9 @@ def _served(consensus: str) -> Iterator[Connect]:
         command = [reclock, "serve", "--port", "0"]
         with (
             open(f"{folder}/log", "w") as log,
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as server,
+            subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+            ) as server,
         ):
             assert server.stdout is not None
             port = server.stdout.readline().strip().rsplit(":", 1)[1]
@@ -104,5 +113,8 @@ def _served(consensus: str) -> Iterator[Connect]:
 
 def _postgres(url: str) -> Connect:
     given = sa.make_url(url)
-    dsn = f"host={given.host} port={given.port} user={given.username} password={given.password} dbname={given.database}"
+    dsn = (
+        f"host={given.host} port={given.port} user={given.username} "
+        f"password={given.password} dbname={given.database}"
+    )
     return lambda: psycopg.connect(dsn, autocommit=True)

@@ -1,4 +1,5 @@
-"""Reclocked ingestion of CSV objects, audit on, against plain Spark reading the same files into plain Delta; both warm."""
+"""Reclocked ingestion of CSV objects, audit on, against plain Spark reading the same files into
+plain Delta; both warm."""
 
 from __future__ import annotations
 
@@ -44,9 +45,14 @@ def _compare(environment: Environment, home: Path) -> None:
     def prepare(rows: int) -> tuple[int, Path]:
         number = next(numbers)
         target = lay_out(number, rows)
-        columns = COLUMNS.replace("STRING", "text").replace("DOUBLE", "double precision").replace("DECIMAL", "numeric")
+        columns = (
+            COLUMNS.replace("STRING", "text")
+            .replace("DOUBLE", "double precision")
+            .replace("DECIMAL", "numeric")
+        )
         text = (
-            f"CREATE SOURCE run{number} ({columns}) FROM S3 DISCOVER OBJECTS MATCHING 'run{number}/*.csv' "
+            f"CREATE SOURCE run{number} ({columns}) FROM S3 DISCOVER OBJECTS MATCHING "
+            f"'run{number}/*.csv' "
             "USING BUCKET SCAN 'bench' FORMAT CSV WITH HEADER"
         )
         list(session.execute(text))
@@ -66,7 +72,9 @@ def _compare(environment: Environment, home: Path) -> None:
     theirs(number, target)
     runs = [prepare(ROWS) for _ in range(RUNS)]
     reclocked, plain = iter(runs), iter(runs)
-    mine, spark_alone = paired(lambda: ours(next(reclocked)[0], ROWS), lambda: theirs(*next(plain)), runs=RUNS)
+    mine, spark_alone = paired(
+        lambda: ours(next(reclocked)[0], ROWS), lambda: theirs(*next(plain)), runs=RUNS
+    )
     size = sum(path.stat().st_size for path in runs[0][1].iterdir())
     print(f"{ROWS} rows in {OBJECTS} objects, {size / 1e6:.0f} MB")
     print(f"reclock, with audit:      {mine}; {ROWS / mine.median:,.0f} rows/s")
@@ -79,7 +87,9 @@ def _write(path: Path, rows: int, *, seed: int) -> None:
     places = ["JFK", "LGA", "EWR", "BOS", "SFO", "LAX"]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "at", "carrier", "origin", "dest", "delay", "distance", "fare", "note"])
+        writer.writerow(
+            ["id", "at", "carrier", "origin", "dest", "delay", "distance", "fare", "note"]
+        )
         for row in range(rows):
             moment = f"2013-{1 + row % 12:02}-{1 + row % 28:02} {row % 24:02}:{row % 60:02}:00"
             fare = f"{chance.random() * 1000:.2f}"

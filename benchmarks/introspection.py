@@ -1,4 +1,5 @@
-"""What introspection costs: CPU of reporting as a share of that of refreshes, and commits, with 10 indexes and 2 replicas."""
+"""What introspection costs: CPU of reporting as a share of that of refreshes, and commits, with 10
+indexes and 2 replicas."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from reclock.runtime.environment import Environment
 
 INDEXES = 10
 ROUNDS = 20
-"""Refreshes of all indexes: one a second, while replicas report every two, as they do by default."""
+"""Refreshes of all indexes: one a second, while replicas report every two, as they do by
+default."""
 
 
 def main() -> None:
@@ -22,7 +24,13 @@ def main() -> None:
         session = Session(environment)
         _all(session, "CREATE TABLE t (a int, b int)")
         for number in range(INDEXES):
-            _all(session, f"CREATE MATERIALIZED VIEW v{number} AS SELECT b, sum(a) AS s FROM t WHERE a > {number} GROUP BY b")
+            _all(
+                session,
+                (
+                    f"CREATE MATERIALIZED VIEW v{number} AS SELECT b, sum(a) AS s FROM t "
+                    f"WHERE a > {number} GROUP BY b"
+                ),
+            )
         replicas = [
             ReportedReplicas(
                 environment.control_plane.reported_replicas,

@@ -1,4 +1,5 @@
-"""A topic of JSON messages, reclocked with audit on, against plain Spark reading the same messages into plain Delta; all warm."""
+"""A topic of JSON messages, reclocked with audit on, against plain Spark reading the same messages
+into plain Delta; all warm."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ from reclock.runtime.environment import Environment
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 PARTITIONS = 2
 RUNS = 3
-SCHEMA = "id BIGINT, at TIMESTAMP, carrier STRING, origin STRING, delay INT, distance DOUBLE, note STRING"
+SCHEMA = (
+    "id BIGINT, at TIMESTAMP, carrier STRING, origin STRING, delay INT, distance DOUBLE, "
+    "note STRING"
+)
 _LOCK = Path(__file__).with_name("kafka.lock")
 
 
@@ -31,7 +35,8 @@ def main() -> None:
 
 
 def beside_a_broker(compare: Callable[[Environment, Broker, Path], None]) -> None:
-    """Run what compares, with a new environment whose Spark can read topics itself, a broker, and a folder for the peer."""
+    """Run what compares, with a new environment whose Spark can read topics itself, a broker, and a
+    folder for the peer."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         os.environ["RECLOCK_SPARK_JARS"] = str(_all_jars(home / "jars"))
@@ -57,8 +62,15 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
     warm, full = _topic(broker, 20_000), _topic(broker, ROWS)
 
     def ours(number: int, topic: str, rows: int) -> float:
-        columns = SCHEMA.replace("STRING", "text").replace("DOUBLE", "double precision").replace("TIMESTAMP", "timestamptz")
-        text = f"CREATE SOURCE run{number} ({columns}) FROM KAFKA BROKER '{broker.address}' TOPIC '{topic}' FORMAT JSON"
+        columns = (
+            SCHEMA.replace("STRING", "text")
+            .replace("DOUBLE", "double precision")
+            .replace("TIMESTAMP", "timestamptz")
+        )
+        text = (
+            f"CREATE SOURCE run{number} ({columns}) FROM KAFKA BROKER '{broker.address}' "
+            f"TOPIC '{topic}' FORMAT JSON"
+        )
         list(session.execute(text))
 
         def run() -> None:
@@ -78,12 +90,20 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
         target = str(home / "stream" / f"run{number}")
 
         def run() -> None:
-            writer = _decoded(frame).writeStream.format("delta").option("checkpointLocation", f"{target}-checkpoint")
+            writer = (
+                _decoded(frame)
+                .writeStream.format("delta")
+                .option("checkpointLocation", f"{target}-checkpoint")
+            )
             writer.trigger(availableNow=True).start(target).awaitTermination()
 
         return timed(run)
 
-    sides = {"reclock, with audit": ours, "Spark batch to plain Delta": batch, "Structured Streaming, availableNow": stream}
+    sides = {
+        "reclock, with audit": ours,
+        "Spark batch to plain Delta": batch,
+        "Structured Streaming, availableNow": stream,
+    }
     for side in sides.values():
         side(0, warm, 20_000)
     seconds: dict[str, list[float]] = {name: [] for name in sides}
@@ -111,20 +131,24 @@ def messages(reader: Any, broker: Broker, topic: str) -> Any:
 
 
 def _decoded(frame: DataFrame) -> DataFrame:
-    return frame.select(f.from_json(f.col("value").cast("string"), SCHEMA).alias("value")).select("value.*")
+    return frame.select(f.from_json(f.col("value").cast("string"), SCHEMA).alias("value")).select(
+        "value.*"
+    )
 
 
 def _topic(broker: Broker, rows: int) -> str:
     topic = broker.topic(PARTITIONS)
     producer = broker.producer(
-        f"{topic}-writer", **{"linger.ms": 50, "batch.size": 1 << 19, "queue.buffering.max.messages": 500_000}
+        f"{topic}-writer",
+        **{"linger.ms": 50, "batch.size": 1 << 19, "queue.buffering.max.messages": 500_000},
     )
     producer.init_transactions()
     for start in range(0, rows, 50_000):
         producer.begin_transaction()
         for row in range(start, min(start + 50_000, rows)):
             value = (
-                f'{{"id":{row},"at":"2013-{1 + row % 12:02}-{1 + row % 28:02} 05:{row % 60:02}:00","carrier":"UA","origin":"JFK",'
+                f'{{"id":{row},"at":"2013-{1 + row % 12:02}-{1 + row % 28:02} '
+                f'05:{row % 60:02}:00","carrier":"UA","origin":"JFK",'
                 f'"delay":{row % 200 - 20},"distance":{row % 3000 + 0.5},"note":"message {row}"}}'
             )
             producer.produce(topic, value, partition=row % PARTITIONS)

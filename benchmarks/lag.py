@@ -1,5 +1,6 @@
-"""How long a commit upstream takes to be readable, with ``reclock tick --every 1s``: from when it returns to its writer to when a
-client of the SQL port, who asks all the time, first has it. Both are threads of this process, and go by its clock.
+"""How long a commit upstream takes to be readable, with ``reclock tick --every 1s``: from when it
+returns to its writer to when a client of the SQL port, who asks all the time, first has it. Both
+are threads of this process, and go by its clock.
 
 ``RECLOCK_BENCH_COMMITS`` says how many; they come at random moments, three a second.
 """
@@ -36,10 +37,20 @@ def main() -> None:
 
 def _postgres(folder: Path) -> None:
     with upstream(folder) as server:
-        server.run("CREATE TABLE lag (n bigint PRIMARY KEY)", "CREATE PUBLICATION lag FOR TABLE lag")
-        create = f"CREATE SOURCE s FROM POSTGRES CONNECTION '{server.connection}' PUBLICATION 'lag' FOR ALL TABLES"
+        server.run(
+            "CREATE TABLE lag (n bigint PRIMARY KEY)", "CREATE PUBLICATION lag FOR TABLE lag"
+        )
+        create = (
+            f"CREATE SOURCE s FROM POSTGRES CONNECTION '{server.connection}' PUBLICATION "
+            "'lag' FOR ALL TABLES"
+        )
         with psycopg.connect(server.server.dsn(), autocommit=True) as connection:
-            _measure("PostgreSQL", folder / "of-postgres", create, lambda n: connection.execute("INSERT INTO lag VALUES (%s)", [n]))
+            _measure(
+                "PostgreSQL",
+                folder / "of-postgres",
+                create,
+                lambda n: connection.execute("INSERT INTO lag VALUES (%s)", [n]),
+            )
 
 
 def _kafka(folder: Path) -> None:
@@ -47,7 +58,10 @@ def _kafka(folder: Path) -> None:
     broker.start()
     try:
         topic = broker.topic()
-        create = f"CREATE SOURCE lag (n bigint) FROM KAFKA BROKER '{broker.address}' TOPIC '{topic}' FORMAT JSON"
+        create = (
+            f"CREATE SOURCE lag (n bigint) FROM KAFKA BROKER '{broker.address}' TOPIC "
+            f"'{topic}' FORMAT JSON"
+        )
         producer = broker.producer()
 
         def commit(n: int) -> None:
@@ -77,7 +91,8 @@ def _measure(upstream: str, home: Path, create: str, commit: Callable[[int], obj
         server.stop()
     percentiles = quantiles((seen[n] - committed[n] for n in committed), n=100)
     print(
-        f"{upstream}, {COMMITS} commits, from commit to readable: p50 {percentiles[49]:.2f} s, p99 {percentiles[98]:.2f} s; "
+        f"{upstream}, {COMMITS} commits, from commit to readable: p50 "
+        f"{percentiles[49]:.2f} s, p99 {percentiles[98]:.2f} s; "
         f"load {os.getloadavg()[0]:.0f}",
         flush=True,
     )
@@ -105,7 +120,9 @@ def _await(reader: psycopg.Connection, last: int) -> dict[int, float]:
 @contextmanager
 def _ticking(home: Path) -> Iterator[None]:
     with (home / "tick.log").open("w") as log:
-        process = subprocess.Popen([RECLOCK, "tick", "--home", str(home), "--every", "1s"], stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [RECLOCK, "tick", "--home", str(home), "--every", "1s"], stdout=log, stderr=log
+        )
     try:
         yield
     finally:

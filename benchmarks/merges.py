@@ -1,4 +1,5 @@
-"""A sink into Delta against Structured Streaming whose foreachBatch merges the same changes by key into a table of its own."""
+"""A sink into Delta against Structured Streaming whose foreachBatch merges the same changes by key
+into a table of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +36,13 @@ def main() -> None:
 def _compare(world: World, home: Path) -> None:
     spark = world.environment.runtime.engines.spark()
     _change(world, "CREATE TABLE t (word text, number int)")
-    _change(world, f"INSERT INTO t SELECT 'word ' || n::text || ' 0', n FROM generate_series(0, {ROWS - 1}) AS g(n)")
+    _change(
+        world,
+        (
+            "INSERT INTO t SELECT 'word ' || n::text || ' 0', n FROM generate_series(0, "
+            f"{ROWS - 1}) AS g(n)"
+        ),
+    )
     world.sql("CREATE SINK k FROM t INTO DELTA 'rows'")
     cluster_steps.emit(world.environment, "k", world.now, owner="bench")
     pq.write_table(_rows(np.arange(ROWS), 0), home / "rows.parquet")
@@ -44,9 +51,19 @@ def _compare(world: World, home: Path) -> None:
     ours, theirs = [], []
     for batch in range(1, BATCHES + 1):
         step = ROWS // CHANGED
-        _change(world, f"UPDATE t SET word = 'word ' || number::text || ' {batch}' WHERE number % {step} = {batch}")
-        ours.append(timed(lambda: cluster_steps.emit(world.environment, "k", world.now, owner="bench")))
-        pq.write_table(_rows(np.arange(batch, ROWS, step), batch), home / "changes" / f"{batch}.parquet")
+        _change(
+            world,
+            (
+                f"UPDATE t SET word = 'word ' || number::text || ' {batch}' WHERE number % "
+                f"{step} = {batch}"
+            ),
+        )
+        ours.append(
+            timed(lambda: cluster_steps.emit(world.environment, "k", world.now, owner="bench"))
+        )
+        pq.write_table(
+            _rows(np.arange(batch, ROWS, step), batch), home / "changes" / f"{batch}.parquet"
+        )
         theirs.append(timed(lambda: _stream(spark, home)))
     assert delta_rows(world.home / "sinks" / "rows") == delta_rows(home / "merged")
     one, other = Figures(tuple(ours[1:])), Figures(tuple(theirs[1:]))
@@ -73,7 +90,9 @@ def _stream(spark: Any, home: Path) -> None:
         )
 
     changes = spark.readStream.schema("word string, number int").parquet(str(home / "changes"))
-    writer = changes.writeStream.foreachBatch(merge).option("checkpointLocation", str(home / "checkpoint"))
+    writer = changes.writeStream.foreachBatch(merge).option(
+        "checkpointLocation", str(home / "checkpoint")
+    )
     writer.trigger(availableNow=True).start().awaitTermination()
 
 

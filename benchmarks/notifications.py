@@ -1,5 +1,5 @@
-"""Finding what is new in a bucket of 20,000 objects: by listing it, and by asking the queue that it tells. The server is moto's, on
-this machine; what a tick does beside is the same for both."""
+"""Finding what is new in a bucket of 20,000 objects: by listing it, and by asking the queue that it
+tells. The server is moto's, on this machine; what a tick does beside is the same for both."""
 
 from __future__ import annotations
 
@@ -62,21 +62,33 @@ def main() -> None:
 
 
 def _measure(endpoint: str) -> None:
-    client = {"endpoint_url": endpoint, "region_name": "us-east-1", "aws_access_key_id": "k", "aws_secret_access_key": "s"}
+    client = {
+        "endpoint_url": endpoint,
+        "region_name": "us-east-1",
+        "aws_access_key_id": "k",
+        "aws_secret_access_key": "s",
+    }
     s3, sqs = boto3.client("s3", **client), boto3.client("sqs", **client)
 
     def put(number: int) -> None:
         s3.put_object(Bucket="bench", Key=f"{number % 100:02}/{number:06}.json", Body=_CONTENT)
 
     url = sqs.create_queue(QueueName="bench")["QueueUrl"]
-    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
+        "QueueArn"
+    ]
     told = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
     s3.put_bucket_notification_configuration(Bucket="bench", NotificationConfiguration=told)
     store = Unzipped(S3Buckets(endpoint, "us-east-1", "k", "s"), "AUTO")
-    bound: dict[Any, Any] = {own.key: (own.size, zlib.crc32(_CONTENT), own.version) for own in store.list("bench")}
+    bound: dict[Any, Any] = {
+        own.key: (own.size, zlib.crc32(_CONTENT), own.version) for own in store.list("bench")
+    }
     assert len(bound) == KEYS
     made = KEYS
-    for name, queue in (("listing", None), ("notifications", NotificationQueue("u1", "bench", client))):
+    for name, queue in (
+        ("listing", None),
+        ("notifications", NotificationQueue("u1", "bench", client)),
+    ):
         reader = Objects(store, ObjectsConnector("bench", "**"), JsonFormat(), _DESC, queue)
 
         def look(reader: Objects = reader) -> int:

@@ -1,6 +1,8 @@
-"""The timestamp oracle by its callers: reads, batched and one by one, and writes a second, on each consensus database.
+"""The timestamp oracle by its callers: reads, batched and one by one, and writes a second, on each
+consensus database.
 
-SQLite, and PostgreSQL if ``RECLOCK_BENCH_POSTGRES`` is its URL. What a read costs alone, beside, is one SELECT of a row by its key.
+SQLite, and PostgreSQL if ``RECLOCK_BENCH_POSTGRES`` is its URL. What a read costs alone, beside, is
+one SELECT of a row by its key.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ def _of(name: str, url: str) -> None:
     }
     for callers in CALLERS:
         for what, call in calls.items():
-            print(f"{name}, {what:<16} {callers:>4} callers {_rate(call, callers):9.0f} a second", flush=True)
+            print(
+                f"{name}, {what:<16} {callers:>4} callers {_rate(call, callers):9.0f} a second",
+                flush=True,
+            )
     consensus.close()
 
 

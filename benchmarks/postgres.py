@@ -1,6 +1,5 @@
-"""A publication beside what the server itself can do: its changes beside ``pg_recvlogical`` to a file, its beginning beside
-``COPY`` to a file. Audit is on; the JVM is warm.
-"""
+"""A publication beside what the server itself can do: its changes beside ``pg_recvlogical`` to a
+file, its beginning beside ``COPY`` to a file. Audit is on; the JVM is warm."""
 
 from __future__ import annotations
 
@@ -25,8 +24,14 @@ ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 RUNS = 3
 _PER_TRANSACTION = 1_000
 
-_COLUMNS = "(id bigint PRIMARY KEY, at timestamptz, carrier text, origin text, delay int, distance double precision, note text)"
-_ROW = "i, '2013-01-01'::timestamptz + i * interval '1 s', 'UA', 'JFK', i % 200 - 20, i % 3000 + 0.5, 'message ' || i"
+_COLUMNS = (
+    "(id bigint PRIMARY KEY, at timestamptz, carrier text, origin text, delay int, distance "
+    "double precision, note text)"
+)
+_ROW = (
+    "i, '2013-01-01'::timestamptz + i * interval '1 s', 'UA', 'JFK', i % 200 - 20, i % 3000 "
+    "+ 0.5, 'message ' || i"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,10 @@ class Upstream:
 
     @property
     def connection(self) -> str:
-        return f"host=127.0.0.1 port={self.server.port} user=postgres dbname=postgres passfile={self.passfile}"
+        return (
+            f"host=127.0.0.1 port={self.server.port} user=postgres dbname=postgres "
+            f"passfile={self.passfile}"
+        )
 
     def run(self, *statements: str) -> None:
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
@@ -55,7 +63,11 @@ def main() -> None:
             runs = [_run(environment, server, home, f"run{number}", ROWS) for number in range(RUNS)]
     print(f"a table of {ROWS} rows; load {os.getloadavg()[0]:.0f}")
     _report("copied at the beginning", "COPY", [copies for copies, _ in runs])
-    _report(f"inserted, {_PER_TRANSACTION} a transaction", "pg_recvlogical", [changes for _, changes in runs])
+    _report(
+        f"inserted, {_PER_TRANSACTION} a transaction",
+        "pg_recvlogical",
+        [changes for _, changes in runs],
+    )
 
 
 @contextmanager
@@ -72,7 +84,10 @@ def upstream(home: Path) -> Iterator[Upstream]:
 def _report(what: str, peer: str, found: list[tuple[float, float]]) -> None:
     ours, theirs = (Figures(side) for side in zip(*found, strict=True))
     print(f"{what}: {ours}, {ROWS / ours.median:,.0f} rows/s")
-    print(f"  {peer} to a file: {theirs}, {ROWS / theirs.median:,.0f} rows/s; {median(b / a for a, b in found):.2f} times of that")
+    print(
+        f"  {peer} to a file: {theirs}, {ROWS / theirs.median:,.0f} rows/s; "
+        f"{median(b / a for a, b in found):.2f} times of that"
+    )
 
 
 def _run(
@@ -82,15 +97,28 @@ def _run(
     upstream.run(f"CREATE TABLE {name} {_COLUMNS}", f"CREATE PUBLICATION {name} FOR TABLE {name}")
     upstream.fill(name, 0, rows)
     upstream.run("CHECKPOINT")
-    create = f"CREATE SOURCE source_{name} FROM POSTGRES CONNECTION '{upstream.connection}' PUBLICATION '{name}' FOR ALL TABLES"
+    create = (
+        f"CREATE SOURCE source_{name} FROM POSTGRES CONNECTION '{upstream.connection}' "
+        f"PUBLICATION '{name}' FOR ALL TABLES"
+    )
     list(Session(environment).execute(create))
-    copied = timed(lambda: _tick(environment, name, rows)), timed(lambda: _copy(upstream, name, home / "copied"))
+    copied = (
+        timed(lambda: _tick(environment, name, rows)),
+        timed(lambda: _copy(upstream, name, home / "copied")),
+    )
     upstream.run(f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
     for lower in range(rows, 2 * rows, _PER_TRANSACTION):
         upstream.fill(name, lower, lower + _PER_TRANSACTION)
-    changed = timed(lambda: _tick(environment, name, rows)), timed(lambda: _receive(upstream, name, home / "received"))
+    changed = (
+        timed(lambda: _tick(environment, name, rows)),
+        timed(lambda: _receive(upstream, name, home / "received")),
+    )
     list(Session(environment).execute(f"DROP SOURCE source_{name} CASCADE"))
-    upstream.run(f"SELECT pg_drop_replication_slot('{name}')", f"DROP PUBLICATION {name}", f"DROP TABLE {name}")
+    upstream.run(
+        f"SELECT pg_drop_replication_slot('{name}')",
+        f"DROP PUBLICATION {name}",
+        f"DROP TABLE {name}",
+    )
     return copied, changed
 
 
@@ -111,10 +139,32 @@ def _receive(upstream: Upstream, name: str, target: Path) -> None:
     with psycopg.connect(upstream.server.dsn()) as connection:
         [end] = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or [""]
     binary = str(upstream.server.bin / "pg_recvlogical")
-    server = ["-h", "127.0.0.1", "-p", str(upstream.server.port), "-U", "postgres", "-d", "postgres"]
-    what = ["--slot", name, "--start", "--no-loop", "--endpos", end, "--file", str(target), "--fsync-interval", "0"]
+    server = [
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(upstream.server.port),
+        "-U",
+        "postgres",
+        "-d",
+        "postgres",
+    ]
+    what = [
+        "--slot",
+        name,
+        "--start",
+        "--no-loop",
+        "--endpos",
+        end,
+        "--file",
+        str(target),
+        "--fsync-interval",
+        "0",
+    ]
     options = ["-o", "proto_version=1", "-o", f"publication_names={name}"]
-    subprocess.run([binary, *server, *what, *options], check=True, env=os.environ | {"PGPASSWORD": PASSWORD})
+    subprocess.run(
+        [binary, *server, *what, *options], check=True, env=os.environ | {"PGPASSWORD": PASSWORD}
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The SQL port beside PostgreSQL itself: the same client, the same queries, both on this machine."""
+"""The SQL port beside PostgreSQL itself: the same client, the same queries, both on this
+machine."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ def main() -> None:
             ):
                 for clients in CLIENTS:
                     for place, dsn in places.items():
-                        _report(f"{name}, {clients} clients, {place}", _latencies(dsn, query, values, clients))
+                        _report(
+                            f"{name}, {clients} clients, {place}",
+                            _latencies(dsn, query, values, clients),
+                        )
             _report_rows(places)
             _report_copied_in(places)
         print(f"start until the first answer: {_start(folder / 'home'):.2f} s")
@@ -74,7 +78,9 @@ def _fill(dsn: str) -> None:
                 copy.write_row((n, f"number {n}"))
 
 
-def _latencies(dsn: str, query: str, values: tuple[int, ...], clients: int) -> tuple[list[float], float]:
+def _latencies(
+    dsn: str, query: str, values: tuple[int, ...], clients: int
+) -> tuple[list[float], float]:
     """Of every query, in seconds, and how long it all took."""
     found: list[float] = []
     together = threading.Barrier(clients + 1)
@@ -100,14 +106,20 @@ def _latencies(dsn: str, query: str, values: tuple[int, ...], clients: int) -> t
 
 def _report(what: str, measured: tuple[list[float], float]) -> None:
     seconds, elapsed = sorted(measured[0]), measured[1]
-    p50, p99 = (seconds[min(len(seconds) - 1, int(len(seconds) * part))] * 1000 for part in (0.5, 0.99))
-    print(f"{what:<40} {len(seconds) / elapsed:8.0f} a second, p50 {p50:7.2f} ms, p99 {p99:7.2f} ms", flush=True)
+    p50, p99 = (
+        seconds[min(len(seconds) - 1, int(len(seconds) * part))] * 1000 for part in (0.5, 0.99)
+    )
+    print(
+        f"{what:<40} {len(seconds) / elapsed:8.0f} a second, p50 {p50:7.2f} ms, p99 {p99:7.2f} ms",
+        flush=True,
+    )
 
 
 def _report_rows(places: dict[str, str]) -> None:
     """Rows of many types, as fast as a client takes them that does not look at them."""
     columns = (
-        "a.n, b.name, a.n / 7.0 AS x, a.n * 1.25::float8 AS y, TIMESTAMPTZ '2026-01-01 12:30:00' + a.n * INTERVAL '1 minute' AS t"
+        "a.n, b.name, a.n / 7.0 AS x, a.n * 1.25::float8 AS y, TIMESTAMPTZ '2026-01-01 "
+        "12:30:00' + a.n * INTERVAL '1 minute' AS t"
     )
     query = f"SELECT {columns} FROM numbers a, numbers b WHERE a.n < 500"
     for place, dsn in places.items():
@@ -122,14 +134,20 @@ def _report_rows(places: dict[str, str]) -> None:
 
 
 def _report_copied_in(places: dict[str, str]) -> None:
-    """The same data into a new table of each, which it is durable in here; PostgreSQL flushes nothing."""
+    """The same data into a new table of each, which it is durable in here; PostgreSQL flushes
+    nothing."""
     moment = "2026-01-01 12:{:02d}:00+00"
-    lines = (f"{i}\tnumber {i}\t{i / 4}\t{i * 0.5}\t{moment.format(i % 60)}\n" for i in range(COPIED))
+    lines = (
+        f"{i}\tnumber {i}\t{i / 4}\t{i * 0.5}\t{moment.format(i % 60)}\n" for i in range(COPIED)
+    )
     data = "".join(lines).encode()
     for place, dsn in places.items():
         with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
             for name in ("first", "second"):
-                cursor.execute(f"CREATE TABLE {name} (n integer, name text, x numeric(20, 4), y float8, t timestamptz)")
+                cursor.execute(
+                    f"CREATE TABLE {name} (n integer, name text, x numeric(20, 4), y "
+                    "float8, t timestamptz)"
+                )
                 started = time.perf_counter()
                 with cursor.copy(f"COPY {name} FROM STDIN") as copy:
                     for at in range(0, len(data), _PIECE_BYTES):
@@ -152,7 +170,11 @@ def _start(home: Path) -> float:
     environment = os.environ | {"RECLOCK_HOME": str(home)}
     with (home / "serve.log").open("a") as log:
         process = subprocess.Popen(
-            [RECLOCK, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+            [RECLOCK, "serve", "--port", "0"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
         )
     assert process.stdout is not None
     port = int(process.stdout.readline().rsplit(":", 1)[1])

@@ -1,4 +1,5 @@
-"""Sinks against plain clients of their targets: a transactional producer of the same bytes, delta-rs writing the same rows."""
+"""Sinks against plain clients of their targets: a transactional producer of the same bytes,
+delta-rs writing the same rows."""
 
 from __future__ import annotations
 
@@ -41,8 +42,12 @@ def main() -> None:
             _append(world, source, 2000, _rows(0, ROWS, 1))
             _kafka(world, broker, "JSON", JsonForm())
             with running(home / "registry.log") as registry:
-                world.sql(f"CREATE CONNECTION schemas TO CONFLUENT SCHEMA REGISTRY (URL '{registry.url}')")
-                schema = value_schema(_desc(world).columns, Envelope.DEBEZIUM, Avro(Connection("", ()), "envelope"))
+                world.sql(
+                    f"CREATE CONNECTION schemas TO CONFLUENT SCHEMA REGISTRY (URL '{registry.url}')"
+                )
+                schema = value_schema(
+                    _desc(world).columns, Envelope.DEBEZIUM, Avro(Connection("", ()), "envelope")
+                )
                 avro = "AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
                 _kafka(world, broker, avro, AvroForm("", schema, {}))
             _delta(world, home)
@@ -54,7 +59,13 @@ def main() -> None:
 def _rows(first: int, last: int, diff: int) -> pa.Table:
     numbers = np.arange(first, last)
     words = pa.array([f"word {number}" for number in numbers])
-    return pa.table({"word": words, "number": pa.array(numbers, pa.int32()), "mz_diff": pa.array(np.full(len(numbers), diff))})
+    return pa.table(
+        {
+            "word": words,
+            "number": pa.array(numbers, pa.int32()),
+            "mz_diff": pa.array(np.full(len(numbers), diff)),
+        }
+    )
 
 
 def _append(world: World, source: str, at: int, rows: pa.Table) -> None:
@@ -89,7 +100,11 @@ def _desc(world: World) -> RelationDesc:
 def _kafka(world: World, broker: Broker, format: str, form: Form) -> None:
     topics = [broker.topic(retention_ms="-1") for _ in range(RUNS + 1)]
     rest, name = f"FORMAT {format} ENVELOPE DEBEZIUM", format.partition(" ")[0]
-    ours = _emitting(world, name.lower(), lambda n: f"INTO KAFKA BROKER '{broker.address}' TOPIC '{topics[n - 1]}' {rest}")
+    ours = _emitting(
+        world,
+        name.lower(),
+        lambda n: f"INTO KAFKA BROKER '{broker.address}' TOPIC '{topics[n - 1]}' {rest}",
+    )
     encoder = Encoder(_desc(world), (), Envelope.DEBEZIUM, form, form)
     changes = _rows(0, ROWS, 1).to_reader()
     same = [value for batch in encoder.messages(Timestamp(2000), changes) for _, value in batch]
@@ -111,8 +126,14 @@ def _kafka(world: World, broker: Broker, format: str, form: Form) -> None:
 
     ours()
     one, other = paired(ours, theirs, runs=RUNS)
-    print(f"Kafka in {name}, {ROWS} rows of a source in one transaction: {one}; {ROWS / one.median:,.0f} rows/s")
-    print(f"plain transactional producer of the same bytes: {other}; {ROWS / other.median:,.0f} rows/s")
+    print(
+        f"Kafka in {name}, {ROWS} rows of a source in one transaction: {one}; "
+        f"{ROWS / one.median:,.0f} rows/s"
+    )
+    print(
+        f"plain transactional producer of the same bytes: {other}; "
+        f"{ROWS / other.median:,.0f} rows/s"
+    )
     print(f"ratio of rows per second: {other.median / one.median:.2f}")
 
 

@@ -1,4 +1,5 @@
-"""Small statements over the SQL port beside PostgreSQL: the same client in turn, both on this machine.
+"""Small statements over the SQL port beside PostgreSQL: the same client in turn, both on this
+machine.
 
 Prepared ``SELECT 1``, point lookups of other keys each time, single-row INSERTs, and
 ``executemany`` of psycopg, which sends its executions in a pipeline. Reclock serves once from one
@@ -39,12 +40,20 @@ def main() -> None:
             served(folder / "several", WORKERS) as several,
             running(made(folder / "postgres")) as postgres,
         ):
-            places = {"one process": one, f"{WORKERS} workers": several, "PostgreSQL": postgres.dsn()}
+            places = {
+                "one process": one,
+                f"{WORKERS} workers": several,
+                "PostgreSQL": postgres.dsn(),
+            }
             for dsn in places.values():
                 _fill(dsn)
             for name, (query, parameters) in STATEMENTS.items():
                 for clients in CLIENTS:
-                    _compare(f"{name}, {clients} clients", places, lambda dsn: _rate(dsn, query, parameters, clients))  # noqa: B023
+                    _compare(
+                        f"{name}, {clients} clients",
+                        places,
+                        lambda dsn: _rate(dsn, query, parameters, clients),  # noqa: B023
+                    )
             _compare("executemany of INSERT", places, _many_rate)
             arrived = [_arrived(dsn) for dsn in places.values()]
             assert arrived[0] == arrived[1] == arrived[2], arrived
@@ -66,7 +75,11 @@ def _compare(name: str, places: dict[str, str], rate: Callable[[str], float]) ->
     runs = [[rate(dsn) for dsn in places.values()] for _ in range(RUNS)]
     medians = dict(zip(places, map(median, zip(*runs, strict=True)), strict=True))
     base = medians["PostgreSQL"]
-    print(f"{name:<28}", *(f"{place} {each:8.0f} ({each / base:.2f})" for place, each in medians.items()), flush=True)
+    print(
+        f"{name:<28}",
+        *(f"{place} {each:8.0f} ({each / base:.2f})" for place, each in medians.items()),
+        flush=True,
+    )
 
 
 def _rate(dsn: str, query: str, parameters: int, clients: int) -> float:
@@ -103,4 +116,7 @@ def _many_rate(dsn: str) -> float:
 def _arrived(dsn: str) -> list[tuple[object, ...]]:
     with psycopg.connect(dsn, autocommit=True) as connection:
         looked_up = connection.execute("SELECT name FROM numbers WHERE n = %s", (7,)).fetchall()
-        return looked_up + connection.execute("SELECT count(*), sum(n), max(name) FROM many").fetchall()
+        return (
+            looked_up
+            + connection.execute("SELECT count(*), sum(n), max(name) FROM many").fetchall()
+        )

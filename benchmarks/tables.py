@@ -1,8 +1,10 @@
-"""Single-row INSERTs a second through sessions of one process, at 1 and 8 threads, beside a bare database's of the same rows.
+"""Single-row INSERTs a second through sessions of one process, at 1 and 8 threads, beside a bare
+database's of the same rows.
 
-What is bare: one INSERT in a transaction of its own, in SQLite as consensus has it (write-ahead log, ``synchronous = FULL``), or in
-PostgreSQL. Consensus is on SQLite, and once more on PostgreSQL if ``RECLOCK_BENCH_POSTGRES`` is its URL. All are durable when they
-return. Last, the time of one point lookup and one UPDATE of a table of ``ROWS`` rows.
+What is bare: one INSERT in a transaction of its own, in SQLite as consensus has it (write-ahead
+log, ``synchronous = FULL``), or in PostgreSQL. Consensus is on SQLite, and once more on PostgreSQL
+if ``RECLOCK_BENCH_POSTGRES`` is its URL. All are durable when they return. Last, the time of one
+point lookup and one UPDATE of a table of ``ROWS`` rows.
 """
 
 from __future__ import annotations
@@ -42,8 +44,18 @@ def main() -> None:
         while _count(session) < ROWS:
             _run(session, "INSERT INTO t SELECT id + (SELECT count(*) FROM t)::int, name FROM t")
         environment.stores.tables.apply()
-        lookup = Figures(tuple(timed(partial(_run, session, f"SELECT name FROM t WHERE id = {id}")) for id in range(20)))
-        update = Figures(tuple(timed(partial(_run, session, f"UPDATE t SET name = 'x' WHERE id = {id}")) for id in range(20)))
+        lookup = Figures(
+            tuple(
+                timed(partial(_run, session, f"SELECT name FROM t WHERE id = {id}"))
+                for id in range(20)
+            )
+        )
+        update = Figures(
+            tuple(
+                timed(partial(_run, session, f"UPDATE t SET name = 'x' WHERE id = {id}"))
+                for id in range(20)
+            )
+        )
         print(f"of {_count(session)} rows: lookup {lookup}; update {update}")
 
 
@@ -54,15 +66,28 @@ def _beside(name: str, url: str, bare: Callable[[Path], Callable[[], Insert]]) -
             if url:
                 os.environ["RECLOCK_CONSENSUS_URL"] = url
             with Environment.initialise(home / "home") as environment:
-                _run(Session(environment), "CREATE TABLE IF NOT EXISTS inserted (id int NOT NULL, name text)")
+                _run(
+                    Session(environment),
+                    "CREATE TABLE IF NOT EXISTS inserted (id int NOT NULL, name text)",
+                )
                 ours, theirs = [], []
                 new_bare = bare(home)
                 for _ in range(RUNS):
-                    ours.append(_rate(threads, lambda environment=environment: _insert(Session(environment))))
+                    ours.append(
+                        _rate(
+                            threads, lambda environment=environment: _insert(Session(environment))
+                        )
+                    )
                     theirs.append(_rate(threads, new_bare))
             os.environ.pop("RECLOCK_CONSENSUS_URL", None)
         mine, other = (sorted(rates)[len(rates) // 2] for rates in (ours, theirs))
-        print(f"{name}, {threads} threads: {mine:.0f} inserts/s; bare {other:.0f}/s; ratio {mine / other:.2f}", flush=True)
+        print(
+            (
+                f"{name}, {threads} threads: {mine:.0f} inserts/s; bare {other:.0f}/s; ratio "
+                f"{mine / other:.2f}"
+            ),
+            flush=True,
+        )
 
 
 def _rate(threads: int, new_insert: Callable[[], Insert]) -> float:
@@ -73,7 +98,10 @@ def _rate(threads: int, new_insert: Callable[[], Insert]) -> float:
         for id in range(each):
             insert(number * each + id)
 
-    running = [threading.Thread(target=work, args=(insert, number)) for number, insert in enumerate(inserts)]
+    running = [
+        threading.Thread(target=work, args=(insert, number))
+        for number, insert in enumerate(inserts)
+    ]
 
     def run() -> None:
         for thread in running:
@@ -99,7 +127,9 @@ def _count(session: Session) -> int:
 
 def _bare_sqlite(home: Path) -> Callable[[], Insert]:
     def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(home / "bare.db", timeout=60, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            home / "bare.db", timeout=60, isolation_level=None, check_same_thread=False
+        )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         return connection
@@ -121,12 +151,19 @@ def _bare_sqlite(home: Path) -> Callable[[], Insert]:
 
 def _bare_postgresql(url: str, _home: Path) -> Callable[[], Insert]:
     given = sa.make_url(url)
-    dsn = f"host={given.host} port={given.port} user={given.username} password={given.password} dbname={given.database}"
+    dsn = (
+        f"host={given.host} port={given.port} user={given.username} "
+        f"password={given.password} dbname={given.database}"
+    )
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("CREATE TABLE IF NOT EXISTS bare_inserted (id integer NOT NULL, name text)")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS bare_inserted (id integer NOT NULL, name text)"
+        )
 
     def new() -> Insert:
         connection = psycopg.connect(dsn, autocommit=True)
-        return lambda id: connection.execute("INSERT INTO bare_inserted VALUES (%s, %s)", (id, f"name {id}"))
+        return lambda id: connection.execute(
+            "INSERT INTO bare_inserted VALUES (%s, %s)", (id, f"name {id}")
+        )
 
     return new

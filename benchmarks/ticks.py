@@ -1,4 +1,5 @@
-"""What a tick costs: with nothing new in 1, 10 and 100 sources, and with one small change in one of them."""
+"""What a tick costs: with nothing new in 1, 10 and 100 sources, and with one small change in one of
+them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ RUNS = 7
 
 def main() -> None:
     for count in (1, 10, 100):
-        with tempfile.TemporaryDirectory() as folder, Environment.initialise(Path(folder)) as environment:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Environment.initialise(Path(folder)) as environment,
+        ):
             _measure(environment, Path(folder), count)
 
 

@@ -1,9 +1,9 @@
 """The 22 queries of TPC-H as materialized views, refreshed while orders are replaced.
 
-For each query: our refresh, our own engine computing the query anew, and Spark computing it anew from plain Delta tables into one
-more (``BENCH_SPARK=0`` leaves Spark out). ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the share of orders that each of
-``BENCH_BATCHES`` batches replaces. What is maintained is compared with what is
-computed anew.
+For each query: our refresh, our own engine computing the query anew, and Spark computing it anew
+from plain Delta tables into one more (``BENCH_SPARK=0`` leaves Spark out). ``BENCH_SCALE`` is the
+scale factor, ``BENCH_CHANGED`` the share of orders that each of ``BENCH_BATCHES`` batches replaces.
+What is maintained is compared with what is computed anew.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ Rows = list[tuple[Any, ...]]
 def main() -> None:
     orders = Tpch(SCALE).orders
     replaced = max(int(orders * CHANGED), 1)
-    print(f"scale factor {SCALE:g}; each of {BATCHES} batches replaces {replaced} of {orders} orders")
+    print(
+        f"scale factor {SCALE:g}; each of {BATCHES} batches replaces {replaced} of {orders} orders"
+    )
     with tempfile.TemporaryDirectory() as folder:
         now = [Timestamp(1_700_000_000_000)]
         with Environment.initialise(Path(folder) / "home", clock=lambda: now[0]) as environment:
@@ -58,7 +60,10 @@ def main() -> None:
                 if peer is not None:
                     peer.take(ours)
                 for name in QUERIES:
-                    sides = {"refresh": timed(partial(ours.refresh, name)), "anew": timed(partial(ours.anew, name))}
+                    sides = {
+                        "refresh": timed(partial(ours.refresh, name)),
+                        "anew": timed(partial(ours.anew, name)),
+                    }
                     if peer is not None:
                         sides["spark"] = timed(partial(peer.anew, name))
                     assert ours.maintained(name) == sorted(ours.anew(name), key=repr), name
@@ -94,15 +99,23 @@ class _Ours:
 
     def __post_init__(self) -> None:
         self._session = Session(self.environment)
-        self.sql(f"CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR {SCALE:g}, TICK INTERVAL '1s') FOR ALL TABLES")
+        self.sql(
+            f"CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR {SCALE:g}, TICK "
+            "INTERVAL '1s') FOR ALL TABLES"
+        )
         for name in QUERIES:
             self.sql(f"CREATE MATERIALIZED VIEW {name} AS {TPCH_VIEWS[name]}")
-        cluster_steps.refresh(self.environment, "default", self.at, owner="bench")  # the controller follows the catalog
+        # the controller follows the catalog
+        cluster_steps.refresh(self.environment, "default", self.at, owner="bench")
         catalog = self.environment.stores.planner_catalog()
-        self._controller = self.environment.control_plane.compute_controller(catalog.clusters["default"])
+        self._controller = self.environment.control_plane.compute_controller(
+            catalog.clusters["default"]
+        )
         assert catalog.snapshot is not None
         self._catalog_ts = catalog.snapshot.content_upper
-        self._ids = {index.name.item.removesuffix("_primary_idx"): index.id for index in catalog.indexes()}
+        self._ids = {
+            index.name.item.removesuffix("_primary_idx"): index.id for index in catalog.indexes()
+        }
 
     def sql(self, text: str) -> Rows:
         results = [result for result in self._session.execute(text) if isinstance(result, Result)]
@@ -120,7 +133,9 @@ class _Ours:
         return self.environment.stores.oracle.read_ts(EPOCH_MS)
 
     def refresh(self, name: str) -> None:
-        [done] = self._controller.refresh(Refresh((self._ids[name],), self.at, "bench", self._catalog_ts))
+        [done] = self._controller.refresh(
+            Refresh((self._ids[name],), self.at, "bench", self._catalog_ts)
+        )
         assert isinstance(done, Refreshed), (name, done)
         assert done.error is None, (name, done.error)
         self.how[name] = str(done.how)
@@ -153,7 +168,9 @@ class _Peer:
         """The tables as they are now, in plain Delta."""
         for name in GENERATED["TPCH"]:
             write_deltalake(str(self.folder / name), ours.table(name), mode="overwrite")
-            self._spark.read.format("delta").load(str(self.folder / name)).createOrReplaceTempView(name)
+            self._spark.read.format("delta").load(str(self.folder / name)).createOrReplaceTempView(
+                name
+            )
 
     def anew(self, name: str) -> None:
         rows = self._spark.sql(TPCH_VIEWS[name])

@@ -1,4 +1,5 @@
-"""A keyed topic of which one key in a hundred changes a batch: ENVELOPE UPSERT against Structured Streaming with MERGE."""
+"""A keyed topic of which one key in a hundred changes a batch: ENVELOPE UPSERT against Structured
+Streaming with MERGE."""
 
 from __future__ import annotations
 
@@ -40,14 +41,18 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
         assert report.succeeded, report.summary()
 
     _write(broker, topic, range(KEYS), 0)
-    print(f"{KEYS} keys, all new: reclock, with audit {timed(ours):.1f} s; MERGE {timed(merging.run):.1f} s")
+    print(
+        f"{KEYS} keys, all new: reclock, with audit {timed(ours):.1f} s; MERGE "
+        f"{timed(merging.run):.1f} s"
+    )
     chance, seconds = random.Random(0), []
     for number in range(1, BATCHES + 2):
         _write(broker, topic, chance.sample(range(KEYS), CHANGED), number)
         seconds.append((timed(ours), timed(merging.run)))
     [result] = session.execute("SELECT count(*), sum(amount) FROM accounts")
     assert list(result.rows()) == [merging.totals()]
-    mine, theirs = (Figures(side) for side in zip(*seconds[1:], strict=True))  # the first warms both
+    # the first warms both
+    mine, theirs = (Figures(side) for side in zip(*seconds[1:], strict=True))
     print(f"{CHANGED} of {KEYS} keys changed a batch")
     print(f"reclock, with audit: {mine}")
     print(f"foreachBatch MERGE:  {theirs}")
@@ -56,7 +61,8 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
 
 @dataclass
 class _Merging:
-    """What one would write by hand: each batch comes down to the last message of a key, and is merged into a Delta table."""
+    """What one would write by hand: each batch comes down to the last message of a key, and is
+    merged into a Delta table."""
 
     spark: SparkSession
     broker: Broker
@@ -69,30 +75,52 @@ class _Merging:
 
     def run(self) -> None:
         if not DeltaTable.isDeltaTable(self.spark, self._target):
-            self.spark.createDataFrame([], "id STRING, name STRING, amount BIGINT").write.format("delta").save(self._target)
+            self.spark.createDataFrame([], "id STRING, name STRING, amount BIGINT").write.format(
+                "delta"
+            ).save(self._target)
         frame = messages(self.spark.readStream, self.broker, self.topic).load()
-        writer = frame.writeStream.foreachBatch(self._merge).option("checkpointLocation", str(self.home / "checkpoint"))
+        writer = frame.writeStream.foreachBatch(self._merge).option(
+            "checkpointLocation", str(self.home / "checkpoint")
+        )
         writer.trigger(availableNow=True).start().awaitTermination()
 
     def _merge(self, batch: DataFrame, _: int) -> None:
         by_key = Window.partitionBy("key").orderBy(f.desc("partition"), f.desc("offset"))
         last = batch.withColumn("place", f.row_number().over(by_key)).where("place = 1")
         value = f.from_json(f.col("value").cast("string"), "name STRING, amount BIGINT")
-        changes = last.select(f.col("key").cast("string").alias("id"), value.alias("value")).select("id", "value.*")
-        merge = DeltaTable.forPath(self.spark, self._target).alias("old").merge(changes.alias("new"), "old.id = new.id")
+        changes = last.select(f.col("key").cast("string").alias("id"), value.alias("value")).select(
+            "id", "value.*"
+        )
+        merge = (
+            DeltaTable.forPath(self.spark, self._target)
+            .alias("old")
+            .merge(changes.alias("new"), "old.id = new.id")
+        )
         merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
     def totals(self) -> tuple[int, int]:
-        [row] = self.spark.read.format("delta").load(self._target).agg(f.count("*"), f.sum("amount")).collect()
+        [row] = (
+            self.spark.read.format("delta")
+            .load(self._target)
+            .agg(f.count("*"), f.sum("amount"))
+            .collect()
+        )
         return tuple(row)
 
 
 def _write(broker: Broker, topic: str, keys: Iterable[int], amount: int) -> None:
-    producer = broker.producer(topic + "-writer", **{"linger.ms": 50, "queue.buffering.max.messages": 2_000_000})
+    producer = broker.producer(
+        topic + "-writer", **{"linger.ms": 50, "queue.buffering.max.messages": 2_000_000}
+    )
     producer.init_transactions()
     producer.begin_transaction()
     for key in keys:
-        producer.produce(topic, f'{{"name":"account {key}","amount":{amount + key}}}', key=f"k{key}", partition=key % 2)
+        producer.produce(
+            topic,
+            f'{{"name":"account {key}","amount":{amount + key}}}',
+            key=f"k{key}",
+            partition=key % 2,
+        )
     producer.commit_transaction()
 
 

@@ -1,7 +1,9 @@
-"""A view over a join and an aggregate, kept up to date while a hundredth of its input comes, and goes.
+"""A view over a join and an aggregate, kept up to date while a hundredth of its input comes, and
+goes.
 
-Its index refreshed, against Spark computing the view anew, and against the job with MERGE that one would write for this one view
-(which takes only rows that come). Peers write plain Delta tables, warm, from the same rows.
+Its index refreshed, against Spark computing the view anew, and against the job with MERGE that one
+would write for this one view (which takes only rows that come). Peers write plain Delta tables,
+warm, from the same rows.
 """
 
 from __future__ import annotations
@@ -34,16 +36,33 @@ VIEW = """CREATE MATERIALIZED VIEW revenue AS SELECT region, count(*) AS orders,
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, Environment.initialise(Path(folder) / "home") as environment:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Environment.initialise(Path(folder) / "home") as environment,
+    ):
         _compare(_Ours(environment), _Peers(environment.runtime.engines.spark(), Path(folder)))
 
 
 def _compare(ours: _Ours, peers: _Peers) -> None:
-    peers.append("customers", pa.table({"id": np.arange(CUSTOMERS), "region": [f"region {n % REGIONS}" for n in range(CUSTOMERS)]}))
+    peers.append(
+        "customers",
+        pa.table(
+            {
+                "id": np.arange(CUSTOMERS),
+                "region": [f"region {n % REGIONS}" for n in range(CUSTOMERS)],
+            }
+        ),
+    )
     ours.come(0, ROWS)
     peers.append("orders", _orders(0, ROWS))
-    print(f"{ROWS} orders of {CUSTOMERS} customers in {REGIONS} regions; {GROWTH} come, or go, a batch")
-    print(f"at first: index {timed(ours.refresh):.2f} s; Spark {timed(peers.recompute):.2f} s; MERGE {timed(peers.merge):.2f} s")
+    print(
+        f"{ROWS} orders of {CUSTOMERS} customers in {REGIONS} regions; {GROWTH} come, or "
+        "go, a batch"
+    )
+    print(
+        f"at first: index {timed(ours.refresh):.2f} s; Spark "
+        f"{timed(peers.recompute):.2f} s; MERGE {timed(peers.merge):.2f} s"
+    )
     coming, going = [], []
     for number in range(BATCHES + 1):
         first = ROWS + number * GROWTH
@@ -54,7 +73,8 @@ def _compare(ours: _Ours, peers: _Peers) -> None:
     for number in range(BATCHES + 1):
         ours.go(number * GROWTH, GROWTH)
         going.append(timed(ours.refresh))
-    mine, anew, merged = (Figures(side) for side in zip(*coming[1:], strict=True))  # the first warms all
+    # the first warms all
+    mine, anew, merged = (Figures(side) for side in zip(*coming[1:], strict=True))
     print(f"index refreshed as orders come:   {mine}")
     print(f"index refreshed as orders go:     {Figures(tuple(going[1:]))}")
     print(f"Spark computes and overwrites:    {anew}; ratio {anew.median / mine.median:.1f}")
@@ -72,14 +92,20 @@ class _Ours:
     def __init__(self, environment: Environment) -> None:
         self._environment, self._session = environment, Session(environment)
         self._sql(
-            "CREATE TABLE orders (id bigint, customer bigint, amount bigint); CREATE TABLE customers (id bigint, region text)"
+            "CREATE TABLE orders (id bigint, customer bigint, amount bigint); CREATE "
+            "TABLE customers (id bigint, region text)"
         )
-        self._sql(f"INSERT INTO customers SELECT n, 'region ' || n % {REGIONS} FROM generate_series(0, {CUSTOMERS - 1}) AS s (n)")
+        self._sql(
+            f"INSERT INTO customers SELECT n, 'region ' || n % {REGIONS} FROM "
+            f"generate_series(0, {CUSTOMERS - 1}) AS s (n)"
+        )
         self._sql(VIEW)
 
     def come(self, first: int, count: int) -> None:
         numbers = f"generate_series({first}, {first + count - 1}) AS s (n)"
-        self._sql(f"INSERT INTO orders SELECT n, n::bigint * 7919 % {CUSTOMERS}, n % 1000 FROM {numbers}")
+        self._sql(
+            f"INSERT INTO orders SELECT n, n::bigint * 7919 % {CUSTOMERS}, n % 1000 FROM {numbers}"
+        )
 
     def go(self, first: int, count: int) -> None:
         self._sql(f"DELETE FROM orders WHERE id >= {first} AND id < {first + count}")
@@ -110,16 +136,24 @@ class _Peers:
         write_deltalake(self._path(name), rows, mode="append")
 
     def recompute(self) -> None:
-        orders, customers = self._table("orders"), self._table("customers").withColumnRenamed("id", "customer")
-        self._grouped(orders.join(customers, "customer")).write.format("delta").mode("overwrite").save(self._path("anew"))
+        orders, customers = (
+            self._table("orders"),
+            self._table("customers").withColumnRenamed("id", "customer"),
+        )
+        self._grouped(orders.join(customers, "customer")).write.format("delta").mode(
+            "overwrite"
+        ).save(self._path("anew"))
 
     def merge(self) -> None:
-        """Structured Streaming over the table of orders, whose new rows are summed and added to the totals."""
+        """Structured Streaming over the table of orders, whose new rows are summed and added to the
+        totals."""
         if not DeltaTable.isDeltaTable(self.spark, self._path("merged")):
             empty = self.spark.createDataFrame([], "region STRING, orders BIGINT, amount BIGINT")
             empty.write.format("delta").save(self._path("merged"))
         stream = self.spark.readStream.format("delta").load(self._path("orders"))
-        writer = stream.writeStream.foreachBatch(self._merge).option("checkpointLocation", self._path("checkpoint"))
+        writer = stream.writeStream.foreachBatch(self._merge).option(
+            "checkpointLocation", self._path("checkpoint")
+        )
         writer.trigger(availableNow=True).start().awaitTermination()
 
     def totals(self, name: str) -> list[tuple[object, ...]]:
@@ -128,12 +162,20 @@ class _Peers:
     def _merge(self, batch: DataFrame, _: int) -> None:
         customers = self._table("customers").withColumnRenamed("id", "customer")
         new = self._grouped(batch.join(customers, "customer"))
-        merge = DeltaTable.forPath(self.spark, self._path("merged")).alias("old").merge(new.alias("new"), "old.region = new.region")
-        added: dict[str, str | Column] = {name: f"old.{name} + new.{name}" for name in ("orders", "amount")}
+        merge = (
+            DeltaTable.forPath(self.spark, self._path("merged"))
+            .alias("old")
+            .merge(new.alias("new"), "old.region = new.region")
+        )
+        added: dict[str, str | Column] = {
+            name: f"old.{name} + new.{name}" for name in ("orders", "amount")
+        }
         merge.whenMatchedUpdate(set=added).whenNotMatchedInsertAll().execute()
 
     def _grouped(self, orders: DataFrame) -> DataFrame:
-        return orders.groupBy("region").agg(f.count("*").alias("orders"), f.sum("amount").alias("amount"))
+        return orders.groupBy("region").agg(
+            f.count("*").alias("orders"), f.sum("amount").alias("amount")
+        )
 
     def _table(self, name: str) -> DataFrame:
         return self.spark.read.format("delta").load(self._path(name))

@@ -1,7 +1,9 @@
-"""Version 2: clusters. Installs the cluster ``(1, 'default')`` and its allocator, and puts every index into it.
+"""Version 2: clusters. Installs the cluster ``(1, 'default')`` and its allocator, and puts every
+index into it.
 
-Source: the catalog migration of the CREATE CLUSTER design. The text of an index's statement gets ``IN CLUSTER default`` before its
-``ON``; nothing else of it changes. Quoted names, strings and comments are passed over.
+Source: the catalog migration of the CREATE CLUSTER design. The text of an index's statement gets
+``IN CLUSTER default`` before its ``ON``; nothing else of it changes. Quoted names, strings and
+comments are passed over.
 """
 
 import re
@@ -33,8 +35,13 @@ _TOKEN = re.compile(
 
 
 def migrate(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The objects of version 1 as those of version 2. Raises ``ValueError`` if an index's statement cannot be understood."""
-    return [CLUSTER, *ALLOCATORS, *(_in_cluster(thing) if _is_index(thing) else thing for thing in objects)]
+    """The objects of version 1 as those of version 2. Raises ``ValueError`` if an index's statement
+    cannot be understood."""
+    return [
+        CLUSTER,
+        *ALLOCATORS,
+        *(_in_cluster(thing) if _is_index(thing) else thing for thing in objects),
+    ]
 
 
 def _is_index(thing: dict[str, Any]) -> bool:

@@ -37,9 +37,13 @@ INTROSPECTION_RELATIONS = (
 
 
 def migrate(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The objects of version 2 as those of version 3. Raises ``ValueError`` for a privilege that is none."""
+    """The objects of version 2 as those of version 3. Raises ``ValueError`` for a privilege that is
+    none."""
     indexes, allocated = _source_indexes(objects)
-    return [*indexes, *(allocated if _is_system_allocator(thing) else _changed(thing) for thing in objects)]
+    return [
+        *indexes,
+        *(allocated if _is_system_allocator(thing) else _changed(thing) for thing in objects),
+    ]
 
 
 def _changed(thing: dict[str, Any]) -> dict[str, Any]:
@@ -84,11 +88,14 @@ def _is_system_allocator(thing: dict[str, Any]) -> bool:
 
 
 def _source_indexes(objects: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The indexes of the default cluster, none if it was dropped, and the allocator of system ids after them."""
+    """The indexes of the default cluster, none if it was dropped, and the allocator of system ids
+    after them."""
     allocator = next((thing for thing in objects if _is_system_allocator(thing)), None)
     if allocator is None:
         raise ValueError("there is no allocator of system ids")
-    if not any(thing["kind"] == "cluster" and thing["key"] == {"id": FIRST_ID} for thing in objects):
+    if not any(
+        thing["kind"] == "cluster" and thing["key"] == {"id": FIRST_ID} for thing in objects
+    ):
         return [], allocator
     first = allocator["value"]["next_id"]
     indexes = [

@@ -1,19 +1,24 @@
-"""Backfill: gives sources that were made `WITH (START …)` their history, one data interval a run, oldest first.
+"""Backfill: gives sources that were made `WITH (START …)` their history, one data interval a run,
+oldest first.
 
     airflow dags unpause reclock_backfill
     airflow backfill create --dag-id reclock_backfill --from-date 2026-03-01 --to-date 2026-03-31
 
-What the upstream had by the end of an interval, and no earlier one has bound, is bound at that end, so that it can be read `AS OF`
-it. Ticks leave a source alone until no whole interval is missing; the last run hands it over. Which sources:
-`--dag-run-conf '{"sources": ["flights"]}'`, else all that wait for their history. Runs that are repeated change nothing.
+What the upstream had by the end of an interval, and no earlier one has bound, is bound at that end,
+so that it can be read `AS OF` it. Ticks leave a source alone until no whole interval is missing;
+the last run hands it over. Which sources: `--dag-run-conf '{"sources": ["flights"]}'`, else all
+that wait for their history. Runs that are repeated change nothing.
 
     airflow dags trigger reclock_backfill --conf '{"sources": ["flights"], "rebuild": true}'
 
-reads again what is bound already, whatever the interval, and makes the sources' relations anew: the same rows at the same times.
+reads again what is bound already, whatever the interval, and makes the sources' relations anew: the
+same rows at the same times.
 
-The environment is the one at `RECLOCK_HOME`. `RECLOCK_BACKFILL_INTERVALS`, read when this file is parsed, is the cron expression
-of the moments between two intervals; every midnight (UTC) if absent. Nothing is ever scheduled. However many runs of a backfill are
-active, a source waits in *await_turn* until it has all earlier intervals: also while one of them is red, until that is cleared.
+The environment is the one at `RECLOCK_HOME`. `RECLOCK_BACKFILL_INTERVALS`, read when this file is
+parsed, is the cron expression of the moments between two intervals; every midnight (UTC) if absent.
+Nothing is ever scheduled. However many runs of a backfill are active, a source waits in
+*await_turn* until it has all earlier intervals: also while one of them is red, until that is
+cleared.
 """
 
 from __future__ import annotations
@@ -43,11 +48,15 @@ def interval(begin: datetime, end: datetime) -> BackfillInterval:
     from reclock.algebra.timestamps import Timestamp
     from reclock.pipeline.backfill import BackfillInterval
 
-    return BackfillInterval(Timestamp(round(begin.timestamp() * 1000)), Timestamp(round(end.timestamp() * 1000)))
+    return BackfillInterval(
+        Timestamp(round(begin.timestamp() * 1000)), Timestamp(round(end.timestamp() * 1000))
+    )
 
 
 @dag(
-    schedule=BackfillTimetable(os.environ.get("RECLOCK_BACKFILL_INTERVALS") or "0 0 * * *", timezone="UTC"),
+    schedule=BackfillTimetable(
+        os.environ.get("RECLOCK_BACKFILL_INTERVALS") or "0 0 * * *", timezone="UTC"
+    ),
     catchup=False,
     max_active_runs=1,
     is_paused_upon_creation=True,
@@ -60,9 +69,17 @@ def interval(begin: datetime, end: datetime) -> BackfillInterval:
             type=["array", "null"],
             items={"type": "string"},
             title="Sources",
-            description="Names, one a line. None: all that wait for their history and begin before the interval's end.",
+            description=(
+                "Names, one a line. None: all that wait for their history and begin before "
+                "the interval's end."
+            ),
         ),
-        "rebuild": Param(False, type="boolean", title="Rebuild", description="Read again what the sources named have bound."),
+        "rebuild": Param(
+            False,
+            type="boolean",
+            title="Rebuild",
+            description="Read again what the sources named have bound.",
+        ),
     },
 )
 def reclock_backfill() -> None:
@@ -86,18 +103,29 @@ def reclock_backfill() -> None:
             max_active_tis_per_dag=1,
             map_index_template="{{ task.op_kwargs['source'] }}",
         )
-        def await_turn(source: str, params: dict[str, Any], data_interval_start: datetime, data_interval_end: datetime) -> bool:
+        def await_turn(
+            source: str,
+            params: dict[str, Any],
+            data_interval_start: datetime,
+            data_interval_end: datetime,
+        ) -> bool:
             """Whether the source has every earlier interval."""
             from reclock.pipeline import backfill
 
             if params["rebuild"]:
                 return True
             with environment() as joined:
-                return backfill.is_next(joined, source, interval(data_interval_start, data_interval_end))
+                return backfill.is_next(
+                    joined, source, interval(data_interval_start, data_interval_end)
+                )
 
         @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['source'] }}")
         def bind(
-            source: str, params: dict[str, Any], data_interval_start: datetime, data_interval_end: datetime, run_id: str
+            source: str,
+            params: dict[str, Any],
+            data_interval_start: datetime,
+            data_interval_end: datetime,
+            run_id: str,
         ) -> dict[str, Any]:
             """Bind, audit and publish one source's interval; or rebuild what it has."""
             from reclock.pipeline import backfill
@@ -105,14 +133,17 @@ def reclock_backfill() -> None:
             with environment() as joined:
                 if params["rebuild"]:
                     return {"outcome": "rebuilt", "rows": backfill.rebuild(joined, source).rows}
-                report = backfill.run(joined, source, interval(data_interval_start, data_interval_end), owner=run_id)
+                report = backfill.run(
+                    joined, source, interval(data_interval_start, data_interval_end), owner=run_id
+                )
             return {"outcome": str(report.outcome), "rows": report.rows, "is_over": report.is_over}
 
         await_turn(source=source) >> bind(source=source)
 
     @task(trigger_rule=TriggerRule.ONE_FAILED)
     def verdict() -> None:
-        """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside what failed."""
+        """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside
+        what failed."""
         raise RuntimeError("this run has failed tasks; see the red ones")
 
     listed = list_sources()

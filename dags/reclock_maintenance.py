@@ -1,9 +1,12 @@
-"""Maintenance: keeps an environment small and fast, and changes no answer. What it does is described in `docs/operations.md`.
+"""Maintenance: keeps an environment small and fast, and changes no answer. What it does is
+described in `docs/operations.md`.
 
-The environment is the one at `RECLOCK_HOME`. `RECLOCK_MAINTENANCE_SCHEDULE`, read when this file is parsed, is the cron expression;
-once a day if absent, only triggered if empty. It may run beside ticks and readers.
+The environment is the one at `RECLOCK_HOME`. `RECLOCK_MAINTENANCE_SCHEDULE`, read when this file is
+parsed, is the cron expression; once a day if absent, only triggered if empty. It may run beside
+ticks and readers.
 
-What fails for one source or index is its own red task under *maintain*; the others go on, and *verdict* ends the run red.
+What fails for one source or index is its own red task under *maintain*; the others go on, and
+*verdict* ends the run red.
 """
 
 from __future__ import annotations
@@ -56,20 +59,31 @@ def reclock_maintenance() -> None:
         from reclock.pipeline import maintenance
 
         with environment() as joined:
-            return [{"group": group, "name": name} for group, name in maintenance.group_names(joined.stores).items()]
+            return [
+                {"group": group, "name": name}
+                for group, name in maintenance.group_names(joined.stores).items()
+            ]
 
     @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['name'] }}")
     def maintain(group: str, name: str) -> dict[str, Any]:
-        """Let since follow the upper; compact, checkpoint and vacuum the collections of one source or index."""
+        """Let since follow the upper; compact, checkpoint and vacuum the collections of one source
+        or index."""
         from reclock.pipeline import maintenance
 
         with environment() as joined:
             report = maintenance.maintain(joined.stores, group)
         if report.failed:
-            raise RuntimeError("; ".join(f"{collection}: {error.message}" for collection, error in report.failed.items()))
+            raise RuntimeError(
+                "; ".join(
+                    f"{collection}: {error.message}" for collection, error in report.failed.items()
+                )
+            )
         return {
             "since": [report.since_before, report.since_after],
-            "files": {str(own.collection): [own.files_before, own.files_after] for own in report.collections},
+            "files": {
+                str(own.collection): [own.files_before, own.files_after]
+                for own in report.collections
+            },
             "freed_bytes": sum(own.freed_bytes for own in report.collections),
         }
 
@@ -83,7 +97,8 @@ def reclock_maintenance() -> None:
 
     @task(trigger_rule=TriggerRule.ALL_DONE)
     def compact_catalog() -> int:
-        """Delete the catalog's history that is older than its retention. Answers how many updates."""
+        """Delete the catalog's history that is older than its retention. Answers how many
+        updates."""
         from reclock.pipeline import maintenance
 
         with environment() as joined:
@@ -91,7 +106,8 @@ def reclock_maintenance() -> None:
 
     @task(trigger_rule=TriggerRule.ONE_FAILED)
     def verdict() -> None:
-        """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside what failed."""
+        """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside
+        what failed."""
         raise RuntimeError("this run has failed tasks; see the red ones")
 
     swept, groups = sweep(), list_groups()

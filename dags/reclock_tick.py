@@ -1,4 +1,5 @@
-"""One tick: each source with news moves to a new time at its own pace, reclocked, audited and published; indexes and sinks follow.
+"""One tick: each source with news moves to a new time at its own pace, reclocked, audited and
+published; indexes and sinks follow.
 
     plan ─► source (one for each source with news) ─► clusters ─► done
 
@@ -8,16 +9,19 @@
 - *clusters* brings all indexes and sinks up to date, those over tables too.
 - *done* is red if anything was.
 
-Set the connection `reclock_warm` to a `reclock serve --http` (such as `AIRFLOW_CONN_RECLOCK_WARM=http://127.0.0.1:9187`), and the
-work is done there, where everything is loaded: a tick takes seconds. Without it, or while that process is gone, each task does its
-work itself. A task may be cleared and retried at any time: every row is published once.
+Set the connection `reclock_warm` to a `reclock serve --http` (such as
+`AIRFLOW_CONN_RECLOCK_WARM=http://127.0.0.1:9187`), and the work is done there, where everything is
+loaded: a tick takes seconds. Without it, or while that process is gone, each task does its work
+itself. A task may be cleared and retried at any time: every row is published once.
 
-Every published source, refreshed view and emitted sink is the asset `reclock://<database>/<schema>/<name>`.
+Every published source, refreshed view and emitted sink is the asset
+`reclock://<database>/<schema>/<name>`.
 
-The environment is the one at `RECLOCK_HOME`. `RECLOCK_TICK_SCHEDULE`, read when this file is parsed, is the cron expression: every
-minute if absent, only triggered if empty. `RECLOCK_DAG_RETRIES` and others say how tasks are retried, timed out and pooled (see
-docs/airflow.md). With the engine `spark-submit`, each source is ingested by `jobs/ingest_source.py`, submitted through the
-connection `spark_default`.
+The environment is the one at `RECLOCK_HOME`. `RECLOCK_TICK_SCHEDULE`, read when this file is
+parsed, is the cron expression: every minute if absent, only triggered if empty.
+`RECLOCK_DAG_RETRIES` and others say how tasks are retried, timed out and pooled (see
+docs/airflow.md). With the engine `spark-submit`, each source is ingested by
+`jobs/ingest_source.py`, submitted through the connection `spark_default`.
 """
 
 from __future__ import annotations
@@ -28,7 +32,12 @@ from pathlib import Path
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import Param, TriggerRule, dag
 
-from reclock.airflow.steps import PUBLISHED, ReclockClustersOperator, ReclockPlanOperator, ReclockSourceOperator
+from reclock.airflow.steps import (
+    PUBLISHED,
+    ReclockClustersOperator,
+    ReclockPlanOperator,
+    ReclockSourceOperator,
+)
 from reclock.airflow.task_defaults import run_timeout, task_defaults
 
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
@@ -57,9 +66,17 @@ JOBS = str(Path(__file__).resolve().parent.parent / "jobs")
             None,
             type=["integer", "null"],
             title="Timestamp",
-            description="Write timestamp in milliseconds, later than what was read and not in the future. None: the oracle's next.",
+            description=(
+                "Write timestamp in milliseconds, later than what was read and not in the "
+                "future. None: the oracle's next."
+            ),
         ),
-        "engine": Param("warm", enum=["warm", "spark-submit"], title="Engine", description="What reads the sources."),
+        "engine": Param(
+            "warm",
+            enum=["warm", "spark-submit"],
+            title="Engine",
+            description="What reads the sources.",
+        ),
     },
 )
 def reclock_tick() -> None:
@@ -72,7 +89,9 @@ def reclock_tick() -> None:
         engine="{{ params.engine }}",
         map_index_template="{{ task.source or 'nothing new' }}",
     ).expand_kwargs(plan.output)
-    clusters = ReclockClustersOperator(task_id="clusters", home=HOME, jobs=JOBS, trigger_rule=TriggerRule.ALL_DONE)
+    clusters = ReclockClustersOperator(
+        task_id="clusters", home=HOME, jobs=JOBS, trigger_rule=TriggerRule.ALL_DONE
+    )
     done = EmptyOperator(task_id="done")
     plan >> source >> clusters >> done
     source >> done

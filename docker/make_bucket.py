@@ -1,4 +1,5 @@
-"""Make the bucket named on the command line, if it is not there, in the S3 store of the settings."""
+"""Make the bucket named on the command line, if it is not there, in the S3 store of the
+settings."""
 
 import sys
 

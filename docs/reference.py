@@ -1,4 +1,5 @@
-"""Writes the reference pages that follow from the code: ``python docs/reference.py``. A test compares them with the code."""
+"""Writes the reference pages that follow from the code: ``python docs/reference.py``. A test
+compares them with the code."""
 
 from __future__ import annotations
 
@@ -43,7 +44,11 @@ DOCS = Path(__file__).parent
 def settings() -> str:
     rows = []
     for name, setting in Settings.model_fields.items():
-        default = setting.default.get_secret_value() if isinstance(setting.default, SecretStr) else setting.default
+        default = (
+            setting.default.get_secret_value()
+            if isinstance(setting.default, SecretStr)
+            else setting.default
+        )
         shown = f"`{default}`" if str(default) else ""
         rows.append(f"| `{name}` | {shown} | {setting.description} |")
     return _page(
@@ -63,7 +68,10 @@ def errors() -> str:
 subclasses of `reclock.errors.ReclockError`. Errors share a SQLSTATE if a client would handle them
 in the same way. For `40001`, run the transaction again.""",
         "| error | SQLSTATE | meaning |\n|---|---|---|",
-        [f"| `{error.__name__}` | `{error.sqlstate}` | {_first_paragraph(error)} |" for error in _defined(ReclockError)],
+        [
+            f"| `{error.__name__}` | `{error.sqlstate}` | {_first_paragraph(error)} |"
+            for error in _defined(ReclockError)
+        ],
     )
 
 
@@ -73,21 +81,43 @@ def system_relations() -> str:
         """Any query can read these relations. They are computed when they are read, from the catalog and from consensus.
 [Monitoring](introspection.md) says which relation answers which question.""",
         "| relation | columns |\n|---|---|",
-        [f"| `{builtin.schema}.{builtin.name}` | {', '.join(builtin.desc.names)} |" for builtin in BUILTINS],
+        [
+            f"| `{builtin.schema}.{builtin.name}` | {', '.join(builtin.desc.names)} |"
+            for builtin in BUILTINS
+        ],
     )
 
 
 def variables() -> str:
     return _page(
         "Session variables",
-        "Show a variable with `SHOW name`, all with `SHOW ALL`. Change it with `SET name = value`, and go back to its default\n"
+        "Show a variable with `SHOW name`, all with `SHOW ALL`. Change it with `SET name "
+        "= value`, and go back to its default\n"
         "with `RESET name`. `ALTER ROLE … SET` and `ALTER SYSTEM SET` change defaults.",
         "| variable | default | meaning |\n|---|---|---|",
-        [f"| `{name}` | {variable.default} | {variable.description} |" for name, variable in sorted(VARIABLES.items())],
+        [
+            f"| `{name}` | {variable.default} | {variable.description} |"
+            for name, variable in sorted(VARIABLES.items())
+        ],
     )
 
 
-_SCALARS = (BOOLEAN, SMALLINT, INTEGER, BIGINT, numeric(), REAL, DOUBLE, TEXT, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL, JSONB)
+_SCALARS = (
+    BOOLEAN,
+    SMALLINT,
+    INTEGER,
+    BIGINT,
+    numeric(),
+    REAL,
+    DOUBLE,
+    TEXT,
+    BYTEA,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    INTERVAL,
+    JSONB,
+)
 _SAMPLES = (*_SCALARS, array(TEXT))
 _FAMILIES = (
     ("any type", frozenset(str(type) for type in _SAMPLES)),
@@ -158,9 +188,16 @@ where PostgreSQL would cast them implicitly. `text[]` stands for an array of any
 
 def _function_row(function: Function) -> str:
     name = function.name
-    default = f"{name}(…)" if name.isidentifier() and name not in ("and", "or", "like", "ilike") else f"x {name.upper()} y"
+    default = (
+        f"{name}(…)"
+        if name.isidentifier() and name not in ("and", "or", "like", "ilike")
+        else f"x {name.upper()} y"
+    )
     syntax = _SYNTAX.get(name, default).replace("|", "\\|")
-    return f"| `{name.replace('|', chr(92) + '|')}` | `{syntax}` | {_signatures(function)} | {function.description} |"
+    return (
+        f"| `{name.replace('|', chr(92) + '|')}` | `{syntax}` | {_signatures(function)} | "
+        f"{function.description} |"
+    )
 
 
 _SIGNATURES = {
@@ -183,20 +220,34 @@ _SIGNATURES = {
 
 
 def _signatures(function: Function) -> str:
-    """What the function takes without a cast, found by trying: arguments of one type by families of types, others one by one."""
+    """What the function takes without a cast, found by trying: arguments of one type by families of
+    types, others one by one."""
     if function.name in _SIGNATURES:
         return _SIGNATURES[function.name]
     lines = []
-    is_variadic = function.resolve((BOOLEAN,) * 6, {}) is not None or function.resolve((TEXT,) * 6, {}) is not None
+    is_variadic = (
+        function.resolve((BOOLEAN,) * 6, {}) is not None
+        or function.resolve((TEXT,) * 6, {}) is not None
+    )
     for arity in range(3 if is_variadic else 4):
-        found = {types: result for types in product(_SAMPLES, repeat=arity) if (result := _result(function, types)) is not None}
-        alike = {str(types[0]): str(result) for types, result in found.items() if len(set(types)) == 1}
+        found = {
+            types: result
+            for types in product(_SAMPLES, repeat=arity)
+            if (result := _result(function, types)) is not None
+        }
+        alike = {
+            str(types[0]): str(result) for types, result in found.items() if len(set(types)) == 1
+        }
         if not is_variadic or arity == 2:
             lines += _alike(alike, arity, ", …" if is_variadic else "")
         others = [(types, result) for types, result in found.items() if len(set(types)) != 1]
-        lines += [f"{', '.join(map(str, types)) or 'nothing'} → {result}" for types, result in others]
+        lines += [
+            f"{', '.join(map(str, types)) or 'nothing'} → {result}" for types, result in others
+        ]
     shorter = (
-        "; ".join(lines).replace("timestamp without time zone", "timestamp").replace("timestamp with time zone", "timestamptz")
+        "; ".join(lines)
+        .replace("timestamp without time zone", "timestamp")
+        .replace("timestamp with time zone", "timestamptz")
     )
     return shorter.replace("numeric(38,9)", "numeric")
 
@@ -204,7 +255,9 @@ def _signatures(function: Function) -> str:
 def _result(function: Function, types: tuple[ScalarType, ...]) -> ScalarType | None:
     """What it returns for arguments of these types as they are."""
     found = function.resolve(types, {})
-    if found is None or [(type.name, type.element) for type in found[0]] != [(type.name, type.element) for type in types]:
+    if found is None or [(type.name, type.element) for type in found[0]] != [
+        (type.name, type.element) for type in types
+    ]:
         return None
     return numeric() if found[1].name is TypeName.NUMERIC else found[1]
 
@@ -212,8 +265,16 @@ def _result(function: Function, types: tuple[ScalarType, ...]) -> ScalarType | N
 def _alike(results: dict[str, str], arity: int, more: str) -> Iterator[str]:
     """``results`` by the type of all arguments."""
     is_one = len(set(results.values())) == 1
-    for result in dict.fromkeys(results.values()) if is_one else ["the same", *dict.fromkeys(results.values())]:
-        names = {name for name, own in results.items() if (own if is_one or own != name else "the same") == result}
+    for result in (
+        dict.fromkeys(results.values())
+        if is_one
+        else ["the same", *dict.fromkeys(results.values())]
+    ):
+        names = {
+            name
+            for name, own in results.items()
+            if (own if is_one or own != name else "the same") == result
+        }
         for family in _families(names):
             shown = family if result == "the same" and family not in dict(_FAMILIES) else result
             yield f"{', '.join([family] * arity)}{more} → {shown}"

@@ -1,7 +1,8 @@
-"""The page *Reclock* in Airflow's UI: every object with its freshness and errors, and the data docs, behind the same login.
+"""The page *Reclock* in Airflow's UI: every object with its freshness and errors, and the data
+docs, behind the same login.
 
-Who may see the DAG `reclock_tick` may see the page; who may edit it may decide about stalled sources. The environment is the
-one at `RECLOCK_HOME`.
+Who may see the DAG `reclock_tick` may see the page; who may edit it may decide about stalled
+sources. The environment is the one at `RECLOCK_HOME`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ PREFIX = "/reclock"
 Message = MutableMapping[str, Any]
 
 
-async def app(scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]) -> None:
-    """The page's application, made at the first request: every process of Airflow's loads this file, only one serves it."""
+async def app(
+    scope: Message,
+    receive: Callable[[], Awaitable[Message]],
+    send: Callable[[Message], Awaitable[None]],
+) -> None:
+    """The page's application, made at the first request: every process of Airflow's loads this
+    file, only one serves it."""
     await pages()(scope, receive, send)
 
 
@@ -36,7 +42,15 @@ def pages() -> FastAPI:
 
 class ReclockPlugin(AirflowPlugin):
     name = "reclock"
-    fastapi_apps: ClassVar[list[dict[str, Any]]] = [{"app": app, "url_prefix": PREFIX, "name": "Reclock"}]
+    fastapi_apps: ClassVar[list[dict[str, Any]]] = [
+        {"app": app, "url_prefix": PREFIX, "name": "Reclock"}
+    ]
     external_views: ClassVar[list[dict[str, str]]] = [
-        {"name": "Reclock", "href": f"{PREFIX}/", "destination": "nav", "url_route": "reclock", "category": "browse"}
+        {
+            "name": "Reclock",
+            "href": f"{PREFIX}/",
+            "destination": "nav",
+            "url_route": "reclock",
+            "category": "browse",
+        }
     ]

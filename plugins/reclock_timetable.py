@@ -8,8 +8,8 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 
 
 class BackfillTimetable(CronDataIntervalTimetable):
-    """The data intervals between the moments of a cron expression. None of them is scheduled: a run is made by
-    ``airflow backfill create`` alone, which asks as for a DAG that catches up."""
+    """The data intervals between the moments of a cron expression. None of them is scheduled: a run
+    is made by ``airflow backfill create`` alone, which asks as for a DAG that catches up."""
 
     @property
     def summary(self) -> str:
@@ -21,7 +21,9 @@ class BackfillTimetable(CronDataIntervalTimetable):
     ) -> DagRunInfo | None:
         if not restriction.catchup:
             return None
-        return super().next_dagrun_info(last_automated_data_interval=last_automated_data_interval, restriction=restriction)
+        return super().next_dagrun_info(
+            last_automated_data_interval=last_automated_data_interval, restriction=restriction
+        )
 
 
 class ReclockTimetablePlugin(AirflowPlugin):

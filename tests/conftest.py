@@ -1,4 +1,5 @@
-"""What every test may use. Fixtures of a component live in ``fixtures/``, each started once and stopped at the end."""
+"""What every test may use. Fixtures of a component live in ``fixtures/``, each started once and
+stopped at the end."""
 
 import os
 import sys
@@ -7,7 +8,8 @@ from hypothesis import HealthCheck, settings
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-settings.register_profile("reclock", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines are slow at times
+# machines are slow at times
+settings.register_profile("reclock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("reclock")
 
 pytest_plugins = [
@@ -29,17 +31,52 @@ pytest_plugins = [
 
 def pytest_addoption(parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write what transcripts answer now")
-    parser.addoption("--catalog-commits", type=int, default=20, help="commits of each actor that races on a catalog")
-    parser.addoption("--catalog-sequences", type=int, default=25, help="random transaction sequences that catalogs are compared on")
-    parser.addoption("--maintained-plans", type=int, default=60, help="random plans that are maintained and compared")
-    parser.addoption("--views-of", help="a folder of SQL files whose queries are maintained as views")
-    parser.addoption("--laws-on-spark", action="store_true", help="maintain the views of the laws on Spark, which takes minutes")
-    parser.addoption("--sessions", type=int, default=200, help="mutated sessions that are sent to the SQL port")
-    parser.addoption("--statements", type=int, default=200, help="mutated statements that are executed over the SQL port")
     parser.addoption(
-        "--histories", type=int, default=2, help="histories of tables, of 100 operations each, that are searched for an order"
+        "--catalog-commits",
+        type=int,
+        default=20,
+        help="commits of each actor that races on a catalog",
     )
-    parser.addoption("--replica-kills", type=int, default=3, help="replicas that are killed while they refresh")
     parser.addoption(
-        "--planted", action="store_true", help="plant all bugs into servers, not only some, to see that histories find them"
+        "--catalog-sequences",
+        type=int,
+        default=25,
+        help="random transaction sequences that catalogs are compared on",
+    )
+    parser.addoption(
+        "--maintained-plans",
+        type=int,
+        default=60,
+        help="random plans that are maintained and compared",
+    )
+    parser.addoption(
+        "--views-of", help="a folder of SQL files whose queries are maintained as views"
+    )
+    parser.addoption(
+        "--laws-on-spark",
+        action="store_true",
+        help="maintain the views of the laws on Spark, which takes minutes",
+    )
+    parser.addoption(
+        "--sessions", type=int, default=200, help="mutated sessions that are sent to the SQL port"
+    )
+    parser.addoption(
+        "--statements",
+        type=int,
+        default=200,
+        help="mutated statements that are executed over the SQL port",
+    )
+    parser.addoption(
+        "--histories",
+        type=int,
+        default=2,
+        help="histories of tables, of 100 operations each, that are searched for an order",
+    )
+    parser.addoption(
+        "--replica-kills", type=int, default=3, help="replicas that are killed while they refresh"
+    )
+    parser.addoption(
+        "--planted",
+        action="store_true",
+        help="plant all bugs into servers, not only some, to see that histories find them",
     )

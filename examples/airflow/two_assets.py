@@ -1,6 +1,8 @@
-"""Starts when two relations have changed, and reads both at one time: the rows that every retry reads.
+"""Starts when two relations have changed, and reads both at one time: the rows that every retry
+reads.
 
-It needs a connection ``reclock_default``, the relations ``orders`` and ``customers``, and a schedule for ``reclock_tick``.
+It needs a connection ``reclock_default``, the relations ``orders`` and ``customers``, and a
+schedule for ``reclock_tick``.
 """
 
 from __future__ import annotations

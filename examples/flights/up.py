@@ -1,4 +1,5 @@
-"""Open the demo's environment for use: Airflow's UI and the SQL port, and how to reach the SQL shell. On loopback; Ctrl-C ends it.
+"""Open the demo's environment for use: Airflow's UI and the SQL port, and how to reach the SQL
+shell. On loopback; Ctrl-C ends it.
 
 .venv/bin/python examples/flights/up.py [--home DIR] [--port 8080] [--sql-port 6875]
 """
@@ -19,12 +20,21 @@ console = Console(highlight=False, soft_wrap=True)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--home", type=Path, default=PROJECT / "demo-home", help="folder of the demo's environment")
+    parser.add_argument(
+        "--home", type=Path, default=PROJECT / "demo-home", help="folder of the demo's environment"
+    )
     parser.add_argument("--port", type=int, default=8080, help="port of Airflow's UI on loopback")
-    parser.add_argument("--sql-port", type=int, default=6875, help="port of SQL over the PostgreSQL wire on loopback")
+    parser.add_argument(
+        "--sql-port",
+        type=int,
+        default=6875,
+        help="port of SQL over the PostgreSQL wire on loopback",
+    )
     arguments = parser.parse_args()
     if not (arguments.home / "reclock.toml").exists():
-        console.print(f"[red]there is no environment in {arguments.home}: run `make demo` first[/red]")
+        console.print(
+            f"[red]there is no environment in {arguments.home}: run `make demo` first[/red]"
+        )
         return 1
     stopping = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
@@ -35,12 +45,21 @@ def main() -> int:
             own(arguments.home),
             running(arguments.home, port=arguments.port, sql_port=arguments.sql_port) as stack,
         ):
-            console.print(f"Airflow    {stack.url}/dags/{DAG}   user [bold]{USER}[/bold], password [bold]{stack.password}[/bold]")
-            console.print(f"Reclock    {stack.url}/plugin/reclock   sources, frontiers, checks; also under Browse")
-            console.print(f"SQL port   psql -h 127.0.0.1 -p {arguments.sql_port} -U reclock reclock")
+            console.print(
+                f"Airflow    {stack.url}/dags/{DAG}   user [bold]{USER}[/bold], password "
+                f"[bold]{stack.password}[/bold]"
+            )
+            console.print(
+                f"Reclock    {stack.url}/plugin/reclock   sources, frontiers, checks; "
+                "also under Browse"
+            )
+            console.print(
+                f"SQL port   psql -h 127.0.0.1 -p {arguments.sql_port} -U reclock reclock"
+            )
             console.print(f"SQL shell  {BIN}/reclock sql --home {arguments.home}")
             console.print(
-                f"A tick is a run of {DAG}: press Trigger. Objects are in {arguments.home / 'buckets'}. Ctrl-C ends this."
+                f"A tick is a run of {DAG}: press Trigger. Objects are in "
+                f"{arguments.home / 'buckets'}. Ctrl-C ends this."
             )
             while not stopping.wait(1):
                 stack.check()

@@ -1,4 +1,5 @@
-"""Found by Spark, which registers the ``DefaultSource`` of every installed module called ``pyspark_…``."""
+"""Found by Spark, which registers the ``DefaultSource`` of every installed module called
+``pyspark_…``."""
 
 from reclock.spark import ReclockDataSource as DefaultSource
 

@@ -1,6 +1,7 @@
 """Reclock puts a lakehouse on one clock.
 
-``reclock.connect`` opens a client. Importing ``reclock`` is cheap: each exported name is loaded when it is first used.
+``reclock.connect`` opens a client. Importing ``reclock`` is cheap: each exported name is loaded
+when it is first used.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Named moments between two durable steps, at which a test kills the process to see that recovery works.
+"""Named moments between two durable steps, at which a test kills the process to see that recovery
+works.
 
-`failpoint(name)` does nothing, unless the environment variable `RECLOCK_FAILPOINT` equals the name. Then it kills the process by
-SIGKILL: no handler, no `finally` and no flush run, as when a machine is lost.
+`failpoint(name)` does nothing, unless the environment variable `RECLOCK_FAILPOINT` equals the name.
+Then it kills the process by SIGKILL: no handler, no `finally` and no flush run, as when a machine
+is lost.
 
-`FAILPOINTS` registers every name, with what is durable at that moment. A test fails if a registered failpoint is not in the code,
-or if no test kills a process there.
+`FAILPOINTS` registers every name, with what is durable at that moment. A test fails if a registered
+failpoint is not in the code, or if no test kills a process there.
 """
 
 import os
@@ -15,7 +17,9 @@ VARIABLE = "RECLOCK_FAILPOINT"
 
 FAILPOINTS: Mapping[str, str] = {
     # --- collections and the log of table writes ---
-    "collections.create.landed": "the Delta table exists; the entry in its parent folder may not be synced",
+    "collections.create.landed": (
+        "the Delta table exists; the entry in its parent folder may not be synced"
+    ),
     "collections.append.before_write": "nothing",
     "collections.append.before_commit": "the data file, which no version names",
     "collections.append.after_commit": "the append; the caller does not know",
@@ -25,7 +29,9 @@ FAILPOINTS: Mapping[str, str] = {
     "collections.compact.after_commit": "the compaction; the replaced files are still there",
     "collections.correct.before_commit": "the corrected file, which no version names",
     "collections.vacuum.before_delete": "nothing is deleted yet",
-    "collections.drop.hidden": "the collection does not exist for readers; its files are still there",
+    "collections.drop.hidden": (
+        "the collection does not exist for readers; its files are still there"
+    ),
     "tables.create.before_register": "the table's collection; the table WAL does not know it",
     "tables.fill.reserved": "the lease on the name of a filled table; it has no collection",
     "tables.fill.written": "the rows of a table that is not in the catalog",
@@ -55,9 +61,13 @@ FAILPOINTS: Mapping[str, str] = {
     "catalog.stash.lead.updates_written": "nothing: the database transaction is open",
     "catalog.stash.lead.before_commit": "nothing: the database transaction is complete, but open",
     "catalog.stash.compact.since_raised": "the new since; all updates are still there",
-    "catalog.stash.compact.before_commit": "the new since; the transaction that deletes a batch is open",
+    "catalog.stash.compact.before_commit": (
+        "the new since; the transaction that deletes a batch is open"
+    ),
     "catalog.stash.compact.batch_deleted": "the new since, and one batch is deleted",
-    "catalog.persist.create.landed": "the catalog's empty Delta table; the entry in its parent folder may not be synced",
+    "catalog.persist.create.landed": (
+        "the catalog's empty Delta table; the entry in its parent folder may not be synced"
+    ),
     "catalog.persist.append.file_written": "the file of the updates, which no version names",
     "catalog.persist.append.landed": "the updates",
     "catalog.persist.lead.file_written": "the file of the new epoch, which no version names",
@@ -66,7 +76,9 @@ FAILPOINTS: Mapping[str, str] = {
     "catalog.persist.merge.landed": "the merge; the replaced files are still there",
     "catalog.persist.merge.deleted": "the merge, and one replaced file is deleted",
     "catalog.persist.compact.since_raised": "the new since; all updates are still there",
-    "catalog.persist.compact.files_written": "the new since, and the rewritten file, which no version names",
+    "catalog.persist.compact.files_written": (
+        "the new since, and the rewritten file, which no version names"
+    ),
     "catalog.persist.compact.landed": "the compaction; the replaced files are still there",
     "catalog.shadow.compare_and_append.between": "the updates, in the primary log only",
     "catalog.shadow.lead.between": "the new epoch, in the primary log only",
@@ -78,7 +90,9 @@ FAILPOINTS: Mapping[str, str] = {
     "catalog.convert.before_switch": "the seal and the whole copy; the source is in force",
     "catalog.convert.before_switch_commit": "as before the switch: its transaction is open",
     "catalog.convert.after_switch": "the copy is in force",
-    "definitions.before_commit": "verifiers of passwords and the pending cleanup of dropped sources; no definition",
+    "definitions.before_commit": (
+        "verifiers of passwords and the pending cleanup of dropped sources; no definition"
+    ),
     "definitions.after_commit": "the definitions; replaced verifiers are still there",
     # --- controllers ---
     "controllers.storage.elected": "a term of the storage controller",
@@ -90,7 +104,9 @@ FAILPOINTS: Mapping[str, str] = {
     "controllers.compute.before_advance": "nothing: replicas in this process end with it",
     "controllers.managed.elected": "a term of a cluster's compute controller",
     "controllers.managed.begun": "the registration of an incarnation whose process is not started",
-    "controllers.managed.after_command": "a replica has one more dataflow; the catalog frontier is not advanced",
+    "controllers.managed.after_command": (
+        "a replica has one more dataflow; the catalog frontier is not advanced"
+    ),
     "controllers.managed.before_advance": "all commands; the catalog frontier is not advanced",
     # --- ingestion ---
     "ingest.after_probe": "nothing",
@@ -114,7 +130,9 @@ FAILPOINTS: Mapping[str, str] = {
     "refresh.after_publish": "the refresh, visibly",
     "sinks.emit.after_claim": "the claim of the sink",
     "sinks.emit.begun": "the claim; the target has fenced earlier writers",
-    "sinks.emit.committed": "the changes of one time, in the target; the sink's upper is not advanced",
+    "sinks.emit.committed": (
+        "the changes of one time, in the target; the sink's upper is not advanced"
+    ),
     "sinks.emit.published": "the changes of all times, and the sink's upper",
     "sinks.delta.before_commit": "the files of one time, which no version of the target names",
     "sinks.delta.after_commit": "the changes of one time, in the target",
@@ -142,7 +160,8 @@ on_reach: Callable[[str], None] | None = None
 
 
 def failpoint(name: str) -> None:
-    """Mark the moment `name`. Returns, unless a test asked for this failpoint. Raises `KeyError` if it is not registered."""
+    """Mark the moment `name`. Returns, unless a test asked for this failpoint. Raises `KeyError` if
+    it is not registered."""
     if name not in FAILPOINTS:
         raise KeyError(f'failpoint "{name}" is not registered')
     if on_reach is not None:

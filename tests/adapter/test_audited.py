@@ -1,4 +1,5 @@
-"""Whatever a statement changes in the catalog is in the audit log, with who did it; and who a session is."""
+"""Whatever a statement changes in the catalog is in the audit log, with who did it; and who a
+session is."""
 
 from __future__ import annotations
 
@@ -84,7 +85,10 @@ def test_every_statement_that_changes_the_catalog_is_audited(environment: Enviro
 
 
 def test_the_audit_log_names_who_the_session_began_as(environment: Environment) -> None:
-    run(Session(environment), "CREATE ROLE ada SUPERUSER LOGIN; CREATE ROLE boss SUPERUSER; GRANT boss TO ada")
+    run(
+        Session(environment),
+        "CREATE ROLE ada SUPERUSER LOGIN; CREATE ROLE boss SUPERUSER; GRANT boss TO ada",
+    )
     session = Session(environment, user="ada")
     run(session, "SET ROLE boss; CREATE VIEW v AS SELECT 1 AS one")
     item = environment.stores.catalog.sync().item_by_name(5, "v")
@@ -95,15 +99,25 @@ def test_the_audit_log_names_who_the_session_began_as(environment: Environment) 
     assert environment.stores.catalog.get_audit_logs()[-1].user == "ada"
 
 
-def test_defaults_of_variables_come_from_the_system_the_role_and_the_start(environment: Environment) -> None:
+def test_defaults_of_variables_come_from_the_system_the_role_and_the_start(
+    environment: Environment,
+) -> None:
     admin = Session(environment)
-    run(admin, "CREATE ROLE ada LOGIN; ALTER SYSTEM SET cluster = a; ALTER SYSTEM SET search_path = x")
+    run(
+        admin,
+        "CREATE ROLE ada LOGIN; ALTER SYSTEM SET cluster = a; ALTER SYSTEM SET search_path = x",
+    )
     run(admin, "ALTER ROLE ada SET search_path = y")
-    assert admin.variables.get("cluster") == "default"  # a session that has begun keeps its defaults
+    # a session that has begun keeps its defaults
+    assert admin.variables.get("cluster") == "default"
     ada = Session(environment, user="ada", startup={"statement_timeout": "7"})
-    assert [ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")] == ["a", "y", "7"]
+    assert [
+        ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")
+    ] == ["a", "y", "7"]
     run(ada, "SET search_path = z; SET cluster = z; SET statement_timeout = 9; RESET ALL")
-    assert [ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")] == ["a", "y", "7"]
+    assert [
+        ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")
+    ] == ["a", "y", "7"]
     run(admin, "ALTER ROLE ada RESET ALL; ALTER SYSTEM RESET cluster")
     again = Session(environment, user="ada")
     assert [again.variables.get(name) for name in ("cluster", "search_path")] == ["default", "x"]
@@ -125,7 +139,10 @@ def test_a_session_whose_role_was_dropped_can_do_nothing_more(environment: Envir
 
 def test_a_new_role_of_an_old_name_is_not_the_one_that_was_set(environment: Environment) -> None:
     admin = Session(environment)
-    run(admin, "CREATE ROLE ada LOGIN; CREATE ROLE other; GRANT other TO ada; CREATE TABLE t (a int)")
+    run(
+        admin,
+        "CREATE ROLE ada LOGIN; CREATE ROLE other; GRANT other TO ada; CREATE TABLE t (a int)",
+    )
     ada = Session(environment, user="ada")
     run(ada, "SET ROLE other")
     run(admin, "ALTER ROLE other RENAME TO older; CREATE ROLE other; GRANT SELECT ON t TO other")
@@ -146,8 +163,11 @@ def test_rights_are_looked_at_anew_for_every_statement(environment: Environment)
         run(admin, "DROP ROLE two")
 
 
-def test_what_was_allowed_on_an_older_catalog_is_decided_again(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The right is revoked between planning and the transaction: the statement is planned, and refused, anew."""
+def test_what_was_allowed_on_an_older_catalog_is_decided_again(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The right is revoked between planning and the transaction: the statement is planned, and
+    refused, anew."""
     admin = Session(environment)
     run(admin, "CREATE ROLE ada LOGIN; GRANT CREATEROLE ON SYSTEM TO ada")
     ada = Session(environment, user="ada")
@@ -165,7 +185,9 @@ def test_what_was_allowed_on_an_older_catalog_is_decided_again(environment: Envi
         run(ada, "CREATE ROLE two")
 
 
-def test_what_was_allowed_in_a_block_is_decided_again_at_its_commit(environment: Environment) -> None:
+def test_what_was_allowed_in_a_block_is_decided_again_at_its_commit(
+    environment: Environment,
+) -> None:
     admin = Session(environment)
     run(admin, "CREATE ROLE ada LOGIN; GRANT CREATEROLE ON SYSTEM TO ada")
     ada = Session(environment, user="ada")

@@ -1,4 +1,5 @@
-"""Every statement is allowed exactly when the role holds all that the statement takes, however it comes to hold it."""
+"""Every statement is allowed exactly when the role holds all that the statement takes, however it
+comes to hold it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,14 @@ from reclock.sql.planning.statement import plan_statement
 from reclock.sql.syntax.parse import parse
 
 OWNER, GROUP, MIDDLE, ROLE, OTHER, BOSS = "u2", "u3", "u4", "u5", "u6", "u7"
-NAMES = {OWNER: "owner", GROUP: "team", MIDDLE: "middle", ROLE: "someone", OTHER: "other", BOSS: "boss"}
+NAMES = {
+    OWNER: "owner",
+    GROUP: "team",
+    MIDDLE: "middle",
+    ROLE: "someone",
+    OTHER: "other",
+    BOSS: "boss",
+}
 WAYS = {"direct": ROLE, "inherited": GROUP, "public": PUBLIC_ROLE_ID}
 """To whom privileges are granted so that someone has them."""
 
@@ -48,7 +56,10 @@ class Case:
 
 
 INSIDE = (("USAGE", "reclock"), ("USAGE", "public"))
-PUBLICATION = "CREATE SOURCE pub FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR TABLES (public.a (a int))"
+PUBLICATION = (
+    "CREATE SOURCE pub FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR "
+    "TABLES (public.a (a int))"
+)
 AWAY = "CREATE SECRET word AS 'x'; CREATE CONNECTION away TO KAFKA (BROKER 'b')"
 READ = (("USAGE", "default"), *INSIDE)
 MAKE = (("USAGE", "reclock"), ("CREATE", "public"))
@@ -56,7 +67,10 @@ MANAGE = (("CREATEROLE", "system"),)
 CASES = (
     Case("SELECT * FROM flights", (*READ, ("SELECT", "flights"))),
     Case("SELECT * FROM delays", (*READ, ("SELECT", "delays"))),
-    Case("SELECT 1 FROM flights JOIN weather ON true", (*READ, ("SELECT", "flights"), ("SELECT", "weather"))),
+    Case(
+        "SELECT 1 FROM flights JOIN weather ON true",
+        (*READ, ("SELECT", "flights"), ("SELECT", "weather")),
+    ),
     Case("SELECT (SELECT count(*) FROM weather)", (*READ, ("SELECT", "weather"))),
     Case("SELECT * FROM flights_progress", (*READ, ("SELECT", "flights_progress"))),
     Case("SUBSCRIBE flights", (*READ, ("SELECT", "flights"))),
@@ -93,12 +107,24 @@ CASES = (
     Case("CREATE SOURCE n (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV", MAKE),
     Case("CREATE SECRET n AS 'x'", MAKE),
     Case("ALTER SECRET word AS 'x'", owns=("word",)),
-    Case("CREATE CONNECTION n TO KAFKA (BROKER 'b', PASSWORD SECRET word)", (*MAKE, *INSIDE, ("USAGE", "word"))),
-    Case("VALIDATE CONNECTION away", (*INSIDE, ("USAGE", "away"))),
-    Case("CREATE SOURCE n FROM KAFKA CONNECTION away (TOPIC 't') FORMAT TEXT", (*MAKE, *INSIDE, ("USAGE", "away"))),
-    Case("CREATE SINK n FROM flights INTO DELTA 'd'", (*MAKE, *READ, ("SELECT", "flights"), ("CREATE", "default"))),
     Case(
-        "CREATE SINK n FROM delays INTO KAFKA CONNECTION away (TOPIC 't') FORMAT JSON ENVELOPE DEBEZIUM",
+        "CREATE CONNECTION n TO KAFKA (BROKER 'b', PASSWORD SECRET word)",
+        (*MAKE, *INSIDE, ("USAGE", "word")),
+    ),
+    Case("VALIDATE CONNECTION away", (*INSIDE, ("USAGE", "away"))),
+    Case(
+        "CREATE SOURCE n FROM KAFKA CONNECTION away (TOPIC 't') FORMAT TEXT",
+        (*MAKE, *INSIDE, ("USAGE", "away")),
+    ),
+    Case(
+        "CREATE SINK n FROM flights INTO DELTA 'd'",
+        (*MAKE, *READ, ("SELECT", "flights"), ("CREATE", "default")),
+    ),
+    Case(
+        (
+            "CREATE SINK n FROM delays INTO KAFKA CONNECTION away (TOPIC 't') FORMAT JSON "
+            "ENVELOPE DEBEZIUM"
+        ),
         (*MAKE, *READ, ("SELECT", "delays"), ("CREATE", "default"), ("USAGE", "away")),
     ),
     Case("DROP CONNECTION away", owns=("away",)),
@@ -146,8 +172,13 @@ CASES = (
     Case("GRANT CREATE ON CLUSTER default TO other", owns=("default",)),
     Case("GRANT CREATEROLE ON SYSTEM TO someone", only_superusers=True),
     Case("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO other"),
-    Case("ALTER DEFAULT PRIVILEGES FOR ROLE other GRANT SELECT ON TABLES TO owner", member=("other",)),
-    Case("ALTER DEFAULT PRIVILEGES FOR ALL ROLES GRANT SELECT ON TABLES TO other", only_superusers=True),
+    Case(
+        "ALTER DEFAULT PRIVILEGES FOR ROLE other GRANT SELECT ON TABLES TO owner", member=("other",)
+    ),
+    Case(
+        "ALTER DEFAULT PRIVILEGES FOR ALL ROLES GRANT SELECT ON TABLES TO other",
+        only_superusers=True,
+    ),
     Case("ALTER CLUSTER default OWNER TO other", owns=("default",), member=("other",)),
     Case("REASSIGN OWNED BY other TO owner", member=("other", "owner")),
     Case("DROP OWNED BY other", member=("other",)),
@@ -162,13 +193,22 @@ def objects() -> tuple[Any, ...]:
     things = [*world.objects, *world.items.values()]
     owned = Cluster | Database | Schema | type(world.item("t"))
     groups = {MIDDLE: {GROUP: "s1"}, ROLE: {MIDDLE: "s1"}}
-    roles = [Role(id, name, ("superuser", "login") if id == BOSS else ("login",), groups.get(id, {})) for id, name in NAMES.items()]
-    bare = [replace(each, owner_role_id=OWNER, privileges=()) if isinstance(each, owned) else each for each in things]
+    roles = [
+        Role(id, name, ("superuser", "login") if id == BOSS else ("login",), groups.get(id, {}))
+        for id, name in NAMES.items()
+    ]
+    bare = [
+        replace(each, owner_role_id=OWNER, privileges=()) if isinstance(each, owned) else each
+        for each in things
+    ]
     return (*roles, *bare)
 
 
-def catalog(*held: Held, to: str = ROLE, owns: tuple[str, ...] = (), member: tuple[str, ...] = ()) -> PlannerCatalog:
-    """The catalog in which ``to`` was granted ``held`` and owns ``owns``, and someone is a member of ``member``."""
+def catalog(
+    *held: Held, to: str = ROLE, owns: tuple[str, ...] = (), member: tuple[str, ...] = ()
+) -> PlannerCatalog:
+    """The catalog in which ``to`` was granted ``held`` and owns ``owns``, and someone is a member
+    of ``member``."""
     things = []
     for thing in objects():
         name = getattr(thing, "name", None)
@@ -214,11 +254,18 @@ def less_one(case: Case) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)
-def test_a_statement_is_allowed_with_all_that_it_takes_and_with_nothing_less(case: Case, way: str) -> None:
+def test_a_statement_is_allowed_with_all_that_it_takes_and_with_nothing_less(
+    case: Case, way: str
+) -> None:
     to = WAYS[way]
-    assert is_allowed(case.sql, catalog(*case.needs, to=to, owns=case.owns, member=case.member)) is not case.only_superusers
+    assert (
+        is_allowed(case.sql, catalog(*case.needs, to=to, owns=case.owns, member=case.member))
+        is not case.only_superusers
+    )
     for held in less_one(case):
-        assert not is_allowed(case.sql, catalog(*held["needs"], to=to, owns=held["owns"], member=held["member"])), held
+        assert not is_allowed(
+            case.sql, catalog(*held["needs"], to=to, owns=held["owns"], member=held["member"])
+        ), held
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)
@@ -228,28 +275,65 @@ def test_superusers_may_do_everything(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)
 def test_all_other_privileges_do_not_help(case: Case) -> None:
-    every = {("SELECT", "flights"), *((p.name, on) for p in Privilege for on in ("flights", "delays", "weather", "t", "reclock"))}
-    every |= {(p.name, on) for p in Privilege for on in ("public", "default", "system", "flights_progress")}
+    every = {
+        ("SELECT", "flights"),
+        *(
+            (p.name, on)
+            for p in Privilege
+            for on in ("flights", "delays", "weather", "t", "reclock")
+        ),
+    }
+    every |= {
+        (p.name, on)
+        for p in Privilege
+        for on in ("public", "default", "system", "flights_progress")
+    }
     takes_more = bool(case.owns or case.member or case.only_superusers)
-    assert is_allowed(case.sql, catalog(*sorted(every - set(case.needs)))) is (not case.needs and not takes_more)
+    assert is_allowed(case.sql, catalog(*sorted(every - set(case.needs)))) is (
+        not case.needs and not takes_more
+    )
 
 
-OWNED = ("flights", "delays", "weather", "t", "reclock", "public", "default", "flights_progress", "sized", "word", "away", "pub")
+OWNED = (
+    "flights",
+    "delays",
+    "weather",
+    "t",
+    "reclock",
+    "public",
+    "default",
+    "flights_progress",
+    "sized",
+    "word",
+    "away",
+    "pub",
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)
 def test_owners_may_do_everything_with_what_they_own(case: Case) -> None:
     needs = tuple(need for need in case.needs if need[1] == "system")
-    assert is_allowed(case.sql, catalog(*needs, owns=OWNED, member=case.member)) is not case.only_superusers
+    assert (
+        is_allowed(case.sql, catalog(*needs, owns=OWNED, member=case.member))
+        is not case.only_superusers
+    )
 
 
 def test_no_kind_of_statement_is_left_out() -> None:
     at = with_system_relations(catalog())
-    planned = {type(plan_statement(parse(case.sql)[0], at, SessionNames(current_user="someone"))) for case in CASES}
+    planned = {
+        type(plan_statement(parse(case.sql)[0], at, SessionNames(current_user="someone")))
+        for case in CASES
+    }
     answers = [get_type_hints(planning.planner)["return"] for planning in all_plannings().values()]
-    assert planned == {kind for answer in answers for kind in get_args(answer) or (answer,)} - {NoReturn, PlannedStatement}
+    assert planned == {kind for answer in answers for kind in get_args(answer) or (answer,)} - {
+        NoReturn,
+        PlannedStatement,
+    }
     assert set(requires) == planned
-    assert set(executes) | set(defines) == planned, "each is executed by its family, or changes the catalog"
+    assert set(executes) | set(defines) == planned, (
+        "each is executed by its family, or changes the catalog"
+    )
 
 
 def test_an_unknown_kind_of_statement_is_never_allowed() -> None:
@@ -261,10 +345,15 @@ def test_a_view_is_read_with_the_privileges_of_its_owner() -> None:
     needs = (*READ, ("SELECT", "delays"))
     at = catalog(*needs)
     assert at.snapshot is not None
-    others = [replace(thing, owner_role_id=OTHER) if getattr(thing, "name", "") == "flights" else thing for thing in _things(at)]
+    others = [
+        replace(thing, owner_role_id=OTHER) if getattr(thing, "name", "") == "flights" else thing
+        for thing in _things(at)
+    ]
     at = build_catalog(CatalogSnapshot.of(others, Timestamp(1)))
     with pytest.raises(PermissionDenied) as denied:
-        authorize(plan_statement(parse("SELECT * FROM delays")[0], at), at, Users(ROLE, ROLE), "default")
+        authorize(
+            plan_statement(parse("SELECT * FROM delays")[0], at), at, Users(ROLE, ROLE), "default"
+        )
     assert '"owner" needs' in str(denied.value.detail)
     assert is_allowed("SELECT * FROM delays", at, BOSS)
 
@@ -278,7 +367,9 @@ def test_what_is_given_to_another_must_be_allowed_to_be_there() -> None:
     """The new owner could have made it in that schema itself."""
     sql = "ALTER SOURCE flights OWNER TO other"
     assert not is_allowed(sql, catalog(owns=("flights",), member=("other",)))
-    assert is_allowed(sql, catalog(("CREATE", "public"), to=PUBLIC_ROLE_ID, owns=("flights",), member=("other",)))
+    assert is_allowed(
+        sql, catalog(("CREATE", "public"), to=PUBLIC_ROLE_ID, owns=("flights",), member=("other",))
+    )
     assert not is_allowed(sql, catalog(("CREATE", "public"), to=PUBLIC_ROLE_ID, member=("other",)))
     assert not is_allowed(sql, catalog(("CREATE", "public"), to=PUBLIC_ROLE_ID, owns=("flights",)))
 
@@ -286,13 +377,17 @@ def test_what_is_given_to_another_must_be_allowed_to_be_there() -> None:
 def test_an_error_names_the_object_the_role_and_what_it_lacks() -> None:
     at = catalog(*READ)
     with pytest.raises(PermissionDenied) as denied:
-        authorize(plan_statement(parse("SELECT * FROM flights")[0], at), at, Users(ROLE, ROLE), "default")
+        authorize(
+            plan_statement(parse("SELECT * FROM flights")[0], at), at, Users(ROLE, ROLE), "default"
+        )
     assert denied.value.message == 'permission denied for SOURCE "reclock.public.flights"'
     assert denied.value.detail == 'role "someone" needs SELECT on it'
     assert denied.value.sqlstate == "42501"
 
 
-@pytest.mark.parametrize(("name", "complaint"), [("nobody", "does not exist"), ("mz_system", "not permitted to log in")])
+@pytest.mark.parametrize(
+    ("name", "complaint"), [("nobody", "does not exist"), ("mz_system", "not permitted to log in")]
+)
 def test_a_session_begins_with_a_role_that_may_log_in(name: str, complaint: str) -> None:
     snapshot = catalog().snapshot
     assert snapshot is not None

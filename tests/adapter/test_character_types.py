@@ -1,4 +1,5 @@
-"""``varchar(n)`` and ``char(n)``: what PostgreSQL refuses is refused, and what it stores is stored, a char without its padding."""
+"""``varchar(n)`` and ``char(n)``: what PostgreSQL refuses is refused, and what it stores is stored,
+a char without its padding."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ def run(session: Session, sql: str) -> list[tuple[object, ...]]:
     return [row for result in session.execute(sql) for row in result.rows()]
 
 
-def test_what_is_assigned_is_stored_or_refused_as_by_postgresql(session: Session, postgres: psycopg.Connection) -> None:
+def test_what_is_assigned_is_stored_or_refused_as_by_postgresql(
+    session: Session, postgres: psycopg.Connection
+) -> None:
     stored = "SELECT v, rtrim(c), rtrim(one), d FROM t"
     for sql in STATEMENTS:
         theirs = ours = None
@@ -69,7 +72,9 @@ def test_what_is_assigned_is_stored_or_refused_as_by_postgresql(session: Session
         except ReclockError as error:
             ours = error.sqlstate, error.message
         assert ours == theirs, sql
-        assert sorted(map(repr, run(session, stored))) == sorted(map(repr, postgres.execute(stored).fetchall())), sql
+        assert sorted(map(repr, run(session, stored))) == sorted(
+            map(repr, postgres.execute(stored).fetchall())
+        ), sql
 
 
 def copied(session: Session, data: bytes) -> str:
@@ -86,7 +91,11 @@ def test_copy_checks_lengths_too(session: Session) -> None:
         with pytest.raises(ReclockError) as raised:
             copied(session, too_long)
         assert raised.value.sqlstate == "22001"
-    assert sorted(map(repr, run(session, "SELECT * FROM copied"))) == ["('ab ', 'a')", "('abc', 'ab')", "(None, None)"]
+    assert sorted(map(repr, run(session, "SELECT * FROM copied"))) == [
+        "('ab ', 'a')",
+        "('abc', 'ab')",
+        "(None, None)",
+    ]
 
 
 def test_a_default_that_is_too_long_is_refused_with_the_table(session: Session) -> None:
@@ -97,7 +106,13 @@ def test_a_default_that_is_too_long_is_refused_with_the_table(session: Session) 
 
 
 def test_a_table_made_of_a_query_keeps_the_digits_of_its_numerics(session: Session) -> None:
-    run(session, "CREATE TABLE digits AS SELECT (1.0::float8 / 3)::numeric AS x, 0.5::numeric(38, 9) * 0.5::numeric(38, 9) AS y")
+    run(
+        session,
+        (
+            "CREATE TABLE digits AS SELECT (1.0::float8 / 3)::numeric AS x, 0.5::numeric(38, "
+            "9) * 0.5::numeric(38, 9) AS y"
+        ),
+    )
     assert [tuple(map(str, row)) for row in run(session, "SELECT * FROM digits")] == [
         ("0.333333333333333000", "0.250000000000000000")
     ]

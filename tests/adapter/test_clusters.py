@@ -1,5 +1,5 @@
-"""Statements about clusters: what the catalog holds after any number of them, where the active cluster comes from, and
-experimental mode."""
+"""Statements about clusters: what the catalog holds after any number of them, where the active
+cluster comes from, and experimental mode."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from reclock.catalog.objects import Kind
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
 from reclock.clusters.session import configuration
 from reclock.config import Settings
-from reclock.errors import ClusterDropped, ExperimentalFeature, PermissionDenied, ReclockError, UnknownFunction, UnknownObject
+from reclock.errors import (
+    ClusterDropped,
+    ExperimentalFeature,
+    PermissionDenied,
+    ReclockError,
+    UnknownFunction,
+    UnknownObject,
+)
 from reclock.pipeline import cluster_steps
 from reclock.pipeline.tick_reports import RefreshReport
 from reclock.runtime.environment import Environment
@@ -82,7 +89,9 @@ class Model:
         if cluster not in self.clusters or to in self.clusters:
             return False
         self.clusters[to] = self.clusters.pop(cluster)
-        self.replicas = {(to if of == cluster else of, name): size for (of, name), size in self.replicas.items()}
+        self.replicas = {
+            (to if of == cluster else of, name): size for (of, name), size in self.replicas.items()
+        }
         self.indexes = {index: to if of == cluster else of for index, of in self.indexes.items()}
         return True
 
@@ -125,9 +134,14 @@ def step(model: Model, chance: random.Random) -> tuple[str, bool]:
             return f"ALTER CLUSTER {cluster} RENAME TO {other}", model.rename(cluster, other)
         case 3:
             cascade = chance.random() < 0.5
-            return f"DROP CLUSTER {cluster} {'CASCADE' if cascade else ''}", model.drop(cluster, cascade=cascade)
+            return f"DROP CLUSTER {cluster} {'CASCADE' if cascade else ''}", model.drop(
+                cluster, cascade=cascade
+            )
         case 4:
-            return f"CREATE CLUSTER REPLICA {cluster}.{replica} {option if size else ''}", model.add_replica(cluster, replica, size)
+            return (
+                f"CREATE CLUSTER REPLICA {cluster}.{replica} {option if size else ''}",
+                model.add_replica(cluster, replica, size),
+            )
         case 5:
             return f"DROP CLUSTER REPLICA {cluster}.{replica}", model.drop_replica(cluster, replica)
         case _:
@@ -144,7 +158,9 @@ def succeeds(session: Session, text: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(environment: Environment, seed: int) -> None:
+def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(
+    environment: Environment, seed: int
+) -> None:
     session, model, chance = Session(environment), Model(), random.Random(seed)
     sql(session, "CREATE TABLE t (x int)")
     cluster_ids: set[int] = set()
@@ -154,19 +170,34 @@ def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(environment
         assert succeeds(session, text) is should_succeed, text
         snapshot = environment.stores.catalog.sync()
         clusters, replicas = dict(snapshot.clusters), dict(snapshot.cluster_replicas)
-        names = {id: '"C d"' if cluster.name == "C d" else cluster.name for id, cluster in clusters.items()}
+        names = {
+            id: '"C d"' if cluster.name == "C d" else cluster.name
+            for id, cluster in clusters.items()
+        }
         assert {names[id]: cluster.size for id, cluster in clusters.items()} == model.clusters, text
-        assert {(names[each.cluster_id], each.name): each.size for each in replicas.values()} == model.replicas, text
-        indexes = {index.name.item: names[index.cluster_id] for index in environment.stores.planner_catalog().indexes()}
+        assert {
+            (names[each.cluster_id], each.name): each.size for each in replicas.values()
+        } == model.replicas, text
+        indexes = {
+            index.name.item: names[index.cluster_id]
+            for index in environment.stores.planner_catalog().indexes()
+        }
         assert indexes == model.indexes, text
         assert min(clusters.keys() - cluster_ids, default=MAXIMUM) > max(cluster_ids, default=0)
-        assert min(replicas.keys() - replica_of.keys(), default=MAXIMUM) > max(replica_of, default=0)
+        assert min(replicas.keys() - replica_of.keys(), default=MAXIMUM) > max(
+            replica_of, default=0
+        )
         cluster_ids |= clusters.keys()
         for id, replica in replicas.items():
             what = (replica.cluster_id, replica.size)
             assert replica_of.setdefault(id, what) == what, "one of another size is another replica"
-        own = [(index.cluster_id, index.name) for index in snapshot.sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)]
-        assert sorted(own) == sorted((id, name) for id in clusters for name in INTROSPECTION_RELATIONS)
+        own = [
+            (index.cluster_id, index.name)
+            for index in snapshot.sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
+        ]
+        assert sorted(own) == sorted(
+            (id, name) for id in clusters for name in INTROSPECTION_RELATIONS
+        )
     assert len(cluster_ids) > 5
     assert len(replica_of) > 10
 
@@ -186,7 +217,9 @@ STATEMENTS = {
 }
 
 
-def test_without_experimental_mode_clusters_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_experimental_mode_clusters_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RECLOCK_EXPERIMENTAL_MODE", "false")
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
@@ -196,10 +229,15 @@ def test_without_experimental_mode_clusters_stay_as_they_are(tmp_path: Path, mon
             assert error.value.message == f"{what} requires experimental mode"
             assert error.value.sqlstate == "0A000"
         sql(session, "CREATE TABLE t (x int); CREATE INDEX i IN CLUSTER default ON t (x)")
-        assert sql(session, "SELECT name FROM mz_clusters; SHOW cluster") == [("default",), ("default",)]
+        assert sql(session, "SELECT name FROM mz_clusters; SHOW cluster") == [
+            ("default",),
+            ("default",),
+        ]
 
 
-def test_the_active_cluster_is_the_sessions_the_roles_or_the_systems(environment: Environment) -> None:
+def test_the_active_cluster_is_the_sessions_the_roles_or_the_systems(
+    environment: Environment,
+) -> None:
     active = "SHOW cluster"
     assert sql(Session(environment), active) == [("default",)]
     sql(Session(environment), "ALTER SYSTEM SET cluster = of_system; CREATE CLUSTER of_role")
@@ -208,7 +246,13 @@ def test_the_active_cluster_is_the_sessions_the_roles_or_the_systems(environment
     assert sql(Session(environment), active) == [("of_role",)]
     session = Session(environment, startup={"cluster": "of_start"})
     assert sql(session, active) == [("of_start",)]
-    assert sql(session, f"SET cluster = own; {active}; BEGIN; SET LOCAL cluster = inner; {active}; COMMIT; {active}") == [
+    assert sql(
+        session,
+        (
+            f"SET cluster = own; {active}; BEGIN; SET LOCAL cluster = inner; {active}; "
+            f"COMMIT; {active}"
+        ),
+    ) == [
         ("own",),
         ("inner",),
         ("own",),
@@ -219,7 +263,9 @@ def test_the_active_cluster_is_the_sessions_the_roles_or_the_systems(environment
 
 
 @pytest.mark.parametrize("name", ["bad", "DEFAULT"])
-def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(environment: Environment, name: str) -> None:
+def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(
+    environment: Environment, name: str
+) -> None:
     notices: list[str] = []
     session = Session(environment, notices.append)
     sql(session, "CREATE TABLE t (x int); INSERT INTO t VALUES (1)")
@@ -238,8 +284,17 @@ def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(environmen
         with pytest.raises(UnknownObject) as error:
             sql(session, text)
         assert error.value.message == f'unknown cluster "{name}"', text
-    sql(session, "INSERT INTO t VALUES (2); CREATE VIEW v AS SELECT x FROM t; CREATE INDEX IN CLUSTER default ON t (x)")
-    assert sql(session, "SHOW CLUSTERS; SELECT name FROM mz_clusters; SELECT count(*) FROM pg_class WHERE false") == [
+    sql(
+        session,
+        (
+            "INSERT INTO t VALUES (2); CREATE VIEW v AS SELECT x FROM t; CREATE INDEX IN "
+            "CLUSTER default ON t (x)"
+        ),
+    )
+    assert sql(
+        session,
+        "SHOW CLUSTERS; SELECT name FROM mz_clusters; SELECT count(*) FROM pg_class WHERE false",
+    ) == [
         ("default",),
         ("default",),
         (0,),
@@ -258,7 +313,10 @@ def test_what_the_environment_is_known_by_is_no_cluster_any_more(environment: En
 def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: Environment) -> None:
     """Whether it computes, answers, or has yet to begin; what runs on others goes on."""
     sql(Session(environment), "CREATE CLUSTER c; CREATE TABLE t (x int)")
-    sql(Session(environment), "INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)))
+    sql(
+        Session(environment),
+        "INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)),
+    )
     on_c, on_default = Session(environment, startup={"cluster": "c"}), Session(environment)
     [answering] = on_c.execute("SELECT a.x FROM t a, t b, t c")
     [other] = on_default.execute("SELECT a.x FROM t a, t b, t c")
@@ -288,7 +346,9 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     assert [(error.sqlstate, error.message) for error in failures] == [
         ("42704", 'query could not complete because cluster "c" was dropped')
     ] * 3
-    assert cluster_steps.refresh(environment, "c", environment.stores.clock(), owner="tick") == RefreshReport("c", (), ())
+    assert cluster_steps.refresh(
+        environment, "c", environment.stores.clock(), owner="tick"
+    ) == RefreshReport("c", (), ())
     assert next(other.batches).num_rows
     other.close()
     assert not environment.control_plane.active_peeks._active
@@ -303,14 +363,34 @@ def query_at(catalog: PlannerCatalog, session: Session) -> QueryExecution:
 
 def test_a_cluster_is_its_owners_and_of_those_it_is_granted_to(environment: Environment) -> None:
     root = Session(environment)
-    sql(root, "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE TABLE t (x int); GRANT SELECT ON t TO ada, bob")
+    sql(
+        root,
+        (
+            "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE TABLE t (x int); GRANT "
+            "SELECT ON t TO ada, bob"
+        ),
+    )
     ada, bob = Session(environment, user="ada"), Session(environment, user="bob")
     with pytest.raises(PermissionDenied):
         sql(ada, "CREATE CLUSTER own")
     sql(root, "GRANT CREATECLUSTER ON SYSTEM TO ada")
-    sql(ada, "ALTER DEFAULT PRIVILEGES GRANT USAGE ON CLUSTERS TO bob; CREATE CLUSTER shared SIZE '1'")
-    sql(ada, "ALTER DEFAULT PRIVILEGES REVOKE USAGE ON CLUSTERS FROM bob; CREATE CLUSTER own; ALTER CLUSTER shared VIRTUAL")
-    for text in ("DROP CLUSTER shared", "ALTER CLUSTER shared SIZE '1'", "ALTER CLUSTER shared RENAME TO mine", "CREATE CLUSTER c"):
+    sql(
+        ada,
+        "ALTER DEFAULT PRIVILEGES GRANT USAGE ON CLUSTERS TO bob; CREATE CLUSTER shared SIZE '1'",
+    )
+    sql(
+        ada,
+        (
+            "ALTER DEFAULT PRIVILEGES REVOKE USAGE ON CLUSTERS FROM bob; CREATE CLUSTER own; "
+            "ALTER CLUSTER shared VIRTUAL"
+        ),
+    )
+    for text in (
+        "DROP CLUSTER shared",
+        "ALTER CLUSTER shared SIZE '1'",
+        "ALTER CLUSTER shared RENAME TO mine",
+        "CREATE CLUSTER c",
+    ):
         with pytest.raises(PermissionDenied):
             sql(bob, text)
     assert sql(bob, "SET cluster = shared; SELECT x FROM t; SET cluster = own") == []
@@ -331,18 +411,28 @@ def test_spark_jobs_of_a_virtual_cluster_are_in_a_pool_of_its_own(
 ) -> None:
     monkeypatch.setenv("RECLOCK_SPARK_THRESHOLD_BYTES", "0")
     scheduler = spark.sparkContext._jsc.sc()
-    assert configuration(Settings.load(tmp_path))["spark.scheduler.mode"] == scheduler.getSchedulingMode().toString() == "FAIR"
+    assert (
+        configuration(Settings.load(tmp_path))["spark.scheduler.mode"]
+        == scheduler.getSchedulingMode().toString()
+        == "FAIR"
+    )
     with Environment.initialise(tmp_path, spark=spark) as environment:
         session = Session(environment)
         sql(session, "CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
         environment.stores.tables.apply()
-        for number in range(20):  # an id that is not that of another test's cluster in the same Spark session
+        # an id that is not that of another test's cluster in the same Spark session
+        for number in range(20):
             sql(session, f"CREATE CLUSTER c{number}")
-        [id] = [cluster.id for cluster in environment.stores.catalog.sync().clusters.values() if cluster.name == "c19"]
+        [id] = [
+            cluster.id
+            for cluster in environment.stores.catalog.sync().clusters.values()
+            if cluster.name == "c19"
+        ]
         assert not scheduler.getPoolForName(f"cluster-{id}").isDefined()
         [*_, result] = session.execute("SET cluster = c19; SELECT sum(a) FROM t")
         rows: list[tuple] = []
-        taking = threading.Thread(target=lambda: rows.extend(result.rows()))  # the pool is not that of who takes the rows
+        # the pool is not that of who takes the rows
+        taking = threading.Thread(target=lambda: rows.extend(result.rows()))
         taking.start()
         taking.join()
         assert rows == [(3,)]

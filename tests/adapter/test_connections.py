@@ -1,4 +1,5 @@
-"""Secrets are kept encrypted and shown nowhere; connections use them, and what uses a connection holds it."""
+"""Secrets are kept encrypted and shown nowhere; connections use them, and what uses a connection
+holds it."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (3)) FORMAT TEX
 """
 
 
-def test_a_source_reaches_its_upstream_with_the_value_the_secret_has_now(environment: Environment) -> None:
+def test_a_source_reaches_its_upstream_with_the_value_the_secret_has_now(
+    environment: Environment,
+) -> None:
     run(environment, MADE)
     assert client(environment, "s") == {
         "bootstrap.servers": "a:1,b:2",
@@ -68,10 +71,17 @@ def test_a_source_reaches_its_upstream_with_the_value_the_secret_has_now(environ
         "sasl.username": "me",
         "sasl.password": VALUE,
     }
-    run(environment, "ALTER SECRET word AS 'another'; ALTER SECRET word RENAME TO password; ALTER CONNECTION k RENAME TO kafka")
+    run(
+        environment,
+        (
+            "ALTER SECRET word AS 'another'; ALTER SECRET word RENAME TO password; ALTER "
+            "CONNECTION k RENAME TO kafka"
+        ),
+    )
     assert client(environment, "s")["sasl.password"] == "another"
     assert run(environment, "SHOW CREATE SOURCE s")[0][1].startswith(
-        "CREATE SOURCE reclock.public.s FROM KAFKA CONNECTION reclock.public.kafka (TOPIC 't', START OFFSET (3)) FORMAT TEXT"
+        "CREATE SOURCE reclock.public.s FROM KAFKA CONNECTION reclock.public.kafka "
+        "(TOPIC 't', START OFFSET (3)) FORMAT TEXT"
     )
     with Environment.open(environment.stores.settings.home) as again:
         assert client(again, "s")["sasl.password"] == "another"
@@ -82,7 +92,10 @@ def test_what_is_used_is_not_dropped(environment: Environment) -> None:
     for drop in ("DROP SECRET word", "DROP CONNECTION k"):
         with pytest.raises(DependentObjects):
             run(environment, drop)
-    run(environment, "DROP SOURCE s; DROP CONNECTION k; DROP SECRET word; DROP SECRET IF EXISTS word")
+    run(
+        environment,
+        "DROP SOURCE s; DROP CONNECTION k; DROP SECRET word; DROP SECRET IF EXISTS word",
+    )
     assert run(environment, "SHOW SECRETS") == run(environment, "SHOW CONNECTIONS") == []
 
 
@@ -109,10 +122,13 @@ def test_connections_and_secrets_are_listed_without_values(environment: Environm
     assert run(environment, "SELECT name, owner_id FROM mz_secrets") == [("word", "u1")]
     [(_, text)] = run(environment, "SHOW CREATE CONNECTION k")
     assert text == (
-        "CREATE CONNECTION reclock.public.k TO KAFKA (BROKER = 'a:1,b:2', SASL MECHANISMS = 'scram-sha-256', "
+        "CREATE CONNECTION reclock.public.k TO KAFKA (BROKER = 'a:1,b:2', SASL "
+        "MECHANISMS = 'scram-sha-256', "
         "SASL USERNAME = 'me', SASL PASSWORD = SECRET reclock.public.word)"
     )
-    assert run(environment, "SELECT name FROM mz_objects WHERE type IN ('secret', 'connection') ORDER BY 1") == [("k",), ("word",)]
+    assert run(
+        environment, "SELECT name FROM mz_objects WHERE type IN ('secret', 'connection') ORDER BY 1"
+    ) == [("k",), ("word",)]
     assert run(environment, "SELECT relname FROM pg_class WHERE relname IN ('k', 'word')") == []
 
 
@@ -121,7 +137,8 @@ def test_a_value_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -> N
         root.execute(f"CREATE SECRET hidden AS '{VALUE}'")
         root.execute(f"ALTER SECRET hidden AS '{VALUE}'")
         root.execute(
-            "CREATE CONNECTION away TO POSTGRES (HOST 'h', DATABASE d, USER u, PASSWORD SECRET hidden) WITH (validate = false)"
+            "CREATE CONNECTION away TO POSTGRES (HOST 'h', DATABASE d, USER u, PASSWORD "
+            "SECRET hidden) WITH (validate = false)"
         )
         for wrong in (
             f"CREATE SECRET other '{VALUE}'",
@@ -134,8 +151,13 @@ def test_a_value_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -> N
             with pytest.raises(psycopg.Error) as error:
                 root.execute(wrong)
             said = error.value.diag
-            assert VALUE.split("-")[0] not in f"{said.message_primary} {said.message_detail} {said.message_hint}"
-        shown = root.execute("SELECT details FROM mz_audit_events UNION ALL SELECT create_sql FROM mz_connections").fetchall()
+            assert (
+                VALUE.split("-")[0]
+                not in f"{said.message_primary} {said.message_detail} {said.message_hint}"
+            )
+        shown = root.execute(
+            "SELECT details FROM mz_audit_events UNION ALL SELECT create_sql FROM mz_connections"
+        ).fetchall()
         root.execute("DROP CONNECTION away")
         root.execute("DROP SECRET hidden")
     assert not any(VALUE in text for (text,) in shown)
@@ -152,12 +174,18 @@ def test_what_is_parsed_does_not_show_the_value() -> None:
 
 def test_nobody_names_the_place_of_a_value(environment: Environment) -> None:
     run(environment, MADE)
-    [stored] = [item.create_sql or "" for item in environment.stores.catalog.sync().items.values() if item.name == "word"]
+    [stored] = [
+        item.create_sql or ""
+        for item in environment.stores.catalog.sync().items.values()
+        if item.name == "word"
+    ]
     with pytest.raises(InvalidOption, match="a secret needs a value"):
         run(environment, stored.replace("word", "mine"))
 
 
-def test_without_its_key_a_secret_stays_closed(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_key_a_secret_stays_closed(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run(environment, MADE)
     key = environment.stores.settings.home / "secrets.key"
     text = key.read_text()
@@ -170,16 +198,23 @@ def test_without_its_key_a_secret_stays_closed(environment: Environment, monkeyp
     with Environment.open(environment.stores.settings.home) as elsewhere:
         assert client(elsewhere, "s")["sasl.password"] == VALUE
     monkeypatch.setenv("RECLOCK_SECRETS_KEY", "A" * 43 + "=")
-    with Environment.open(environment.stores.settings.home) as stranger, pytest.raises(SecretUnavailable):
+    with (
+        Environment.open(environment.stores.settings.home) as stranger,
+        pytest.raises(SecretUnavailable),
+    ):
         client(stranger, "s")
 
 
 def test_one_value_cannot_be_put_in_the_place_of_another(environment: Environment) -> None:
     run(environment, "CREATE SECRET a AS 'x'; CREATE SECRET b AS 'y'")
     references = [
-        parse_one(item.create_sql or "").args["reference"].name for item in environment.stores.catalog.sync().items.values()
+        parse_one(item.create_sql or "").args["reference"].name
+        for item in environment.stores.catalog.sync().items.values()
     ]
-    find, swap = "SELECT reference, token FROM reclock_secrets", "UPDATE reclock_secrets SET token = ? WHERE reference = ?"
+    find, swap = (
+        "SELECT reference, token FROM reclock_secrets",
+        "UPDATE reclock_secrets SET token = ? WHERE reference = ?",
+    )
 
     def exchange(connection: sa.Connection) -> None:  # whoever can write to consensus can do that
         tokens = dict(connection.exec_driver_sql(find).all())
@@ -193,9 +228,18 @@ def test_one_value_cannot_be_put_in_the_place_of_another(environment: Environmen
 
 def test_usage_is_what_it_takes_to_use_them(environment: Environment) -> None:
     run(environment, MADE + "CREATE ROLE ada LOGIN; GRANT CREATE ON SCHEMA public TO ada")
-    connection = "CREATE CONNECTION own TO KAFKA (BROKER 'a:1', PASSWORD SECRET word) WITH (validate = false)"
+    connection = (
+        "CREATE CONNECTION own TO KAFKA (BROKER 'a:1', PASSWORD SECRET word) WITH (validate "
+        "= false)"
+    )
     source = "CREATE SOURCE mine FROM KAFKA CONNECTION k (TOPIC 't') FORMAT TEXT"
-    for text in (connection, source, "ALTER SECRET word AS 'x'", "DROP SECRET word CASCADE", "VALIDATE CONNECTION k"):
+    for text in (
+        connection,
+        source,
+        "ALTER SECRET word AS 'x'",
+        "DROP SECRET word CASCADE",
+        "VALIDATE CONNECTION k",
+    ):
         with pytest.raises(PermissionDenied):
             run(environment, text, user="ada")
     run(environment, "GRANT USAGE ON SECRET word TO ada; GRANT USAGE ON CONNECTION k TO ada")
@@ -227,12 +271,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         ("CREATE SOURCE x FROM KAFKA CONNECTION nobody (TOPIC 't') FORMAT TEXT", UnknownObject),
         ("CREATE SOURCE x FROM KAFKA CONNECTION k FORMAT TEXT", SqlSyntaxError),
         ("CREATE SOURCE x FROM KAFKA CONNECTION k (GROUP ID 'g') FORMAT TEXT", InvalidOption),
-        ("CREATE SOURCE x FROM POSTGRES CONNECTION k (PUBLICATION 'p') FOR ALL TABLES", InvalidOption),
+        (
+            "CREATE SOURCE x FROM POSTGRES CONNECTION k (PUBLICATION 'p') FOR ALL TABLES",
+            InvalidOption,
+        ),
         ("CREATE CONNECTION c TO KAFKA (BROKER '127.0.0.1:1')", UpstreamUnavailable),
-        ("CREATE CONNECTION c TO POSTGRES (HOST '127.0.0.1', PORT 1, DATABASE d, USER u)", UpstreamUnavailable),
+        (
+            "CREATE CONNECTION c TO POSTGRES (HOST '127.0.0.1', PORT 1, DATABASE d, USER u)",
+            UpstreamUnavailable,
+        ),
     ],
 )
-def test_what_is_refused(made: Environment, text: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(
+    made: Environment, text: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("reclock.connectors.validation._PATIENCE_S", 1)
     with pytest.raises(error):
         run(made, text)
@@ -241,11 +293,16 @@ def test_what_is_refused(made: Environment, text: str, error: type[Exception], m
 def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> None:
     run(
         environment,
-        f"CREATE SECRET word AS '{VALUE}'; CREATE CONNECTION p TO POSTGRES (HOST 'h', PORT 5433, DATABASE shop, USER = 'me', "
+        f"CREATE SECRET word AS '{VALUE}'; CREATE CONNECTION p TO POSTGRES (HOST 'h', "
+        "PORT 5433, DATABASE shop, USER = 'me', "
         "PASSWORD = SECRET word, SSL MODE 'verify-full') WITH (validate = false)",
     )
-    [entry] = [entry for entry in environment.stores.planner_catalog().entries() if entry.name.item == "p"]
-    assert postgres_parameters(entry.connection, environment.runtime.connection_context.resolve_secret) == {  # type: ignore[union-attr]
+    [entry] = [
+        entry for entry in environment.stores.planner_catalog().entries() if entry.name.item == "p"
+    ]
+    assert postgres_parameters(
+        entry.connection, environment.runtime.connection_context.resolve_secret
+    ) == {  # type: ignore[union-attr]
         "host": "h",
         "port": "5433",
         "dbname": "shop",
@@ -255,9 +312,16 @@ def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> N
     }
 
 
-def test_the_value_of_a_secret_that_was_never_committed_is_swept_when_it_is_old(environment: Environment, monkeypatch) -> None:
-    run(environment, f"CREATE SECRET stays AS '{VALUE}'; BEGIN; CREATE SECRET goes AS 'x'; ROLLBACK")
-    [stays] = [parse_one(item.create_sql or "").args["reference"].name for item in environment.stores.catalog.sync().items.values()]
+def test_the_value_of_a_secret_that_was_never_committed_is_swept_when_it_is_old(
+    environment: Environment, monkeypatch
+) -> None:
+    run(
+        environment, f"CREATE SECRET stays AS '{VALUE}'; BEGIN; CREATE SECRET goes AS 'x'; ROLLBACK"
+    )
+    [stays] = [
+        parse_one(item.create_sql or "").args["reference"].name
+        for item in environment.stores.catalog.sync().items.values()
+    ]
     assert len(references(environment)) == 2
     assert maintenance.sweep(environment).secrets == 0
     clock = environment.stores.clock
@@ -269,4 +333,6 @@ def test_the_value_of_a_secret_that_was_never_committed_is_swept_when_it_is_old(
 
 def references(environment: Environment) -> set[str]:
     find = "SELECT reference FROM reclock_secrets"
-    return environment.stores.consensus.read(lambda connection: {row[0] for row in connection.exec_driver_sql(find)})
+    return environment.stores.consensus.read(
+        lambda connection: {row[0] for row in connection.exec_driver_sql(find)}
+    )

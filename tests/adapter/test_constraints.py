@@ -1,4 +1,5 @@
-"""Constraints of tables: kept by a process that is killed, no obstacle to opening the catalog, and without effect on answers."""
+"""Constraints of tables: kept by a process that is killed, no obstacle to opening the catalog, and
+without effect on answers."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def test_constraints_outlive_the_process_and_what_they_refer_to(tmp_path: Path) 
     assert died.returncode == -signal.SIGKILL
     kept = (
         "CREATE TABLE reclock.public.pets (id INT NOT NULL, owner INT, age INT, "
-        "CONSTRAINT pets_owner_fkey FOREIGN KEY (owner) REFERENCES reclock.public.owners (id) ON DELETE CASCADE NOT ENFORCED, "
+        "CONSTRAINT pets_owner_fkey FOREIGN KEY (owner) REFERENCES reclock.public.owners "
+        "(id) ON DELETE CASCADE NOT ENFORCED, "
         "CONSTRAINT pets_age_check CHECK (age >= 0), CONSTRAINT pets_pkey PRIMARY KEY (id))"
     )
     with Environment.open(home) as environment:
@@ -66,7 +68,9 @@ def test_constraints_outlive_the_process_and_what_they_refer_to(tmp_path: Path) 
         run(session, "ALTER TABLE owners RENAME TO people; ALTER TABLE pets RENAME TO animals")
     with Environment.open(home) as environment:
         session = Session(environment)
-        expected = kept.replace("public.pets", "public.animals").replace("public.owners", "public.people")
+        expected = kept.replace("public.pets", "public.animals").replace(
+            "public.owners", "public.people"
+        )
         assert pets(session, "animals") == expected
         run(session, "DROP TABLE people; CREATE VIEW people AS SELECT 'x' AS other")
     with Environment.open(home) as environment:
@@ -80,10 +84,14 @@ def test_constraints_outlive_the_process_and_what_they_refer_to(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "TEMPORARY TABLE"])
-def test_rows_that_break_what_is_not_enforced_are_answered_as_they_are(environment: Environment, kind: str) -> None:
+def test_rows_that_break_what_is_not_enforced_are_answered_as_they_are(
+    environment: Environment, kind: str
+) -> None:
     session = Session(environment)
     tables = (
-        TABLES.replace("KEY,", "KEY NOT ENFORCED,").replace(">= 0)", ">= 0) NOT ENFORCED").replace("(id));", "(id) NOT ENFORCED);")
+        TABLES.replace("KEY,", "KEY NOT ENFORCED,")
+        .replace(">= 0)", ">= 0) NOT ENFORCED")
+        .replace("(id));", "(id) NOT ENFORCED);")
     )
     run(session, tables.replace("TABLE", kind))
     run(session, "INSERT INTO pets VALUES (1, 7, -1), (1, 8, -2), (1, 7, -1)")
@@ -91,12 +99,20 @@ def test_rows_that_break_what_is_not_enforced_are_answered_as_they_are(environme
     assert sorted(run(session, "SELECT DISTINCT id, owner FROM pets")) == [(1, 7), (1, 8)]
     assert run(session, "SELECT id, count(*) FROM pets GROUP BY id") == [(1, 3)]
     assert run(session, "SELECT count(*) FROM pets WHERE age < 0") == [(3,)]
-    assert run(session, "SELECT count(*) FROM pets LEFT JOIN owners ON owners.id = pets.owner WHERE owners.id IS NULL") == [(3,)]
+    assert run(
+        session,
+        (
+            "SELECT count(*) FROM pets LEFT JOIN owners ON owners.id = pets.owner WHERE "
+            "owners.id IS NULL"
+        ),
+    ) == [(3,)]
     assert refused(session, "SELECT id, age FROM pets GROUP BY id") == "42803"
     assert refused(session, "UPDATE pets SET id = NULL") == "23502"
 
 
-def test_one_notice_a_statement_says_that_constraints_are_not_enforced(environment: Environment) -> None:
+def test_one_notice_a_statement_says_that_constraints_are_not_enforced(
+    environment: Environment,
+) -> None:
     notices: list[str] = []
     session = Session(environment, notices.append)
     run(session, "BEGIN")
@@ -136,7 +152,9 @@ def test_of_blocks_in_two_processes_that_insert_one_key_one_commits(tmp_path: Pa
         assert run(theirs, "SELECT a FROM t ORDER BY a") == [(1,), (2,), (3,)]
 
 
-def test_keys_are_known_after_the_log_was_applied_and_files_were_merged(environment: Environment) -> None:
+def test_keys_are_known_after_the_log_was_applied_and_files_were_merged(
+    environment: Environment,
+) -> None:
     session = Session(environment)
     run(session, "CREATE TABLE t (a int, b text, PRIMARY KEY (a, b))")
     for key in range(5):
@@ -145,7 +163,8 @@ def test_keys_are_known_after_the_log_was_applied_and_files_were_merged(environm
     tables.apply()
     run(session, "DELETE FROM t WHERE a = 1")
     tables.apply()
-    tables.key_indexes.forget(next(iter(tables.log.known())))  # as a new process, which finds it all in files
+    # as a new process, which finds it all in files
+    tables.key_indexes.forget(next(iter(tables.log.known())))
     assert refused(session, "INSERT INTO t VALUES (1, 'x'), (2, 'x')") == "23505"
     run(session, "INSERT INTO t VALUES (1, 'x'), (2, 'y')")
 
@@ -158,7 +177,9 @@ def test_keys_that_could_not_be_read_are_read_by_the_next_statement(
     tables = environment.stores.tables
     tables.key_indexes.forget(next(iter(tables.log.known())))
     with monkeypatch.context() as patched:
-        patched.setattr(KeyIndex, "_rebuild", lambda self: (_ for _ in ()).throw(OSError("the store is away")))
+        patched.setattr(
+            KeyIndex, "_rebuild", lambda self: (_ for _ in ()).throw(OSError("the store is away"))
+        )
         with pytest.raises(OSError, match="away"):
             run(session, "INSERT INTO t VALUES (2)")
     assert refused(session, "INSERT INTO t VALUES (1)") == "23505"
@@ -166,9 +187,21 @@ def test_keys_that_could_not_be_read_are_read_by_the_next_statement(
 
 def test_statements_of_a_block_and_what_is_rolled_back_count(environment: Environment) -> None:
     session = Session(environment)
-    run(session, "CREATE TABLE t (a int PRIMARY KEY); BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s; INSERT INTO t VALUES (2)")
+    run(
+        session,
+        (
+            "CREATE TABLE t (a int PRIMARY KEY); BEGIN; INSERT INTO t VALUES (1); SAVEPOINT "
+            "s; INSERT INTO t VALUES (2)"
+        ),
+    )
     assert refused(session, "INSERT INTO t VALUES (2)") == "23505"
-    run(session, "ROLLBACK TO s; INSERT INTO t VALUES (2); DELETE FROM t WHERE a = 1; INSERT INTO t VALUES (1)")
+    run(
+        session,
+        (
+            "ROLLBACK TO s; INSERT INTO t VALUES (2); DELETE FROM t WHERE a = 1; INSERT INTO "
+            "t VALUES (1)"
+        ),
+    )
     assert refused(session, "INSERT INTO t SELECT a FROM t") == "23505"
     run(session, "ROLLBACK TO s; COMMIT")
     assert run(session, "SELECT a FROM t") == [(1,)]
@@ -176,8 +209,20 @@ def test_statements_of_a_block_and_what_is_rolled_back_count(environment: Enviro
 
 def test_a_table_that_its_transaction_makes_is_checked(environment: Environment) -> None:
     session = Session(environment)
-    run(session, "BEGIN; CREATE TABLE t (a int PRIMARY KEY, b int CHECK (b + 1 > a)); INSERT INTO t VALUES (1, 2)")
+    run(
+        session,
+        (
+            "BEGIN; CREATE TABLE t (a int PRIMARY KEY, b int CHECK (b + 1 > a)); INSERT INTO "
+            "t VALUES (1, 2)"
+        ),
+    )
     assert refused(session, "INSERT INTO t VALUES (1, 3)") == "23505"
-    run(session, "ROLLBACK; CREATE TEMPORARY TABLE t (a int PRIMARY KEY, b int CHECK (b + 1 > a)); INSERT INTO t VALUES (1, 2)")
+    run(
+        session,
+        (
+            "ROLLBACK; CREATE TEMPORARY TABLE t (a int PRIMARY KEY, b int CHECK (b + 1 > "
+            "a)); INSERT INTO t VALUES (1, 2)"
+        ),
+    )
     assert refused(session, "INSERT INTO t VALUES (1, 3)") == "23505"
     assert refused(session, "UPDATE t SET b = 0") == "23514"

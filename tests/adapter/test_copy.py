@@ -44,15 +44,21 @@ def postgres(postgres_server) -> Iterator[psycopg.Connection]:
 @pytest.mark.parametrize("format", WRITTEN, ids=lambda format: WRITTEN[format])
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_rows=rows, cut=st.integers(1, 7))
-def test_what_postgresql_writes_is_read_and_what_is_written_it_reads(postgres, format: LineFormat, given_rows, cut: int) -> None:
-    batch = pa.record_batch([pa.array([row[i] for row in given_rows], pa.string()) for i in range(2)], names=["a", "b"])
+def test_what_postgresql_writes_is_read_and_what_is_written_it_reads(
+    postgres, format: LineFormat, given_rows, cut: int
+) -> None:
+    batch = pa.record_batch(
+        [pa.array([row[i] for row in given_rows], pa.string()) for i in range(2)], names=["a", "b"]
+    )
     ours = b"".join(text_format.encode(batch, [r.TEXT, r.TEXT], format).to_pylist())
     postgres.execute("TRUNCATE t RESTART IDENTITY")
     with postgres.cursor() as cursor:
         with cursor.copy(f"COPY t (a, b) FROM STDIN WITH ({WRITTEN[format]})") as copy:
             copy.write(ours)
         assert cursor.execute("SELECT a, b FROM t ORDER BY n").fetchall() == given_rows
-        with cursor.copy(f"COPY (SELECT a, b FROM t ORDER BY n) TO STDOUT WITH ({WRITTEN[format]})") as copy:
+        with cursor.copy(
+            f"COPY (SELECT a, b FROM t ORDER BY n) TO STDOUT WITH ({WRITTEN[format]})"
+        ) as copy:
             theirs = b"".join(copy)
     records = text_format.Records(format)
     pieces = [theirs[i : i + cut] for i in range(0, len(theirs), cut)]
@@ -71,7 +77,8 @@ def session(environment: Environment) -> Session:
     session = Session(environment)
     list(
         session.execute(
-            "DROP TABLE IF EXISTS t; CREATE TABLE t (a int NOT NULL, b text DEFAULT 'none', c numeric(6, 2) DEFAULT 1 + 1)"
+            "DROP TABLE IF EXISTS t; CREATE TABLE t (a int NOT NULL, b text DEFAULT "
+            "'none', c numeric(6, 2) DEFAULT 1 + 1)"
         )
     )
     return session
@@ -100,7 +107,10 @@ def rows_of(session: Session) -> list[tuple[object, ...]]:
 
 def test_rows_come_in_with_defaults_for_the_columns_left_out(session: Session) -> None:
     assert copy_in(session, "COPY t FROM STDIN", b"1\tone\t1.", b"005\n2\t\\N\t\\N\n") == "COPY 2"
-    assert copy_in(session, "COPY t (b, a) FROM STDIN WITH (FORMAT csv, HEADER)", b'b,a\n"x,\ny",3\n') == "COPY 1"
+    assert (
+        copy_in(session, "COPY t (b, a) FROM STDIN WITH (FORMAT csv, HEADER)", b'b,a\n"x,\ny",3\n')
+        == "COPY 1"
+    )
     assert rows_of(session) == [("1", "one", "1.01"), ("2", "None", "None"), ("3", "x,\ny", "2.00")]
 
 
@@ -124,7 +134,9 @@ def test_rows_go_out(session: Session) -> None:
         (b"1\tx\t12345.6\n", "22003", None),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line_and_nothing_is_written(session: Session, data: bytes, sqlstate: str, detail) -> None:
+def test_what_is_wrong_is_said_with_its_line_and_nothing_is_written(
+    session: Session, data: bytes, sqlstate: str, detail
+) -> None:
     with pytest.raises(ReclockError) as error:
         copy_in(session, "COPY t FROM STDIN", data)
     assert error.value.sqlstate == sqlstate
@@ -137,7 +149,10 @@ def test_rows_come_and_go_in_binary(session: Session) -> None:
     out = answer(session, "COPY (SELECT a, c FROM t ORDER BY a) TO STDOUT WITH BINARY")
     data = lines_of(out)
     list(session.execute("DELETE FROM t"))
-    assert copy_in(session, "COPY t (a, c) FROM STDIN (FORMAT 'binary')", data[:30], data[30:]) == "COPY 2"
+    assert (
+        copy_in(session, "COPY t (a, c) FROM STDIN (FORMAT 'binary')", data[:30], data[30:])
+        == "COPY 2"
+    )
     assert rows_of(session) == [("1", "none", "2.50"), ("2", "none", "3.00")]
 
 
@@ -152,7 +167,9 @@ def test_a_client_that_gives_up_writes_nothing_and_fails_its_block(session: Sess
     assert rows_of(session) == []
 
 
-def test_a_copy_in_a_block_is_seen_by_it_and_committed_with_it(session: Session, environment: Environment) -> None:
+def test_a_copy_in_a_block_is_seen_by_it_and_committed_with_it(
+    session: Session, environment: Environment
+) -> None:
     list(session.execute("BEGIN"))
     copy_in(session, "COPY t (a) FROM STDIN", b"1\n2\n\\.\n3\n")
     assert len(rows_of(session)) == 2

@@ -1,4 +1,5 @@
-"""COPY in binary: PostgreSQL's format to the byte, read from any pieces, and refused whole where it is broken."""
+"""COPY in binary: PostgreSQL's format to the byte, read from any pieces, and refused whole where it
+is broken."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ VALUES = {
     r.REAL: st.floats(width=32, allow_nan=False),
     r.DOUBLE: st.floats(allow_nan=False),
     r.numeric(20, 4): st.decimals(-(10**15), 10**15, places=4),
-    r.TEXT: st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=300),
+    r.TEXT: st.text(
+        st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=300
+    ),
     r.BYTEA: st.binary(max_size=300),
     r.DATE: st.dates(),
     r.TIMESTAMP: moments,
@@ -39,18 +42,24 @@ VALUES = {
 }
 TYPES = tuple(VALUES)
 COLUMNS = tuple(r.Column(f"c{position}", type) for position, type in enumerate(TYPES))
-rows_of_values = st.lists(st.tuples(*(st.none() | values for values in VALUES.values())), max_size=4)
+rows_of_values = st.lists(
+    st.tuples(*(st.none() | values for values in VALUES.values())), max_size=4
+)
 
 
 def batch_of(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True) if rows else [()] * len(TYPES)
-    arrays = [pa.array(values, arrow_type(type)) for values, type in zip(columns, TYPES, strict=True)]
+    arrays = [
+        pa.array(values, arrow_type(type)) for values, type in zip(columns, TYPES, strict=True)
+    ]
     return pa.record_batch(arrays, [column.name for column in COLUMNS])
 
 
 def messages_of(rows: list[tuple[object, ...]]) -> list[bytes]:
     result = Result("COPY", r.RelationDesc(COLUMNS), [batch_of(rows)])
-    return [message for part in CopyOut(result, BinaryFormat()).lines for message in part.to_pylist()]
+    return [
+        message for part in CopyOut(result, BinaryFormat()).lines for message in part.to_pylist()
+    ]
 
 
 def read(columns: tuple[r.Column, ...], pieces: list[bytes]) -> list[tuple[object, ...]]:
@@ -67,16 +76,22 @@ def postgres(postgres_server) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(rows=rows_of_values, cut=st.integers(1, 50))
-def test_postgresql_reads_what_is_written_and_writes_the_same_messages(postgres, rows: list, cut: int) -> None:
+def test_postgresql_reads_what_is_written_and_writes_the_same_messages(
+    postgres, rows: list, cut: int
+) -> None:
     names = ", ".join(column.name for column in COLUMNS)
     ours = messages_of(rows)
     postgres.execute("TRUNCATE t RESTART IDENTITY")
     with postgres.cursor() as cursor:
         with cursor.copy(f"COPY t ({names}) FROM STDIN (FORMAT binary)") as copy:
             copy.write(b"".join(ours))
-        with cursor.copy(f"COPY (SELECT {names} FROM t ORDER BY n) TO STDOUT (FORMAT binary)") as copy:
+        with cursor.copy(
+            f"COPY (SELECT {names} FROM t ORDER BY n) TO STDOUT (FORMAT binary)"
+        ) as copy:
             theirs = [bytes(message) for message in copy]
     assert ours == theirs
     data = b"".join(theirs)
@@ -84,7 +99,21 @@ def test_postgresql_reads_what_is_written_and_writes_the_same_messages(postgres,
 
 
 def test_the_header_comes_with_the_first_row_alone() -> None:
-    row = (True, 1, 2, 3, 0.5, 0.25, Decimal("1.5000"), "é", b"\0", date(2020, 1, 2), datetime(2020, 1, 2), None, None)
+    row = (
+        True,
+        1,
+        2,
+        3,
+        0.5,
+        0.25,
+        Decimal("1.5000"),
+        "é",
+        b"\0",
+        date(2020, 1, 2),
+        datetime(2020, 1, 2),
+        None,
+        None,
+    )
     first, second, trailer = messages_of([row, row])
     assert first == binary_format.HEADER + second
     assert trailer == binary_format.TRAILER
@@ -93,7 +122,8 @@ def test_the_header_comes_with_the_first_row_alone() -> None:
 
 AB = (r.Column("a", r.INTEGER), r.Column("b", r.numeric(6, 2)))
 ONE = b"\0\2\0\0\0\4\0\0\0\1\xff\xff\xff\xff"
-ROUNDED = b"\0\2\0\0\0\4\0\0\0\1\0\0\0\x0c\0\2\0\0\0\0\0\3\0\1\4\xd7"  # 1.1239 with three digits after the point
+# 1.1239 with three digits after the point
+ROUNDED = b"\0\2\0\0\0\4\0\0\0\1\0\0\0\x0c\0\2\0\0\0\0\0\3\0\1\4\xd7"
 
 
 def test_numbers_are_rounded_to_the_scale_of_their_column() -> None:
@@ -111,8 +141,16 @@ def test_numbers_are_rounded_to_the_scale_of_their_column() -> None:
         (binary_format.HEADER + ONE + b"\0\3", "22P04", "field count is 3, expected 2"),
         (binary_format.HEADER + ONE + b"\xff\xff\0", "22P04", "after EOF marker"),
         (binary_format.HEADER + b"\0\2\xff\xff\xff\xfe", "22P04", "invalid field size"),
-        (binary_format.HEADER + b"\0\2\0\0\0\3\0\0\0\xff\xff\xff\xff", "22P03", "incorrect binary data format"),
-        (binary_format.HEADER + b"\0\2\0\0\0\4\0\0\0\1\0\0\0\x0a\0\1\0\2\0\0\0\0\0\1", "22003", "out of range"),
+        (
+            binary_format.HEADER + b"\0\2\0\0\0\3\0\0\0\xff\xff\xff\xff",
+            "22P03",
+            "incorrect binary data format",
+        ),
+        (
+            binary_format.HEADER + b"\0\2\0\0\0\4\0\0\0\1\0\0\0\x0a\0\1\0\2\0\0\0\0\0\1",
+            "22003",
+            "out of range",
+        ),
     ],
 )
 @pytest.mark.parametrize("cut", [1, 1000])

@@ -26,25 +26,69 @@ WRITTEN = {
     r.BOOLEAN: ["t", "false", "yes", "2", "TRUE"],
     r.SMALLINT: ["1", "-5", "+7", "32768", "0x1", "1.5", " 3", "007", "99999999999999999999"],
     r.BIGINT: ["0", "9223372036854775807", "9223372036854775808", "-1"],
-    r.REAL: ["0.1", "1e3", "16777217", "NaN", "-inf", "1e-46", "3.4028236e38", "340282356779733661637539395458142568448"],
+    r.REAL: [
+        "0.1",
+        "1e3",
+        "16777217",
+        "NaN",
+        "-inf",
+        "1e-46",
+        "3.4028236e38",
+        "340282356779733661637539395458142568448",
+    ],
     r.DOUBLE: ["0.1", "1e400", ".5", "5.", "-0", "1_000", "123456789.123456789"],
     r.numeric(6, 2): ["1.5", "1.005", "12345.6", "9999.99", "-0.01", "1e2", ""],
-    r.TEXT: ["a", "", "\\N", "NULL", "NA", 'x"y', '"', "'", "a\\tb", "\\.", "é", " a ", "\\", "\r", ","],
+    r.TEXT: [
+        "a",
+        "",
+        "\\N",
+        "NULL",
+        "NA",
+        'x"y',
+        '"',
+        "'",
+        "a\\tb",
+        "\\.",
+        "é",
+        " a ",
+        "\\",
+        "\r",
+        ",",
+    ],
     r.BYTEA: ["\\x00ff", "\\\\x00ff", "abc"],
-    r.UUID: ["A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}", "a0eebc99"],
+    r.UUID: [
+        "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11",
+        "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}",
+        "a0eebc99",
+    ],
     r.DATE: ["2026-01-02", "2026-02-30", "0000-01-01", "0999-12-31", "2026-1-2", "20260102"],
-    r.TIMESTAMP: ["2026-01-02 03:04:05", "2026-01-02T03:04:05.123456", "2026-01-02 24:00:00", "2026-01-02 03:04:60", "2026-01-02"],
-    r.TIMESTAMPTZ: ["2026-01-02 03:04:05+00", "2026-01-02 03:04:05.1Z", "2026-01-02 03:04:05+02", "2026-01-02 03:04:05"],
+    r.TIMESTAMP: [
+        "2026-01-02 03:04:05",
+        "2026-01-02T03:04:05.123456",
+        "2026-01-02 24:00:00",
+        "2026-01-02 03:04:60",
+        "2026-01-02",
+    ],
+    r.TIMESTAMPTZ: [
+        "2026-01-02 03:04:05+00",
+        "2026-01-02 03:04:05.1Z",
+        "2026-01-02 03:04:05+02",
+        "2026-01-02 03:04:05",
+    ],
 }
 types = st.sampled_from(list(WRITTEN))
 
 
-def read(columns: Sequence[r.Column], format: LineFormat, data: bytes, cut: int, *, at_once: bool) -> pa.Table | str:
+def read(
+    columns: Sequence[r.Column], format: LineFormat, data: bytes, cut: int, *, at_once: bool
+) -> pa.Table | str:
     reader = CopyReader("t", columns, format)
     if not at_once:
         reader._at_once = lambda lines: None
     try:
-        parts = [part for at in range(0, len(data), cut) for part in reader.feed(data[at : at + cut])]
+        parts = [
+            part for at in range(0, len(data), cut) for part in reader.feed(data[at : at + cut])
+        ]
         return pa.concat_tables([*parts, *reader.finish()]).combine_chunks()
     except ReclockError as error:
         return f"{error.sqlstate} {error} {error.detail}"
@@ -60,7 +104,9 @@ def test_both_ways_find_the_same(name: str) -> None:
         plain = draw(st.booleans())
 
         def field(type: r.ScalarType) -> str:
-            text = draw(st.sampled_from([*(WRITTEN[type][:2] if plain else WRITTEN[type]), format.null]))
+            text = draw(
+                st.sampled_from([*(WRITTEN[type][:2] if plain else WRITTEN[type]), format.null])
+            )
             is_quoted = format.is_csv and draw(st.integers(0, 3)) == 0
             return f'"{text.replace(chr(34), chr(34) * 2)}"' if is_quoted else text
 
@@ -77,7 +123,9 @@ def test_both_ways_find_the_same(name: str) -> None:
     def check(case, cut: int) -> None:
         given_types, data = case
         columns = [r.Column(f"c{i}", type) for i, type in enumerate(given_types)]
-        found, meant = (read(columns, format, data, cut, at_once=at_once) for at_once in (True, False))
+        found, meant = (
+            read(columns, format, data, cut, at_once=at_once) for at_once in (True, False)
+        )
         assert str(found) == str(meant)
         assert isinstance(found, str) or repr(found.to_pydict()) == repr(meant.to_pydict())
 
@@ -94,11 +142,17 @@ def test_both_ways_find_the_same(name: str) -> None:
     ],
 )
 def test_what_is_written_plainly_is_read_at_once(name: str, data: bytes) -> None:
-    reader = CopyReader("t", [r.Column("a", r.INTEGER), r.Column("b", r.TEXT), r.Column("c", r.BOOLEAN)], FORMATS[name])
+    reader = CopyReader(
+        "t",
+        [r.Column("a", r.INTEGER), r.Column("b", r.TEXT), r.Column("c", r.BOOLEAN)],
+        FORMATS[name],
+    )
     seen: list[int] = []
     row = reader._row
     reader._row = lambda fields: seen.append(1) or row(fields)
-    assert sum(part.num_rows for part in [*reader.feed(data), *reader.finish()]) == (3 if name in ("text", "csv") else 2)
+    assert sum(part.num_rows for part in [*reader.feed(data), *reader.finish()]) == (
+        3 if name in ("text", "csv") else 2
+    )
     assert not seen
 
 
@@ -123,6 +177,8 @@ def test_what_is_special_means_the_same_both_ways(name: str, data: str) -> None:
     format = FORMATS[name]
     columns = [r.Column("a", r.INTEGER), r.Column("b", r.TEXT), r.Column("c", r.BOOLEAN)]
     written = ("a,b,c\n" * format.has_header + data).replace(",", format.delimiter).encode()
-    found, meant = (read(columns, format, written, len(written), at_once=at_once) for at_once in (True, False))
+    found, meant = (
+        read(columns, format, written, len(written), at_once=at_once) for at_once in (True, False)
+    )
     assert str(found) == str(meant)
     assert isinstance(found, str) or found.to_pydict() == meant.to_pydict()

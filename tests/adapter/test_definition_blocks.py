@@ -1,4 +1,5 @@
-"""Definitions in transaction blocks: the block sees them, others do after its COMMIT, all of them at once."""
+"""Definitions in transaction blocks: the block sees them, others do after its COMMIT, all of them
+at once."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,14 @@ from reclock.adapter.session.session import Session
 from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.collections import tables
 from reclock.collections.tables import table_id
-from reclock.errors import DuplicateObject, MixedTransaction, ReclockError, TransactionActive, TransactionReadOnly, UnknownRelation
+from reclock.errors import (
+    DuplicateObject,
+    MixedTransaction,
+    ReclockError,
+    TransactionActive,
+    TransactionReadOnly,
+    UnknownRelation,
+)
 from reclock.pipeline import maintenance
 from reclock.runtime.environment import Environment
 
@@ -29,7 +37,13 @@ def new_session(environment: Environment) -> Callable[[], Session]:
 @pytest.fixture
 def ada(new_session) -> Session:
     session = new_session()
-    run(session, "CREATE TABLE a (id int, n int); INSERT INTO a VALUES (1, 10), (2, 20); CREATE VIEW v AS SELECT n FROM a")
+    run(
+        session,
+        (
+            "CREATE TABLE a (id int, n int); INSERT INTO a VALUES (1, 10), (2, 20); CREATE "
+            "VIEW v AS SELECT n FROM a"
+        ),
+    )
     return session
 
 
@@ -40,12 +54,22 @@ def bob(ada, new_session) -> Session:
 
 def run(session: Session, text: str) -> list[object]:
     """The rows of the last statement in order, or its tag."""
-    answers = [sorted(result.rows()) if result.desc else result.tag for result in session.execute(text)]
+    answers = [
+        sorted(result.rows()) if result.desc else result.tag for result in session.execute(text)
+    ]
     return answers[-1]
 
 
-def test_a_block_sees_what_it_defines_and_others_see_it_all_at_once(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; CREATE VIEW w AS SELECT n + 1 AS n FROM v; CREATE SCHEMA lab; CREATE VIEW lab.x AS SELECT n FROM w")
+def test_a_block_sees_what_it_defines_and_others_see_it_all_at_once(
+    ada: Session, bob: Session
+) -> None:
+    run(
+        ada,
+        (
+            "BEGIN; CREATE VIEW w AS SELECT n + 1 AS n FROM v; CREATE SCHEMA lab; CREATE "
+            "VIEW lab.x AS SELECT n FROM w"
+        ),
+    )
     assert run(ada, "SELECT * FROM lab.x") == [(11,), (21,)]
     assert run(ada, "SHOW VIEWS") == [("v",), ("w",)]
     assert run(bob, "SHOW VIEWS") == [("v",)]
@@ -57,11 +81,23 @@ def test_a_block_sees_what_it_defines_and_others_see_it_all_at_once(ada: Session
 
 def test_a_relation_is_swapped_for_a_new_one_under_its_name(ada: Session, bob: Session) -> None:
     run(ada, "CREATE TABLE model AS SELECT 1 AS x; CREATE INDEX model_x ON model (x)")
-    run(ada, "BEGIN; CREATE TABLE model_new AS SELECT n AS x FROM v; ALTER TABLE model RENAME TO model_old")
+    run(
+        ada,
+        (
+            "BEGIN; CREATE TABLE model_new AS SELECT n AS x FROM v; ALTER TABLE model RENAME "
+            "TO model_old"
+        ),
+    )
     run(ada, "ALTER TABLE model_new RENAME TO model; ALTER INDEX model_x RENAME TO model_old_x")
     assert run(ada, "SELECT x FROM model") == [(10,), (20,)]
     assert run(bob, "SELECT x FROM model") == [(1,)]
-    run(ada, "CREATE INDEX IF NOT EXISTS by_x ON model USING btree (x); CREATE INDEX IF NOT EXISTS by_x ON model (x)")
+    run(
+        ada,
+        (
+            "CREATE INDEX IF NOT EXISTS by_x ON model USING btree (x); CREATE INDEX IF NOT "
+            "EXISTS by_x ON model (x)"
+        ),
+    )
     run(ada, "COMMIT; DROP TABLE IF EXISTS model_old CASCADE")
     assert run(bob, "SELECT x FROM model") == [(10,), (20,)]
     assert run(bob, "SHOW TABLES") == [("a",), ("model",)]
@@ -84,8 +120,17 @@ def test_a_renamed_view_is_what_other_views_stand_on(ada: Session) -> None:
 
 
 def test_a_table_made_in_a_block_is_written_and_read_there(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; CREATE TABLE t (x int NOT NULL, y text DEFAULT 'none'); INSERT INTO t VALUES (1), (1), (2)")
-    run(ada, "UPDATE t SET y = 'two' WHERE x = 2; DELETE FROM t WHERE x = 3; ALTER TABLE t RENAME TO s")
+    run(
+        ada,
+        (
+            "BEGIN; CREATE TABLE t (x int NOT NULL, y text DEFAULT 'none'); INSERT INTO t "
+            "VALUES (1), (1), (2)"
+        ),
+    )
+    run(
+        ada,
+        "UPDATE t SET y = 'two' WHERE x = 2; DELETE FROM t WHERE x = 3; ALTER TABLE t RENAME TO s",
+    )
     assert run(ada, "SELECT * FROM s") == [(1, "none"), (1, "none"), (2, "two")]
     assert run(ada, "SELECT count(*) FROM s JOIN a ON a.id = s.x") == [(3,)]
     with pytest.raises(UnknownRelation):
@@ -105,7 +150,9 @@ def test_a_table_made_in_a_block_is_written_and_read_there(ada: Session, bob: Se
         ("CREATE TABLE t AS SELECT n FROM v WITH NO DATA", []),
     ],
 )
-def test_a_table_holds_what_a_query_answers(ada: Session, bob: Session, text: str, rows: list[tuple[object, ...]]) -> None:
+def test_a_table_holds_what_a_query_answers(
+    ada: Session, bob: Session, text: str, rows: list[tuple[object, ...]]
+) -> None:
     run(ada, text)
     assert run(bob, "SELECT * FROM t") == rows
     assert run(ada, "CREATE TABLE IF NOT EXISTS t AS SELECT 1") == "CREATE TABLE"
@@ -114,12 +161,23 @@ def test_a_table_holds_what_a_query_answers(ada: Session, bob: Session, text: st
 
 def test_definitions_of_others_in_between_are_planned_upon(ada: Session, bob: Session) -> None:
     run(ada, "BEGIN; CREATE TABLE t AS SELECT n FROM a; CREATE VIEW w AS SELECT n FROM t")
-    run(bob, "CREATE TABLE other (x int); ALTER TABLE a RENAME TO b; ALTER TABLE b RENAME TO a; INSERT INTO other VALUES (7)")
+    run(
+        bob,
+        (
+            "CREATE TABLE other (x int); ALTER TABLE a RENAME TO b; ALTER TABLE b RENAME TO "
+            "a; INSERT INTO other VALUES (7)"
+        ),
+    )
     run(ada, "COMMIT")
-    assert (run(bob, "SELECT * FROM w"), run(bob, "SELECT * FROM other")) == ([(10,), (20,)], [(7,)])
+    assert (run(bob, "SELECT * FROM w"), run(bob, "SELECT * FROM other")) == (
+        [(10,), (20,)],
+        [(7,)],
+    )
 
 
-def test_what_cannot_be_planned_upon_another_definition_fails_whole(ada: Session, bob: Session) -> None:
+def test_what_cannot_be_planned_upon_another_definition_fails_whole(
+    ada: Session, bob: Session
+) -> None:
     run(ada, "BEGIN; CREATE VIEW first AS SELECT 1 AS x; CREATE VIEW taken AS SELECT 1 AS x")
     run(bob, "CREATE VIEW taken AS SELECT 2 AS x")
     with pytest.raises(DuplicateObject):
@@ -129,7 +187,13 @@ def test_what_cannot_be_planned_upon_another_definition_fails_whole(ada: Session
 
 
 def test_a_savepoint_takes_back_definitions(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; CREATE TABLE t (x int); INSERT INTO t VALUES (1); SAVEPOINT s; INSERT INTO t VALUES (2); DROP VIEW v")
+    run(
+        ada,
+        (
+            "BEGIN; CREATE TABLE t (x int); INSERT INTO t VALUES (1); SAVEPOINT s; INSERT "
+            "INTO t VALUES (2); DROP VIEW v"
+        ),
+    )
     run(ada, "CREATE TABLE u (x int); INSERT INTO u VALUES (1)")
     with pytest.raises(UnknownRelation):
         run(ada, "SELECT * FROM v")
@@ -140,7 +204,11 @@ def test_a_savepoint_takes_back_definitions(ada: Session, bob: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["INSERT INTO a VALUES (3, 3); CREATE VIEW w AS SELECT 1 AS x", "CREATE TABLE t (x int); DELETE FROM a"]
+    "text",
+    [
+        "INSERT INTO a VALUES (3, 3); CREATE VIEW w AS SELECT 1 AS x",
+        "CREATE TABLE t (x int); DELETE FROM a",
+    ],
 )
 def test_a_block_that_defines_writes_only_to_what_it_makes(ada: Session, text: str) -> None:
     with pytest.raises(MixedTransaction):
@@ -149,8 +217,16 @@ def test_a_block_that_defines_writes_only_to_what_it_makes(ada: Session, text: s
     assert run(ada, "SELECT count(*) FROM a") == [(2,)]
 
 
-def test_a_table_made_and_dropped_in_one_block_leaves_nothing(ada: Session, environment: Environment) -> None:
-    run(ada, "BEGIN; CREATE TABLE t AS SELECT 1 AS x; DROP TABLE t; CREATE VIEW w AS SELECT 1 AS x; COMMIT")
+def test_a_table_made_and_dropped_in_one_block_leaves_nothing(
+    ada: Session, environment: Environment
+) -> None:
+    run(
+        ada,
+        (
+            "BEGIN; CREATE TABLE t AS SELECT 1 AS x; DROP TABLE t; CREATE VIEW w AS SELECT 1 "
+            "AS x; COMMIT"
+        ),
+    )
     assert run(ada, "SHOW TABLES") == [("a",)]
     assert [str(id) for id in environment.stores.lake.list()] == [
         str(table_id(environment.stores.planner_catalog().resolve(["a"], ada.planner.names).id))
@@ -195,7 +271,9 @@ def test_a_table_that_was_filled_and_never_made_is_swept_away_once_its_lease_is_
     assert run(ada, "SELECT * FROM t") == [(10,), (20,)]
 
 
-def test_what_a_block_makes_is_read_at_one_time_whoever_writes_meanwhile(ada: Session, bob: Session) -> None:
+def test_what_a_block_makes_is_read_at_one_time_whoever_writes_meanwhile(
+    ada: Session, bob: Session
+) -> None:
     run(ada, "BEGIN; SELECT * FROM a")
     run(bob, "INSERT INTO a VALUES (3, 30)")
     run(ada, "CREATE TABLE t AS SELECT n FROM a; COMMIT")

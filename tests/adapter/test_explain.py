@@ -11,7 +11,9 @@ import pytest
 from reclock.adapter.session.session import Session
 from reclock.runtime.environment import Environment
 
-QUERY = "SELECT t.id, v.n FROM t, (SELECT id, n FROM of_t WHERE n > 1) v WHERE t.id = v.id AND t.id > 0"
+QUERY = (
+    "SELECT t.id, v.n FROM t, (SELECT id, n FROM of_t WHERE n > 1) v WHERE t.id = v.id AND t.id > 0"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +47,13 @@ def test_explaining_writes_nothing(tmp_path: Path, kind: str) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
         run(session, "CREATE TABLE t (id int, n int); CREATE VIEW of_t AS SELECT * FROM t")
-        run(session, "CREATE DEFAULT INDEX ON of_t; INSERT INTO t VALUES (1, 1), (2, 2); SELECT * FROM of_t, t")
+        run(
+            session,
+            (
+                "CREATE DEFAULT INDEX ON of_t; INSERT INTO t VALUES (1, 1), (2, 2); SELECT * "
+                "FROM of_t, t"
+            ),
+        )
         before = stored(tmp_path)
         assert any("consensus" in name or name.endswith(".db") for name in before)
         assert run(session, f"EXPLAIN {kind} FOR {QUERY}")
@@ -55,7 +63,13 @@ def test_explaining_writes_nothing(tmp_path: Path, kind: str) -> None:
 def test_what_the_table_log_holds_is_said_and_not_applied(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
-        run(session, "CREATE TABLE t (id int, n int); INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (2, 2)")
+        run(
+            session,
+            (
+                "CREATE TABLE t (id int, n int); INSERT INTO t VALUES (1, 1); INSERT INTO t "
+                "VALUES (2, 2)"
+            ),
+        )
         logged = "  writes in the table log that are not in this version yet: 2"
         assert run(session, "EXPLAIN TIMESTAMP FOR SELECT * FROM t")[-1] == logged
         environment.stores.tables.apply()
@@ -65,11 +79,20 @@ def test_what_the_table_log_holds_is_said_and_not_applied(tmp_path: Path) -> Non
 def test_the_trace_has_the_plan_after_every_rule(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
-        run(session, "CREATE TABLE t (id int, n int); CREATE VIEW of_t AS SELECT id, n + 1 AS n FROM t")
+        run(
+            session,
+            "CREATE TABLE t (id int, n int); CREATE VIEW of_t AS SELECT id, n + 1 AS n FROM t",
+        )
         trace = run(session, f"EXPLAIN OPTIMIZER TRACE FOR {QUERY}")
-        heads = [line.removesuffix(": no change").removesuffix(":") for line in trace if not line.startswith(" ")]
+        heads = [
+            line.removesuffix(": no change").removesuffix(":")
+            for line in trace
+            if not line.startswith(" ")
+        ]
         rules = ["push_filters", "join_equalities", "merge_projections"]
         assert heads == ["planned", *rules, "views and indexes", *rules]
         plan = run(session, f"EXPLAIN {QUERY}")
         plan = plan[: plan.index("")]
-        assert [line.removeprefix("  ") for line in trace if line.startswith(" ")][-len(plan) :] == plan
+        assert [line.removeprefix("  ") for line in trace if line.startswith(" ")][
+            -len(plan) :
+        ] == plan

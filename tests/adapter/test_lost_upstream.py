@@ -13,18 +13,29 @@ from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import Phase, Step
 from reclock.runtime.environment import Environment
 
-LOST = UpstreamLost("0", 5, message='partition 0 of topic "t" was deleted and created again', detail="its id was a, now b")
+LOST = UpstreamLost(
+    "0",
+    5,
+    message='partition 0 of topic "t" was deleted and created again',
+    detail="its id was a, now b",
+)
 
 
 @pytest.mark.parametrize("decision", ["RETRY", "SKIP '0'", "SKIP '0' FROM 5 TO 6"])
-def test_a_decision_that_changes_nothing_is_refused_with_what_helps(tmp_path: Path, decision: str) -> None:
+def test_a_decision_that_changes_nothing_is_refused_with_what_helps(
+    tmp_path: Path, decision: str
+) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
-        list(session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT"))
+        list(
+            session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT")
+        )
         environment.control_plane.await_storage(environment.stores.planner_catalog())
         at = environment.stores.oracle.write_ts(EPOCH_MS)
         step = Step("u1", at, Phase.PROBING, error=encode_failure(LOST))
-        claim = environment.stores.frontiers.claim("u1", at=at, payload=step.to_payload(), owner="tick", lease_ms=0)
+        claim = environment.stores.frontiers.claim(
+            "u1", at=at, payload=step.to_payload(), owner="tick", lease_ms=0
+        )
         with pytest.raises(InvalidOption) as refused:
             list(session.execute(f"ALTER SOURCE k {decision}"))
         assert str(refused.value) == f"no decision brings this back: {LOST.message}"
@@ -37,8 +48,12 @@ def test_a_decision_that_changes_nothing_is_refused_with_what_helps(tmp_path: Pa
 def test_only_a_publication_is_copied_anew(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
-        list(session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT"))
-        with pytest.raises(InvalidOption, match=r'source "reclock\.public\.k" cannot be copied anew'):
+        list(
+            session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT")
+        )
+        with pytest.raises(
+            InvalidOption, match=r'source "reclock\.public\.k" cannot be copied anew'
+        ):
             list(session.execute("ALTER SOURCE k RESNAPSHOT"))
 
 

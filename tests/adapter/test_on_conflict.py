@@ -1,4 +1,5 @@
-"""INSERT … ON CONFLICT among writers in two processes: no update is lost, and no key is there twice."""
+"""INSERT … ON CONFLICT among writers in two processes: no update is lost, and no key is there
+twice."""
 
 from __future__ import annotations
 
@@ -19,15 +20,23 @@ def run(session: Session, text: str) -> list[tuple[object, ...]]:
 def test_counts_of_writers_add_up(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with Environment.initialise(home) as here, Environment.open(home) as there:
-        run(Session(here), "CREATE TABLE t (a int PRIMARY KEY, c int); CREATE TABLE s (a int PRIMARY KEY)")
+        run(
+            Session(here),
+            "CREATE TABLE t (a int PRIMARY KEY, c int); CREATE TABLE s (a int PRIMARY KEY)",
+        )
 
         def count(environment: Environment) -> None:
             session = Session(environment)
             for key in range(12):
-                upsert = f"INSERT INTO t VALUES ({key % 3}, 1) ON CONFLICT (a) DO UPDATE SET c = t.c + 1"
+                upsert = (
+                    f"INSERT INTO t VALUES ({key % 3}, 1) ON CONFLICT (a) DO UPDATE SET c = t.c + 1"
+                )
                 run(session, f"{upsert}; INSERT INTO s VALUES ({key}) ON CONFLICT DO NOTHING")
 
-        threads = [threading.Thread(target=count, args=(environment,)) for environment in (here, there, here)]
+        threads = [
+            threading.Thread(target=count, args=(environment,))
+            for environment in (here, there, here)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -40,10 +49,19 @@ def test_a_block_that_cannot_see_the_row_fails_with_a_conflict(tmp_path: Path) -
     home = tmp_path / "home"
     with Environment.initialise(home) as here, Environment.open(home) as there:
         ours, theirs = Session(here), Session(there)
-        run(ours, "CREATE TABLE t (a int PRIMARY KEY, c int); INSERT INTO t VALUES (1, 1); BEGIN; SELECT * FROM t")
+        run(
+            ours,
+            (
+                "CREATE TABLE t (a int PRIMARY KEY, c int); INSERT INTO t VALUES (1, 1); "
+                "BEGIN; SELECT * FROM t"
+            ),
+        )
         run(theirs, "INSERT INTO t VALUES (2, 7)")
         with pytest.raises(ReclockError) as error:
-            run(ours, "INSERT INTO t VALUES (2, 1) ON CONFLICT (a) DO UPDATE SET c = t.c + 1; COMMIT")
+            run(
+                ours,
+                "INSERT INTO t VALUES (2, 1) ON CONFLICT (a) DO UPDATE SET c = t.c + 1; COMMIT",
+            )
         assert error.value.sqlstate == "40001"
 
 

@@ -1,4 +1,5 @@
-"""What was planned before is what would be planned now, for whoever says it, and what reads nothing has one answer."""
+"""What was planned before is what would be planned now, for whoever says it, and what reads nothing
+has one answer."""
 
 from __future__ import annotations
 
@@ -65,14 +66,21 @@ def environment(tmp_path: Path) -> Iterator[Environment]:
 
 
 def run(session: Session, text: str) -> Any:
-    answers = [list(result.rows()) if result.desc else result.tag for result in session.execute(text)]
+    answers = [
+        list(result.rows()) if result.desc else result.tag for result in session.execute(text)
+    ]
     return answers[-1]
 
 
 def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: Environment) -> None:
     admin = Session(environment)
     run(admin, "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE SCHEMA other")
-    sessions = [admin, Session(environment, user="ada"), Session(environment, user="bob"), Session(environment, user="ada")]
+    sessions = [
+        admin,
+        Session(environment, user="ada"),
+        Session(environment, user="bob"),
+        Session(environment, user="ada"),
+    ]
     for session in sessions[3:]:
         run(session, "SET search_path = other, public; SET application_name = 'second'")
     chance, remembered = random.Random(7), 0
@@ -86,7 +94,9 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
             for session in sessions:
                 for _ in range(2):
                     planner = session.planner
-                    assert said(planner.plan_cached, parsed, catalog) == said(planner.plan, parsed, catalog)
+                    assert said(planner.plan_cached, parsed, catalog) == said(
+                        planner.plan, parsed, catalog
+                    )
             assert repr(parsed.node) == before, f"planning has changed the syntax of: {text}"
         remembered += len(catalog.planned)
         assert catalog is environment.stores.planner_catalog()
@@ -101,7 +111,9 @@ def said(plan: Any, *about: Any) -> str:
         return repr(error)
 
 
-def test_a_repeated_statement_is_planned_once_until_the_catalog_changes(environment: Environment, monkeypatch) -> None:
+def test_a_repeated_statement_is_planned_once_until_the_catalog_changes(
+    environment: Environment, monkeypatch
+) -> None:
     planned: list[str] = []
     plan = StatementPlanner.plan
 
@@ -124,7 +136,13 @@ def test_a_repeated_statement_is_planned_once_until_the_catalog_changes(environm
 
 def test_a_right_that_is_revoked_is_not_remembered(environment: Environment) -> None:
     admin = Session(environment)
-    run(admin, "CREATE ROLE ada LOGIN; CREATE TABLE t (a int); GRANT SELECT ON t TO ada; GRANT USAGE ON SCHEMA public TO ada")
+    run(
+        admin,
+        (
+            "CREATE ROLE ada LOGIN; CREATE TABLE t (a int); GRANT SELECT ON t TO ada; GRANT "
+            "USAGE ON SCHEMA public TO ada"
+        ),
+    )
     ada = Session(environment, user="ada")
     assert run(ada, "SELECT * FROM t") == run(ada, "SELECT * FROM t") == []
     run(admin, "REVOKE SELECT ON t FROM ada")
@@ -138,8 +156,12 @@ def test_what_sessions_differ_in_is_not_shared(environment: Environment) -> None
     one.variables.process_id, two.variables.process_id = 11, 22
     run(two, "SET application_name = 'second'")
     for _ in range(2):
-        assert run(one, "SELECT pg_backend_pid(), current_setting('application_name')") == [(11, "")]
-        assert run(two, "SELECT pg_backend_pid(), current_setting('application_name')") == [(22, "second")]
+        assert run(one, "SELECT pg_backend_pid(), current_setting('application_name')") == [
+            (11, "")
+        ]
+        assert run(two, "SELECT pg_backend_pid(), current_setting('application_name')") == [
+            (22, "second")
+        ]
 
 
 def test_the_present_moment_is_that_of_each_statement(tmp_path: Path) -> None:
@@ -150,7 +172,9 @@ def test_the_present_moment_is_that_of_each_statement(tmp_path: Path) -> None:
         assert first < second
 
 
-def test_equal_parameters_that_look_different_have_answers_of_their_own(environment: Environment) -> None:
+def test_equal_parameters_that_look_different_have_answers_of_their_own(
+    environment: Environment,
+) -> None:
     session = Session(environment)
     prepared = session.prepare("SELECT $1::text", [numeric()])
     for value in ("1.0", "1.00", "1.0"):
@@ -158,13 +182,20 @@ def test_equal_parameters_that_look_different_have_answers_of_their_own(environm
         assert list(result.rows()) == [(value,)]
 
 
-def test_the_answer_of_constants_is_computed_once_unless_it_is_long(environment: Environment, monkeypatch) -> None:
+def test_the_answer_of_constants_is_computed_once_unless_it_is_long(
+    environment: Environment, monkeypatch
+) -> None:
     session = Session(environment)
     runs: list[object] = []
     engine = environment.runtime.engines.small
     compute = engine.run
-    monkeypatch.setattr(engine, "run", lambda *arguments: runs.append(1) or compute(*arguments), raising=True)
-    for text, times in (("SELECT 1 AS a, 'x' AS b", 1), ("SELECT * FROM generate_series(1, 20000)", 3)):
+    monkeypatch.setattr(
+        engine, "run", lambda *arguments: runs.append(1) or compute(*arguments), raising=True
+    )
+    for text, times in (
+        ("SELECT 1 AS a, 'x' AS b", 1),
+        ("SELECT * FROM generate_series(1, 20000)", 3),
+    ):
         runs.clear()
         answers = [run(session, text) for _ in range(3)]
         assert answers[0] == answers[1] == answers[2] != []
@@ -186,7 +217,9 @@ def test_plans_do_not_pile_up(environment: Environment, monkeypatch) -> None:
     assert not any(len(str(key)) > plan_cache.LONGEST_TEXT for key in catalog.planned)
 
 
-def test_a_result_beyond_the_limit_ends_with_an_error_that_says_it(environment: Environment) -> None:
+def test_a_result_beyond_the_limit_ends_with_an_error_that_says_it(
+    environment: Environment,
+) -> None:
     session = Session(environment)
     query = "SELECT n, repeat('x', 100) FROM generate_series(1, 300000) AS t (n)"
     run(session, "SET max_result_size = '1MB'")
@@ -227,7 +260,9 @@ VALUES = ((1, 2), (2, 2), (-(2**31), 7), (1, None))
 
 
 @pytest.mark.parametrize("declared", [None, SMALLINT, BIGINT], ids=str)
-def test_a_plan_for_any_values_is_the_one_that_these_values_get(lookups: Session, declared: ScalarType | None) -> None:
+def test_a_plan_for_any_values_is_the_one_that_these_values_get(
+    lookups: Session, declared: ScalarType | None
+) -> None:
     catalog, planner = lookups.environment.stores.planner_catalog(), lookups.planner
     for text in (*LOOKUPS, *OTHERS):
         prepared = lookups.prepare(text, [] if "u.b = $1" in text else [declared])
@@ -253,7 +288,10 @@ def test_a_lookup_is_planned_once_for_all_values(lookups: Session, monkeypatch) 
         planned.append(parsed.text)
         return plan(self, parsed, *rest)
 
-    prepared = [lookups.prepare(text) for text in ("SELECT b FROM t WHERE a = $1", "SELECT b FROM t WHERE a > $1")]
+    prepared = [
+        lookups.prepare(text)
+        for text in ("SELECT b FROM t WHERE a = $1", "SELECT b FROM t WHERE a > $1")
+    ]
     monkeypatch.setattr(StatementPlanner, "plan", noted)
     for value in (1, 2, 3, 1):
         answers = [lookups.execute_prepared(each, (value,)) for each in prepared]
@@ -266,6 +304,12 @@ def test_a_lookup_is_planned_once_for_all_values(lookups: Session, monkeypatch) 
 @pytest.fixture
 def lookups(environment: Environment) -> Session:
     session = Session(environment)
-    run(session, "CREATE TABLE t (a int, b text, c numeric(9, 2)); CREATE VIEW v AS SELECT a, b FROM t WHERE c = 1")
+    run(
+        session,
+        (
+            "CREATE TABLE t (a int, b text, c numeric(9, 2)); CREATE VIEW v AS SELECT a, b "
+            "FROM t WHERE c = 1"
+        ),
+    )
     run(session, "INSERT INTO t SELECT g, 'row ' || g::text, 1 FROM generate_series(0, 9) AS g(g)")
     return session

@@ -1,4 +1,5 @@
-"""When a query reads: at one moment for the catalog and the data, found by one look at consensus."""
+"""When a query reads: at one moment for the catalog and the data, found by one look at
+consensus."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from reclock.runtime.environment import Environment
 
 
 def run(session: Session, text: str) -> Any:
-    answers = [list(result.rows()) if result.desc else result.tag for result in session.execute(text)]
+    answers = [
+        list(result.rows()) if result.desc else result.tag for result in session.execute(text)
+    ]
     return answers[-1]
 
 
@@ -44,8 +47,11 @@ def test_a_query_looks_at_consensus_once_and_sees_what_others_did_before(
         assert run(ours, "SELECT n FROM u") == [(3,)]
 
 
-def test_a_catalog_that_is_newer_than_the_look_is_read_at_a_newer_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The copy of the catalog may be newer than the look: the read timestamp of that moment is then of another."""
+def test_a_catalog_that_is_newer_than_the_look_is_read_at_a_newer_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy of the catalog may be newer than the look: the read timestamp of that moment is then
+    of another."""
     with Environment.initialise(tmp_path) as environment:
         ours, theirs = Session(environment), Session(environment)
         look: Callable[[BatchingOracle], Any] = BatchingOracle.read_all
@@ -69,7 +75,9 @@ def test_a_consensus_that_went_back_is_not_read(tmp_path: Path) -> None:
             "UPDATE reclock_timeline SET read_ts = read_ts - 1 WHERE timeline = 'catalog'",
             "UPDATE catalog_upper SET upper = upper - 1",
         ]
-        environment.stores.consensus.transact(lambda connection: [connection.execute(sa.text(each)) for each in back])
+        environment.stores.consensus.transact(
+            lambda connection: [connection.execute(sa.text(each)) for each in back]
+        )
         with pytest.raises(Exception, match="went back"):
             run(session, "SELECT n FROM t")
 
@@ -94,5 +102,7 @@ def test_a_time_to_come_cannot_be_read_and_the_relations_are_named(tmp_path: Pat
         session = Session(environment)
         run(session, "CREATE TABLE t (n int); CREATE TABLE u (n int)")
         run(session, "CREATE VIEW v AS SELECT t.n FROM t JOIN u ON t.n = u.n")
-        with pytest.raises(NotReadable, match=r'"reclock.public.t", "reclock.public.u" cannot be read at 5000'):
+        with pytest.raises(
+            NotReadable, match=r'"reclock.public.t", "reclock.public.u" cannot be read at 5000'
+        ):
             run(session, "SELECT n FROM v AS OF 5000")

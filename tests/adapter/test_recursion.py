@@ -13,8 +13,13 @@ from reclock.adapter.session.session import Session
 from reclock.errors import EvaluationError, InvalidOption, QueryCanceled
 from reclock.runtime.environment import Environment
 
-COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION {all} SELECT i + 1 FROM n WHERE i < {most}) SELECT max(i) FROM n"
-ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION {all} SELECT i + 1 FROM n) SELECT i FROM n LIMIT 3"
+COUNT = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION {all} SELECT i + 1 FROM n WHERE i < {most}) "
+    "SELECT max(i) FROM n"
+)
+ENDLESS = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION {all} SELECT i + 1 FROM n) SELECT i FROM n LIMIT 3"
+)
 
 
 @pytest.fixture
@@ -32,11 +37,14 @@ def run(session: Session, text: str) -> list[tuple[object, ...]]:
 def test_as_many_iterations_as_the_limit_may_add_rows(session: Session, all: str) -> None:
     run(session, "SET max_recursion_iterations = 20")
     assert run(session, COUNT.format(all=all, most=21)) == [(21,)]
-    with pytest.raises(EvaluationError, match='recursive query "n" did not end within 20 iterations') as ended:
+    with pytest.raises(
+        EvaluationError, match='recursive query "n" did not end within 20 iterations'
+    ) as ended:
         run(session, COUNT.format(all=all, most=22))
     assert ended.value.sqlstate == "54000"
     assert "max_recursion_iterations" in str(ended.value.hint)
-    run(session, "SET max_recursion_iterations = 21")  # the plan is not that of the same text before
+    # the plan is not that of the same text before
+    run(session, "SET max_recursion_iterations = 21")
     assert run(session, COUNT.format(all=all, most=22)) == [(22,)]
     with pytest.raises(EvaluationError, match="within 21 iterations"):
         run(session, ENDLESS.format(all=all))

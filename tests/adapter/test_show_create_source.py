@@ -1,4 +1,5 @@
-"""The text of a source: executed again, it makes the same source, with subsources of the same names."""
+"""The text of a source: executed again, it makes the same source, with subsources of the same
+names."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from reclock.runtime.environment import Environment
 
 SOURCES = {
     "a connector of transactions": (
-        "CREATE SOURCE bank FROM KAFKA CONNECTION k (TRANSACTION TOPIC 'bank.transaction') FORMAT JSON ENVELOPE DEBEZIUM"
+        "CREATE SOURCE bank FROM KAFKA CONNECTION k (TRANSACTION TOPIC "
+        "'bank.transaction') FORMAT JSON ENVELOPE DEBEZIUM"
         " FOR TABLES (public.accounts (id int NOT NULL), public.loans AS debts (id int NOT NULL))",
         "public.loans AS reclock.public.debts (",
     ),

@@ -1,4 +1,5 @@
-"""`reclock source check`: what is there and what is missing, in bounded time, and nothing is changed by asking."""
+"""`reclock source check`: what is there and what is missing, in bounded time, and nothing is
+changed by asking."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from reclock.connectors.objects.object_store import S3Buckets
 from reclock.errors import UpstreamUnavailable
 from reclock.runtime.environment import Environment
 
-SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS MATCHING 'in/*' USING BUCKET SCAN 'b' FORMAT JSON"
+SOURCE = (
+    "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS MATCHING 'in/*' USING BUCKET SCAN 'b' "
+    "FORMAT JSON"
+)
 
 
 @pytest.fixture
@@ -35,7 +39,8 @@ def test_it_says_what_is_there_and_changes_nothing(home: Path) -> None:
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert [line.partition(":")[0] for line in lines] == [
-        f"ok       {what}" for what in ("status", "frontier", "bucket", "objects", "reading", "probe")
+        f"ok       {what}"
+        for what in ("status", "frontier", "bucket", "objects", "reading", "probe")
     ]
     assert 'folder "' in lines[2]
     assert lines[3].endswith('1 of 2 objects under "in/" match "in/*"')
@@ -51,7 +56,9 @@ def test_it_says_what_is_missing(home: Path) -> None:
     assert done.output.splitlines()[-1].startswith('MISSING  upstream: bucket "b" does not exist')
 
 
-def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard = threading.Event()
 
     def silent(spec: object, context: object) -> object:

@@ -1,4 +1,5 @@
-"""Transactions of sessions: what a block sees, when it commits, and that what it read decides whether it may."""
+"""Transactions of sessions: what a block sees, when it commits, and that what it read decides
+whether it may."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,7 +50,9 @@ def bob(ada, new_session) -> Session:
 
 def run(session: Session, text: str) -> list[object]:
     """The rows of the last statement, or its tag."""
-    answers = [list(result.rows()) if result.desc else result.tag for result in session.execute(text)]
+    answers = [
+        list(result.rows()) if result.desc else result.tag for result in session.execute(text)
+    ]
     return answers[-1]
 
 
@@ -58,7 +61,9 @@ def total(session: Session) -> object:
     return found
 
 
-def test_nobody_sees_a_block_before_its_commit_and_then_all_of_it(ada: Session, bob: Session) -> None:
+def test_nobody_sees_a_block_before_its_commit_and_then_all_of_it(
+    ada: Session, bob: Session
+) -> None:
     run(ada, "BEGIN; INSERT INTO a VALUES (2, 5); UPDATE b SET n = n - 5")
     assert total(ada) == 20
     assert run(bob, "SELECT * FROM a") == [(1, 10)]
@@ -67,7 +72,9 @@ def test_nobody_sees_a_block_before_its_commit_and_then_all_of_it(ada: Session, 
     assert run(bob, "SELECT * FROM a ORDER BY id") == [(1, 10), (2, 5)]
 
 
-def test_a_block_reads_at_one_time_and_all_of_the_schema_of_its_first_query(ada: Session, bob: Session) -> None:
+def test_a_block_reads_at_one_time_and_all_of_the_schema_of_its_first_query(
+    ada: Session, bob: Session
+) -> None:
     run(ada, "BEGIN; SELECT * FROM a")
     run(bob, "UPDATE b SET n = 11; INSERT INTO a VALUES (9, 9)")
     assert run(ada, "SELECT n FROM b") == [(10,)]
@@ -93,7 +100,10 @@ def test_write_skew_is_refused(ada: Session, bob: Session) -> None:
     run(ada, "COMMIT")
     with pytest.raises(WriteConflict):
         run(bob, "COMMIT")
-    assert (run(ada, "SELECT count(*) FROM a"), run(ada, "SELECT count(*) FROM b")) == ([(1,)], [(2,)])
+    assert (run(ada, "SELECT count(*) FROM a"), run(ada, "SELECT count(*) FROM b")) == (
+        [(1,)],
+        [(2,)],
+    )
 
 
 def test_blocks_that_only_insert_never_conflict(ada: Session, bob: Session) -> None:
@@ -104,7 +114,9 @@ def test_blocks_that_only_insert_never_conflict(ada: Session, bob: Session) -> N
     assert run(ada, "SELECT count(*) FROM a") == [(3,)]
 
 
-def test_a_single_statement_that_reads_and_writes_is_tried_again(ada: Session, bob: Session, monkeypatch) -> None:
+def test_a_single_statement_that_reads_and_writes_is_tried_again(
+    ada: Session, bob: Session, monkeypatch
+) -> None:
     tables, real, calls = ada.environment.stores.tables, ada.environment.stores.tables.commit, []
 
     def commit(*args, **kwargs):
@@ -129,7 +141,10 @@ def test_what_is_set_locally_ends_with_the_block_and_what_is_set_stays(ada: Sess
     run(ada, "BEGIN; SET LOCAL cluster = 'a'; SET transaction_isolation = 'serializable'")
     assert run(ada, "SHOW cluster") == [("a",)]
     run(ada, "COMMIT")
-    assert (run(ada, "SHOW cluster"), run(ada, "SHOW transaction_isolation")) == ([("default",)], [("serializable",)])
+    assert (run(ada, "SHOW cluster"), run(ada, "SHOW transaction_isolation")) == (
+        [("default",)],
+        [("serializable",)],
+    )
 
 
 def test_the_isolation_level_of_a_block_is_its_own(ada: Session) -> None:
@@ -139,7 +154,9 @@ def test_the_isolation_level_of_a_block_is_its_own(ada: Session) -> None:
     assert run(ada, "SHOW transaction_isolation") == [("strict serializable",)]
 
 
-@pytest.mark.parametrize("mistake", ["SELECT nothing", "SELEC 1", "INSERT INTO a VALUES ('x')", "ROLLBACK TO s"])
+@pytest.mark.parametrize(
+    "mistake", ["SELECT nothing", "SELEC 1", "INSERT INTO a VALUES ('x')", "ROLLBACK TO s"]
+)
 def test_after_a_mistake_the_block_has_failed(ada: Session, bob: Session, mistake: str) -> None:
     run(ada, "BEGIN; DELETE FROM a")
     with pytest.raises(ReclockError):
@@ -161,12 +178,21 @@ def test_statements_sent_together_are_one_transaction(ada: Session, bob: Session
     with pytest.raises(ReclockError):
         list(ada.execute_together("INSERT INTO a VALUES (2, 2); SELECT nothing"))
     assert (ada.transaction_status, total(bob)) == (TransactionStatus.IDLE, 20)
-    tags = [result.tag for result in ada.execute_together("INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)")]
+    tags = [
+        result.tag
+        for result in ada.execute_together(
+            "INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)"
+        )
+    ]
     assert (tags, total(bob)) == (["INSERT 0 1", "INSERT 0 1"], 24)
     list(ada.execute_together("INSERT INTO a VALUES (3, 3); BEGIN; INSERT INTO a VALUES (4, 4)"))
     assert (ada.transaction_status, total(bob)) == (TransactionStatus.IN_BLOCK, 24)
     run(ada, "ROLLBACK")
-    list(ada.execute_together("INSERT INTO a VALUES (5, 5); CREATE VIEW w AS SELECT 1 AS x; SELECT * FROM w"))
+    list(
+        ada.execute_together(
+            "INSERT INTO a VALUES (5, 5); CREATE VIEW w AS SELECT 1 AS x; SELECT * FROM w"
+        )
+    )
     assert total(bob) == 29
 
 
@@ -180,7 +206,9 @@ def test_a_table_dropped_under_a_transaction_fails_it_whole(ada: Session, bob: S
 
 REDEFINED = {
     "the view itself": "CREATE OR REPLACE VIEW v AS SELECT id, -n AS n FROM b",
-    "a view that it stands on": "DROP VIEW v, inner_v; CREATE VIEW inner_v AS SELECT id, -n AS n FROM b; "
+    (
+        "a view that it stands on"
+    ): "DROP VIEW v, inner_v; CREATE VIEW inner_v AS SELECT id, -n AS n FROM b; "
     "CREATE VIEW v AS SELECT id, n FROM inner_v",
     "a view of constants": "CREATE OR REPLACE VIEW c AS SELECT 2 AS x",
     "the view is gone": "DROP VIEW v",
@@ -188,10 +216,15 @@ REDEFINED = {
 
 
 @pytest.mark.parametrize("changed", REDEFINED.values(), ids=REDEFINED.keys())
-def test_a_view_that_a_transaction_used_is_as_it_was_at_its_commit(ada: Session, bob: Session, changed: str) -> None:
+def test_a_view_that_a_transaction_used_is_as_it_was_at_its_commit(
+    ada: Session, bob: Session, changed: str
+) -> None:
     run(
         bob,
-        "CREATE VIEW inner_v AS SELECT id, n FROM b; CREATE VIEW v AS SELECT id, n FROM inner_v; CREATE VIEW c AS SELECT 1 AS x",
+        (
+            "CREATE VIEW inner_v AS SELECT id, n FROM b; CREATE VIEW v AS SELECT id, n FROM "
+            "inner_v; CREATE VIEW c AS SELECT 1 AS x"
+        ),
     )
     run(ada, "BEGIN; INSERT INTO a SELECT x, x FROM c; INSERT INTO a SELECT id + 1, n FROM v")
     run(bob, changed)
@@ -239,11 +272,16 @@ def test_a_syntax_error_outside_of_a_block_leaves_no_trace(ada: Session) -> None
     assert ada.transaction_status is TransactionStatus.IDLE
 
 
-def test_a_block_holds_what_is_in_the_schemas_of_its_first_query_and_what_views_there_stand_on() -> None:
+def test_a_block_holds_what_is_in_the_schemas_of_its_first_query_and_what_views_there_stand_on() -> (
+    None
+):
     world = World()
     world.execute("CREATE TABLE a (x int); CREATE TABLE lab.b (x int); CREATE TABLE lab.c (x int)")
     source = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
-    world.execute(f"CREATE SOURCE lab.s (x int) {source}; CREATE SOURCE far (x int) {source}; CREATE SOURCE near (x int) {source}")
+    world.execute(
+        f"CREATE SOURCE lab.s (x int) {source}; CREATE SOURCE far (x int) {source}; "
+        f"CREATE SOURCE near (x int) {source}"
+    )
     world.execute("CREATE VIEW lab.v AS SELECT x FROM far")
     select = world.select("SELECT * FROM lab.b")
     found = Transaction._reachable(frozenset({TABLES}), select, world.catalog)
@@ -254,14 +292,20 @@ def test_a_large_write_is_staged_and_read_at_once(ada: Session, environment: Env
     run(ada, f"INSERT INTO a VALUES {', '.join(f'({n}, {n})' for n in range(1_000))}")
     for _ in range(8):
         run(ada, "INSERT INTO a SELECT id, n FROM a")
-    staged = list(Path(environment.stores.settings.lake_root).glob("*/table/_staging/*/rows.parquet"))
+    staged = list(
+        Path(environment.stores.settings.lake_root).glob("*/table/_staging/*/rows.parquet")
+    )
     assert staged
     assert run(ada, "SELECT count(*) FROM a WHERE id > 1") == [(998 * 256,)]
     environment.stores.tables.apply()
-    assert run(ada, "SELECT count(*), sum(n) FROM a WHERE id > 1") == [(998 * 256, (999 * 500 - 1) * 256)]
+    assert run(ada, "SELECT count(*), sum(n) FROM a WHERE id > 1") == [
+        (998 * 256, (999 * 500 - 1) * 256)
+    ]
 
 
-def test_rows_are_there_after_the_process_has_gone_whoever_applied_them(ada: Session, environment: Environment) -> None:
+def test_rows_are_there_after_the_process_has_gone_whoever_applied_them(
+    ada: Session, environment: Environment
+) -> None:
     run(ada, "INSERT INTO a VALUES (2, 2)")
     environment.stores.tables.apply()
     assert environment.stores.tables.log.pending() == []
@@ -269,8 +313,16 @@ def test_rows_are_there_after_the_process_has_gone_whoever_applied_them(ada: Ses
         assert total(Session(again)) == 22
 
 
-def test_rolling_back_to_a_savepoint_takes_back_what_came_after_it_and_heals_the_block(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; SET LOCAL cluster = default; INSERT INTO a VALUES (2, 1); SAVEPOINT one; INSERT INTO a VALUES (3, 1)")
+def test_rolling_back_to_a_savepoint_takes_back_what_came_after_it_and_heals_the_block(
+    ada: Session, bob: Session
+) -> None:
+    run(
+        ada,
+        (
+            "BEGIN; SET LOCAL cluster = default; INSERT INTO a VALUES (2, 1); SAVEPOINT one; "
+            "INSERT INTO a VALUES (3, 1)"
+        ),
+    )
     run(ada, "SAVEPOINT two; SET application_name = 'gone'; DELETE FROM b")
     with pytest.raises(ReclockError):
         run(ada, "SELECT nothing")
@@ -284,11 +336,19 @@ def test_rolling_back_to_a_savepoint_takes_back_what_came_after_it_and_heals_the
     with pytest.raises(ReclockError, match='savepoint "two" does not exist'):
         run(ada, "RELEASE two")
     run(ada, "ROLLBACK TO one; RELEASE SAVEPOINT one; INSERT INTO b VALUES (2, 5); COMMIT")
-    assert run(bob, "SELECT count(*), sum(n) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x") == [(4, 26)]
+    assert run(
+        bob, "SELECT count(*), sum(n) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x"
+    ) == [(4, 26)]
 
 
 def test_the_newest_savepoint_of_a_name_is_meant_until_it_is_released(ada: Session) -> None:
-    run(ada, "BEGIN; SAVEPOINT s; INSERT INTO a VALUES (2, 1); SAVEPOINT s; INSERT INTO a VALUES (3, 1); ROLLBACK TO s")
+    run(
+        ada,
+        (
+            "BEGIN; SAVEPOINT s; INSERT INTO a VALUES (2, 1); SAVEPOINT s; INSERT INTO a "
+            "VALUES (3, 1); ROLLBACK TO s"
+        ),
+    )
     assert run(ada, "SELECT count(*) FROM a") == [(2,)]
     run(ada, "RELEASE s; ROLLBACK TO s")
     assert run(ada, "SELECT count(*) FROM a") == [(1,)]
@@ -303,10 +363,24 @@ def test_savepoints_are_of_blocks(ada: Session, text: str) -> None:
 
 def test_a_session_says_once_how_its_transactions_read(ada: Session) -> None:
     assert run(ada, "SHOW transaction_read_only") == [("off",)]
-    assert run(ada, "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY") == "SET"
-    assert run(ada, "SHOW default_transaction_read_only") == run(ada, "SHOW transaction_read_only") == [("on",)]
+    assert (
+        run(
+            ada,
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",
+        )
+        == "SET"
+    )
+    assert (
+        run(ada, "SHOW default_transaction_read_only")
+        == run(ada, "SHOW transaction_read_only")
+        == [("on",)]
+    )
     assert run(ada, "SHOW transaction_isolation") == [("serializable",)]
-    for statement in ("INSERT INTO a VALUES (5, 5)", "CREATE TABLE z (x int)", "BEGIN; DELETE FROM a"):
+    for statement in (
+        "INSERT INTO a VALUES (5, 5)",
+        "CREATE TABLE z (x int)",
+        "BEGIN; DELETE FROM a",
+    ):
         with pytest.raises(TransactionReadOnly):
             run(ada, statement)
     run(ada, "ROLLBACK; BEGIN READ WRITE; INSERT INTO a VALUES (5, 5); COMMIT")
@@ -315,18 +389,31 @@ def test_a_session_says_once_how_its_transactions_read(ada: Session) -> None:
 
 
 def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:
-    for words in ("SET TRANSACTION READ ONLY", "SET transaction_read_only = on", "SET TRANSACTION NOT DEFERRABLE, READ ONLY"):
+    for words in (
+        "SET TRANSACTION READ ONLY",
+        "SET transaction_read_only = on",
+        "SET TRANSACTION NOT DEFERRABLE, READ ONLY",
+    ):
         run(ada, f"BEGIN; {words}")
         assert run(ada, "SHOW transaction_read_only") == [("on",)]
         with pytest.raises(TransactionReadOnly):
             run(ada, "INSERT INTO a VALUES (5, 5)")
         run(ada, "ROLLBACK")
         assert run(ada, "SHOW transaction_read_only") == [("off",)]
-    assert run(ada, "SET TRANSACTION READ ONLY; INSERT INTO a VALUES (5, 5)") == "INSERT 0 1"  # as without a block, with a notice
+    # as without a block, with a notice
+    assert run(ada, "SET TRANSACTION READ ONLY; INSERT INTO a VALUES (5, 5)") == "INSERT 0 1"
 
 
 @pytest.mark.parametrize(
-    ("written", "ms"), [("500ms", 500), ("1.5s", 1500), ("2 min", 120_000), ("1h", 3_600_000), ("250", 250), ("1500us", 2)]
+    ("written", "ms"),
+    [
+        ("500ms", 500),
+        ("1.5s", 1500),
+        ("2 min", 120_000),
+        ("1h", 3_600_000),
+        ("250", 250),
+        ("1500us", 2),
+    ],
 )
 def test_a_timeout_has_a_unit(ada: Session, written: str, ms: int) -> None:
     run(ada, f"SET statement_timeout = '{written}'")

@@ -1,4 +1,5 @@
-"""Prints what the events of assets carry, in their order; with the argument ``states``, what is stored of assets."""
+"""Prints what the events of assets carry, in their order; with the argument ``states``, what is
+stored of assets."""
 
 import json
 import sys
@@ -12,7 +13,9 @@ def main() -> None:
 
     with create_session() as session:
         if sys.argv[1:] == ["states"]:
-            shown = [json.loads(value) for value in session.scalars(select(AssetStateStoreModel.value))]
+            shown = [
+                json.loads(value) for value in session.scalars(select(AssetStateStoreModel.value))
+            ]
         else:
             shown = list(session.scalars(select(AssetEvent.extra).order_by(AssetEvent.id)))
     print("\n" + json.dumps(shown))

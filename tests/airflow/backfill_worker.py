@@ -1,5 +1,5 @@
-"""Runs `reclock_backfill` in this process, once for each logical date and configuration given, and prints what came of the tasks;
-then what the timetable answers the scheduler, and a backfill."""
+"""Runs `reclock_backfill` in this process, once for each logical date and configuration given, and
+prints what came of the tasks; then what the timetable answers the scheduler, and a backfill."""
 
 import json
 import os
@@ -19,16 +19,17 @@ def main(asked_runs: list[tuple[str, dict[str, Any]]]) -> None:
         run = dag.test(logical_date=parse(date), run_conf=conf)
         with create_session() as session:
             tasks = {
-                f"{task.task_id}[{task.rendered_map_index or task.map_index}]" if task.map_index >= 0 else task.task_id: str(
-                    task.state
-                )
+                f"{task.task_id}[{task.rendered_map_index or task.map_index}]"
+                if task.map_index >= 0
+                else task.task_id: str(task.state)
                 for task in run.get_task_instances(session=session)
             }
         runs.append({"state": str(run.state), "tasks": tasks})
     timetable = dag.timetable
     asked = {
         name: timetable.next_dagrun_info(
-            last_automated_data_interval=None, restriction=TimeRestriction(parse(asked_runs[0][0]), None, catchup=catchup)
+            last_automated_data_interval=None,
+            restriction=TimeRestriction(parse(asked_runs[0][0]), None, catchup=catchup),
         )
         for name, catchup in (("scheduler", False), ("backfill", True))
     }

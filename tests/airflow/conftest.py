@@ -1,4 +1,5 @@
-"""An Airflow of the tests' own: SQLite in a temporary folder, and everything that imports it in processes of their own."""
+"""An Airflow of the tests' own: SQLite in a temporary folder, and everything that imports it in
+processes of their own."""
 
 from __future__ import annotations
 
@@ -43,13 +44,21 @@ def airflow_settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
 @pytest.fixture(scope="session")
 def airflow_database(airflow_settings: dict[str, str]) -> dict[str, str]:
     """The settings, with Airflow's tables made."""
-    subprocess.run([str(BIN / "airflow"), "db", "migrate"], env=airflow_settings, check=True, capture_output=True)
+    subprocess.run(
+        [str(BIN / "airflow"), "db", "migrate"],
+        env=airflow_settings,
+        check=True,
+        capture_output=True,
+    )
     return airflow_settings
 
 
 @pytest.fixture(scope="session")
-def installed_settings(airflow_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The settings, with Reclock installed from its wheel: Airflow sees the provider as users do, whatever the checkout has."""
+def installed_settings(
+    airflow_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """The settings, with Reclock installed from its wheel: Airflow sees the provider as users do,
+    whatever the checkout has."""
     folder = tmp_path_factory.mktemp("wheel")
     checkout, installed = folder / "checkout", folder / "installed"
     without_caches = shutil.ignore_patterns("__pycache__", "*.egg-info")
@@ -57,21 +66,41 @@ def installed_settings(airflow_settings: dict[str, str], tmp_path_factory: pytes
         shutil.copytree(PROJECT / name, checkout / name, ignore=without_caches)
     for name in ("setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md"):
         shutil.copy(PROJECT / name, checkout / name)
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(installed), str(checkout)]
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--disable-pip-version-check",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        *options,
+        "--target",
+        str(installed),
+        str(checkout),
+    ]
     subprocess.run(command, check=True, capture_output=True, cwd=folder)
     return airflow_settings | {"PYTHONPATH": str(installed)}
 
 
 @pytest.fixture
 def run_worker(airflow_settings: dict[str, str]) -> Worker:
-    """Run one of the scripts beside this file with arguments as JSON; answers the JSON it prints last."""
+    """Run one of the scripts beside this file with arguments as JSON; answers the JSON it prints
+    last."""
 
     def run(script: str, *arguments: Any, **settings: str) -> Any:
         path = Path(__file__).with_name(script)
         command = [sys.executable, str(path), *(json.dumps(argument) for argument in arguments)]
         done = subprocess.run(
-            command, env=airflow_settings | settings, capture_output=True, text=True, cwd=airflow_settings["AIRFLOW_HOME"]
+            command,
+            env=airflow_settings | settings,
+            capture_output=True,
+            text=True,
+            cwd=airflow_settings["AIRFLOW_HOME"],
         )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
         return json.loads(done.stdout.splitlines()[-1])

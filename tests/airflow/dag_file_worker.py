@@ -14,7 +14,13 @@ def defaults(task: Any) -> list[Any]:
 
 
 def as_list(callbacks: Any) -> list[Any]:
-    return [] if callbacks is None else list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+    return (
+        []
+        if callbacks is None
+        else list(callbacks)
+        if isinstance(callbacks, list | tuple)
+        else [callbacks]
+    )
 
 
 def main() -> None:
@@ -31,7 +37,9 @@ def main() -> None:
                     "upstream": sorted(task.upstream_task_ids),
                     "rule": task.trigger_rule.value,
                     "defaults": defaults(task),
-                    "on_failure": [callback.__name__ for callback in as_list(task.on_failure_callback)],
+                    "on_failure": [
+                        callback.__name__ for callback in as_list(task.on_failure_callback)
+                    ],
                     "is_mapped": task.is_mapped or task.get_closest_mapped_task_group() is not None,
                 }
                 for task in dag.tasks
@@ -45,19 +53,36 @@ def main() -> None:
         }
         for dag in bag.dags.values()
     }
-    heavy = {"pyspark", "pandas", "pyarrow", "great_expectations", "deltalake", "duckdb", "boto3", "sqlglot"}
+    heavy = {
+        "pyspark",
+        "pandas",
+        "pyarrow",
+        "great_expectations",
+        "deltalake",
+        "duckdb",
+        "boto3",
+        "sqlglot",
+    }
     loaded = sorted({name.partition(".")[0] for name in set(sys.modules) - before} & heavy)
     assert airflow.sdk
     from reclock.airflow.assets import relation_asset
 
     examples = DagBag(Path(__file__).resolve().parents[2] / "examples" / "airflow")
-    assets = {name: relation_asset(name) for name in ("orders", "shop.orders", 'a."q""x"', '"we.ird"')}
+    assets = {
+        name: relation_asset(name) for name in ("orders", "shop.orders", 'a."q""x"', '"we.ird"')
+    }
     shown = {
         "errors": bag.import_errors | examples.import_errors,
         "dags": dags,
         "heavy": loaded,
-        "uris": {name: asset.uri for name, asset in assets.items() if asset == airflow.sdk.Asset(asset.uri)},
-        "schedule": sorted(asset.uri for asset in examples.dags["two_assets"].timetable.asset_condition.objects),
+        "uris": {
+            name: asset.uri
+            for name, asset in assets.items()
+            if asset == airflow.sdk.Asset(asset.uri)
+        },
+        "schedule": sorted(
+            asset.uri for asset in examples.dags["two_assets"].timetable.asset_condition.objects
+        ),
     }
     print(json.dumps(shown))
 

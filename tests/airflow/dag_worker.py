@@ -1,4 +1,5 @@
-"""Runs a DAG in this process, as `airflow dags test` does, and prints its tasks' states and results."""
+"""Runs a DAG in this process, as `airflow dags test` does, and prints its tasks' states and
+results."""
 
 import json
 import sys
@@ -11,9 +12,14 @@ def main(folder: str, dag_id: str) -> None:
     assert not bag.import_errors, bag.import_errors
     run = bag.dags[dag_id].test()
     tasks = run.get_task_instances()
-    pulled = {task.task_id: task.xcom_pull(task_ids=task.task_id, run_id=run.run_id) for task in tasks}
+    pulled = {
+        task.task_id: task.xcom_pull(task_ids=task.task_id, run_id=run.run_id) for task in tasks
+    }
     states = {task.task_id: str(task.state) for task in tasks}
-    print("\n" + json.dumps({"state": str(run.state), "states": states, "results": pulled}, default=str))
+    print(
+        "\n"
+        + json.dumps({"state": str(run.state), "states": states, "results": pulled}, default=str)
+    )
 
 
 if __name__ == "__main__":

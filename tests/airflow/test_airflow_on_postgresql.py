@@ -1,4 +1,5 @@
-"""Airflow's tables in PostgreSQL through the one driver that is locked, as `docker/compose.yaml` has them."""
+"""Airflow's tables in PostgreSQL through the one driver that is locked, as `docker/compose.yaml`
+has them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ CONNECTIONS = ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "AIRFLOW__DATABASE__SQL_AL
 
 
 def test_a_tick_and_the_api_run_on_it(
-    tmp_path: Path, airflow_settings: dict[str, str], run_worker: Callable[..., Any], new_postgres_url: Callable[[], str]
+    tmp_path: Path,
+    airflow_settings: dict[str, str],
+    run_worker: Callable[..., Any],
+    new_postgres_url: Callable[[], str],
 ) -> None:
     url = new_postgres_url()
     drivers = re.findall(rf"(?:{'|'.join(CONNECTIONS)}): ([\w+]+)://", COMPOSE.read_text())

@@ -1,4 +1,5 @@
-"""An asset watcher in a real triggerer: an event for each publication of new rows, also while the triggerer was stopped."""
+"""An asset watcher in a real triggerer: an event for each publication of new rows, also while the
+triggerer was stopped."""
 
 from __future__ import annotations
 
@@ -54,7 +55,12 @@ def test_new_rows_of_a_relation_are_events_of_its_asset(
         client.sql("CREATE TABLE watched (n integer); INSERT INTO watched VALUES (0)")
 
         def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen([AIRFLOW, "triggerer", "--skip-serve-logs"], env=settings, stdout=output, stderr=output)
+            return subprocess.Popen(
+                [AIRFLOW, "triggerer", "--skip-serve-logs"],
+                env=settings,
+                stdout=output,
+                stderr=output,
+            )
 
         triggerer = start()
         try:
@@ -74,7 +80,11 @@ def test_new_rows_of_a_relation_are_events_of_its_asset(
             triggerer.terminate()
             triggerer.wait(60)
         first, second, third = payloads()
-        assert [event["changes"] for event in (first, second, third)] == [{"watched": 2}, {"watched": 3}, {"watched": 1}]
+        assert [event["changes"] for event in (first, second, third)] == [
+            {"watched": 2},
+            {"watched": 3},
+            {"watched": 1},
+        ]
 
         def rows(at: int) -> list[int]:
             return sorted(n for (n,) in client.sql("SELECT n FROM watched", as_of=at).rows())

@@ -18,7 +18,10 @@ pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
 
 def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
-    tmp_path: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str], spark_remote: str
+    tmp_path: Path,
+    run_worker: Callable[..., Any],
+    airflow_database: dict[str, str],
+    spark_remote: str,
 ) -> None:
     home = tmp_path / "home"
     for key, day in (("a", "2026-03-01 12:00"), ("b", "2026-03-02 12:00")):
@@ -26,16 +29,24 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'{{"k": "{key}"}}\n')
         os.utime(path, (moment(day) / 1000,) * 2)
-    create = "CREATE SOURCE {} (k text) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'landing' FORMAT JSON WITH (START '{}')"
+    create = (
+        "CREATE SOURCE {} (k text) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'landing' "
+        "FORMAT JSON WITH (START '{}')"
+    )
     with Environment.initialise(home) as environment:
         session = Session(environment)
         list(session.execute(create.format("early", "2026-03-01")))
         list(session.execute(create.format("late", "2026-03-03")))
     rebuild = {"rebuild": True, "sources": ["early"]}
-    runs = [("2026-03-02", {}), ("2026-03-03", {}), ("2026-03-02", {}), ("2026-03-03", rebuild)]  # an interval ends there
-    done = run_worker("backfill_worker.py", runs, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote)
+    # an interval ends there
+    runs = [("2026-03-02", {}), ("2026-03-03", {}), ("2026-03-02", {}), ("2026-03-03", rebuild)]
+    done = run_worker(
+        "backfill_worker.py", runs, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote
+    )
     assert [run["state"] for run in done["runs"]] == ["success"] * 4
-    bound = [{name for name in run["tasks"] if name.startswith("give.bind")} for run in done["runs"]]
+    bound = [
+        {name for name in run["tasks"] if name.startswith("give.bind")} for run in done["runs"]
+    ]
     early, late = "give.bind[reclock.public.early]", "give.bind[reclock.public.late]"
     assert bound == [{early}, {early, late}, {early}, {early}]
     assert done["asked"] == {"scheduler": None, "backfill": "2026-03-02T00:00:00+00:00"}
@@ -43,6 +54,10 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
         session = Session(environment)
         id = StorageCollectionId(GlobalId("u1"), CollectionType.RECLOCKED)
         assert environment.stores.lake.open(id).pin().rewrites == 1
-        for name, day, keys in (("early", "2026-03-02", 1), ("early", "2026-03-03", 2), ("late", "2026-03-03", 2)):
+        for name, day, keys in (
+            ("early", "2026-03-02", 1),
+            ("early", "2026-03-03", 2),
+            ("late", "2026-03-03", 2),
+        ):
             (result,) = session.execute(f"SELECT count(*) FROM {name} AS OF {moment(day)}")
             assert list(result.rows()) == [(keys,)]

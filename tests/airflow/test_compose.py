@@ -1,4 +1,5 @@
-"""The production shape on paper: its images are pinned, its ports on loopback, its users not root, its settings real."""
+"""The production shape on paper: its images are pinned, its ports on loopback, its users not root,
+its settings real."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ DOCKER, DAGS = PROJECT / "docker", PROJECT / "dags"
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, dict[str, Any]]:
-    compose: dict[str, dict[str, Any]] = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]
+    compose: dict[str, dict[str, Any]] = yaml.safe_load((DOCKER / "compose.yaml").read_text())[
+        "services"
+    ]
     return compose
 
 
@@ -33,17 +36,30 @@ def test_what_is_published_is_on_loopback(services: dict[str, dict[str, Any]]) -
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
-def test_what_keeps_running_is_not_root_and_has_no_capabilities(services: dict[str, dict[str, Any]]) -> None:
+def test_what_keeps_running_is_not_root_and_has_no_capabilities(
+    services: dict[str, dict[str, Any]],
+) -> None:
     for name, service in services.items():
         if service.get("restart") == "unless-stopped":
             assert service["user"].split(":")[0] not in ("root", "0"), name
             assert service["cap_drop"] == ["ALL"], name
 
 
-def test_settings_are_those_of_the_package_and_no_secret_is_written_down(services: dict[str, dict[str, Any]]) -> None:
-    settings = {key for service in services.values() for key in service.get("environment", {}) if key.startswith("RECLOCK_")}
+def test_settings_are_those_of_the_package_and_no_secret_is_written_down(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    settings = {
+        key
+        for service in services.values()
+        for key in service.get("environment", {})
+        if key.startswith("RECLOCK_")
+    }
     known = {f"RECLOCK_{name.upper()}" for name in Settings.model_fields}
-    of_dags = set(re.findall(r'os\.environ\.get\("(\w+)"', "".join(file.read_text() for file in DAGS.glob("*.py"))))
+    of_dags = set(
+        re.findall(
+            r'os\.environ\.get\("(\w+)"', "".join(file.read_text() for file in DAGS.glob("*.py"))
+        )
+    )
     assert settings - known == of_dags - {"RECLOCK_HOME"} | {"RECLOCK_DB_PASSWORD"}
     for service in services.values():
         for key, value in service.get("environment", {}).items():

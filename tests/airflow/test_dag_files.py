@@ -25,14 +25,19 @@ def test_dag_files_load_without_errors_and_import_nothing_heavy(loaded: Any) -> 
 def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
     dag = loaded["dags"]["reclock_tick"]
     assert dag["schedule"] == "* * * * *"
-    assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (4, False, True)
+    assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (
+        4,
+        False,
+        True,
+    )
     assert dag["params"] == {"sources": [], "at": None, "engine": "warm"}
     tasks = dag["tasks"]
     assert {name: task["upstream"] for name, task in tasks.items()} == {
         "plan": [],
         "source": ["plan"],
         "clusters": ["source"],
-        # sees every task that may fail, so that nothing that goes on after a failure can end the run green
+        # sees every task that may fail, so that nothing that goes on after a failure can end the
+        # run green
         "done": ["clusters", "source"],
     }
     assert [name for name, task in tasks.items() if task["is_mapped"]] == ["source"]
@@ -47,7 +52,10 @@ def test_an_asset_is_the_one_that_a_user_writes_by_its_uri(loaded: Any) -> None:
         'a."q""x"': "reclock://reclock/a/q%22x",
         '"we.ird"': "reclock://reclock/public/we.ird",
     }
-    assert loaded["schedule"] == ["reclock://reclock/public/customers", "reclock://reclock/public/orders"]
+    assert loaded["schedule"] == [
+        "reclock://reclock/public/customers",
+        "reclock://reclock/public/orders",
+    ]
 
 
 def test_retries_timeouts_pool_and_owner_are_settings(run_worker: Worker) -> None:

@@ -60,7 +60,9 @@ def test_values_are_bound_and_rows_are_typed(connection: DbApiConnection) -> Non
     assert cursor.execute(query).fetchall() == [(True,)]
 
 
-def test_statements_are_one_transaction_until_it_ends(target: str, connection: DbApiConnection) -> None:
+def test_statements_are_one_transaction_until_it_ends(
+    target: str, connection: DbApiConnection
+) -> None:
     connection.cursor().execute("INSERT INTO items VALUES (1)")
     connection.cursor().execute("INSERT INTO items VALUES (2)")
     assert rows(target) == []
@@ -74,7 +76,9 @@ def test_statements_are_one_transaction_until_it_ends(target: str, connection: D
     assert len(rows(target)) == 2
 
 
-def test_with_autocommit_each_statement_is_durable(target: str, connection: DbApiConnection) -> None:
+def test_with_autocommit_each_statement_is_durable(
+    target: str, connection: DbApiConnection
+) -> None:
     connection.autocommit = True
     connection.cursor().execute("INSERT INTO items VALUES (1); INSERT INTO items VALUES (2)")
     assert len(rows(target)) == 2
@@ -93,7 +97,9 @@ def test_with_autocommit_each_statement_is_durable(target: str, connection: DbAp
         ("SELECT %%s", [], ("SELECT %s", [])),
     ],
 )
-def test_placeholders_are_numbered(sql: str, parameters: Any, expected: tuple[str, list[Any]]) -> None:
+def test_placeholders_are_numbered(
+    sql: str, parameters: Any, expected: tuple[str, list[Any]]
+) -> None:
     assert numbered(sql, parameters) == expected
 
 

@@ -1,6 +1,6 @@
-"""`make demo`, shorter: a real scheduler, triggered through the API, over data that grows between the runs; and a backfill, created
-by Airflow's command line, whose runs the scheduler starts, oldest first.
-"""
+"""`make demo`, shorter: a real scheduler, triggered through the API, over data that grows between
+the runs; and a backfill, created by Airflow's command line, whose runs the scheduler starts, oldest
+first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(DEMO), "--home", str(home), *arguments]
     try:
-        return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=550)
+        return subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=550
+        )
     except subprocess.TimeoutExpired as late:
         output = b"".join(part for part in (late.stdout, late.stderr) if part).decode()
         raise AssertionError(f"the demo has not ended, and had said:\n{output}") from None
@@ -58,7 +60,9 @@ with _process(["sh", "-c", "sleep 600 & wait"], dict(os.environ), Path(sys.argv[
 
 def test_what_a_killed_demo_has_started_ends_with_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LEFT_ALONE, str(tmp_path)]
-    killed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=DEMO.parent)
+    killed = subprocess.run(
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=DEMO.parent
+    )
     group = int(killed.stdout)
 
     deadline = time.monotonic() + 120

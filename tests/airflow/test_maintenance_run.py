@@ -17,7 +17,11 @@ pytestmark = pytest.mark.airflow
 def test_the_file_is_wired_as_documented(run_worker: Callable[..., Any]) -> None:
     dag = run_worker("dag_file_worker.py")["dags"]["reclock_maintenance"]
     assert dag["schedule"] == "30 3 * * *"
-    assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (1, False, True)
+    assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (
+        1,
+        False,
+        True,
+    )
     tasks = dag["tasks"]
     assert {name for name, task in tasks.items() if task["is_mapped"]} == {"maintain"}
     assert set(tasks["record_storage_usage"]["upstream"]) == {"sweep", "maintain"}
@@ -27,7 +31,9 @@ def test_the_file_is_wired_as_documented(run_worker: Callable[..., Any]) -> None
     assert set(tasks["verdict"]["upstream"]) == set(tasks) - {"verdict"}
 
 
-def test_what_fails_is_red_and_the_rest_is_maintained_and_recorded(tmp_path: Path, airflow_database: dict[str, str]) -> None:
+def test_what_fails_is_red_and_the_rest_is_maintained_and_recorded(
+    tmp_path: Path, airflow_database: dict[str, str]
+) -> None:
     world = World(tmp_path / "home")
     broken, whole = world.create("broken"), world.create("whole")
     for group in (broken, whole):

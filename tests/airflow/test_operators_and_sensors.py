@@ -44,10 +44,15 @@ def server(tmp_path_factory: pytest.TempPathFactory, spark_remote: str) -> Itera
 
 
 @pytest.fixture(scope="module")
-def run_dag(airflow_database: dict[str, str], installed_settings: dict[str, str], server: Any) -> Run:
+def run_dag(
+    airflow_database: dict[str, str], installed_settings: dict[str, str], server: Any
+) -> Run:
     """Run a DAG of a folder once; answers its tasks' states and results, and the log."""
     connections = {
-        "AIRFLOW_CONN_RECLOCK_DEFAULT": {"conn_type": "reclock", "extra": {"home": str(server.home)}},
+        "AIRFLOW_CONN_RECLOCK_DEFAULT": {
+            "conn_type": "reclock",
+            "extra": {"home": str(server.home)},
+        },
         "AIRFLOW_CONN_SERVER": {"conn_type": "reclock", "host": "127.0.0.1", "port": server.port},
     }
     settings = airflow_database | installed_settings
@@ -76,7 +81,8 @@ def append(home: Path, bucket: str, text: str) -> None:
 
 
 def is_ticked(home: Path, *sources: str) -> bool:
-    """Whether a tick succeeds, in a process of its own: this one may have a Spark session that is no client of the warm one."""
+    """Whether a tick succeeds, in a process of its own: this one may have a Spark session that is
+    no client of the warm one."""
     options = [option for source in sources for option in ("--source", source)]
     command = [str(Path(sys.executable).parent / "reclock"), "tick", "--home", str(home), *options]
     return subprocess.run(command, capture_output=True).returncode == 0
@@ -160,7 +166,9 @@ def test_what_cannot_be_waited_for_or_done_fails_and_says_why(run_dag: Run, serv
         client.sql("DROP SOURCE broken")
 
 
-def test_the_example_reads_two_relations_at_the_time_it_waited_for(run_dag: Run, server: Any) -> None:
+def test_the_example_reads_two_relations_at_the_time_it_waited_for(
+    run_dag: Run, server: Any
+) -> None:
     with reclock.connect(server.home) as client:
         client.sql("CREATE TABLE customers (id bigint, name text)")
         client.sql("CREATE TABLE orders (customer bigint, amount numeric(10, 2))")

@@ -1,4 +1,5 @@
-"""The page in Airflow's UI: for those who may see the DAG, and the data docs with it; nothing else of the home is served."""
+"""The page in Airflow's UI: for those who may see the DAG, and the data docs with it; nothing else
+of the home is served."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     with Environment.initialise(home) as environment:
         source = (
-            "CREATE SOURCE flights (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV WITH HEADER"
+            "CREATE SOURCE flights (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING "
+            "BUCKET SCAN 'b' FORMAT CSV WITH HEADER"
         )
         list(Session(environment).execute(source))
         stall(environment, "flights")
@@ -47,7 +49,12 @@ HIDDEN = [
 def test_the_page_and_the_data_docs_are_behind_the_login(
     home: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str]
 ) -> None:
-    served = run_worker("plugin_worker.py", [DOOR, PAGE, DOCS, *HIDDEN], "/reclock/object/{}/0", RECLOCK_HOME=str(home))
+    served = run_worker(
+        "plugin_worker.py",
+        [DOOR, PAGE, DOCS, *HIDDEN],
+        "/reclock/object/{}/0",
+        RECLOCK_HOME=str(home),
+    )
     answers = {(answer["path"], answer["user"]): answer for answer in served["answers"]}
     for path in (DOOR, PAGE, DOCS):
         assert answers[path, "nobody"]["status"] == 401
@@ -64,7 +71,9 @@ def test_the_page_and_the_data_docs_are_behind_the_login(
     # who may only look decides nothing, and neither does a form that another site made
     assert served["decisions"] == {"viewer": 403, "admin without a token": 403, "admin": 303}
     with Environment.open(home) as environment:
-        query = "SELECT details::jsonb ->> 'decision' FROM mz_audit_events WHERE event_type = 'alter'"
+        query = (
+            "SELECT details::jsonb ->> 'decision' FROM mz_audit_events WHERE event_type = 'alter'"
+        )
         (result,) = Session(environment).execute(query)
 
         assert list(result.rows()) == [("retry",)]

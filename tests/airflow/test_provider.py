@@ -142,7 +142,9 @@ def assert_answers(answers: dict[str, Any]) -> None:
         ({"port": 6875}, 'connection "reclock_default" has options of a server, but no host'),
     ],
 )
-def test_what_is_wrong_with_a_connection_is_said(settings: Settings, connection: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_with_a_connection_is_said(
+    settings: Settings, connection: dict[str, Any], message: str
+) -> None:
     succeeded, said = hook_answers(settings, **connection)["test"]
     assert not succeeded
     assert message in said

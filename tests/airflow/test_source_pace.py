@@ -1,4 +1,5 @@
-"""Sources move at their own pace in Airflow: a slow and a failing one beside a fast one, with a real scheduler."""
+"""Sources move at their own pace in Airflow: a slow and a failing one beside a fast one, with a
+real scheduler."""
 
 from __future__ import annotations
 
@@ -38,7 +39,11 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
 
     stream, home = kinesis.stream(), tmp_path / "home"
     with Environment.initialise(home) as environment:
-        list(Session(environment).execute(DEFINITIONS.format(stream=stream, endpoint=kinesis.endpoint)))
+        list(
+            Session(environment).execute(
+                DEFINITIONS.format(stream=stream, endpoint=kinesis.endpoint)
+            )
+        )
     kinesis.put(stream, [b"one", b"two"])
     append(home, "fast", "k,v\nx,1\n")
     append(home, "broken", "k,v\nx,not a number\n")
@@ -56,14 +61,21 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
             # the next run does not wait for the slow source of this one either
             append(home, "fast", "y,2\n")
             second = begin_run(airflow, sources=["fast"])
-            eventually(lambda: run_state(airflow, second) == "success", lambda: task_states(airflow, second))
+            eventually(
+                lambda: run_state(airflow, second) == "success",
+                lambda: task_states(airflow, second),
+            )
             assert rows(home, "SELECT v FROM sums") == [(3,)]
             assert task_states(airflow, first)["source reclock.public.slow"] == "running"
         finally:
             os.kill(kinesis.process.pid, signal.SIGCONT)
-        eventually(lambda: run_state(airflow, first) == "failed", lambda: task_states(airflow, first))
+        eventually(
+            lambda: run_state(airflow, first) == "failed", lambda: task_states(airflow, first)
+        )
         third = begin_run(airflow)
-        eventually(lambda: run_state(airflow, third) == "failed", lambda: task_states(airflow, third))
+        eventually(
+            lambda: run_state(airflow, third) == "failed", lambda: task_states(airflow, third)
+        )
         states = task_states(airflow, third)
     red = {name for name, state in states.items() if state in ("failed", "upstream_failed")}
     assert red == {"source reclock.public.broken", "done"}
@@ -88,7 +100,9 @@ def rows(home: Path, text: str) -> list[tuple[Any, ...]]:
 
 def begin_run(airflow: Any, **conf: Any) -> str:
     """The address of a new run of the DAG."""
-    created = airflow.call("POST", "/dags/reclock_tick/dagRuns", json={"logical_date": None, "conf": conf})
+    created = airflow.call(
+        "POST", "/dags/reclock_tick/dagRuns", json={"logical_date": None, "conf": conf}
+    )
     return f"/dags/reclock_tick/dagRuns/{created['dag_run_id']}"
 
 
@@ -99,11 +113,16 @@ def run_state(airflow: Any, run: str) -> str:
 def task_states(airflow: Any, run: str) -> dict[str, str | None]:
     """By a task's id and the name of its instance, or its number before it has begun."""
     tasks = airflow.call("GET", f"{run}/taskInstances", params={"limit": 100})["task_instances"]
-    return {f"{task['task_id']} {task['rendered_map_index'] or ''}".strip(): task["state"] for task in tasks}
+    return {
+        f"{task['task_id']} {task['rendered_map_index'] or ''}".strip(): task["state"]
+        for task in tasks
+    }
 
 
 def await_state(airflow: Any, run: str, task: str, state: str = "success") -> None:
-    eventually(lambda: task_states(airflow, run).get(task) == state, lambda: task_states(airflow, run))
+    eventually(
+        lambda: task_states(airflow, run).get(task) == state, lambda: task_states(airflow, run)
+    )
 
 
 def eventually(holds: Callable[[], bool], shown: Callable[[], object] = lambda: None) -> None:

@@ -33,19 +33,27 @@ FORMAT CSV WITH HEADER"""
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """An environment with the sources a and b, one object each, and an index on what they have together."""
+    """An environment with the sources a and b, one object each, and an index on what they have
+    together."""
     with Environment.initialise(tmp_path / "home") as environment:
         session = Session(environment)
         for name in ("a", "b"):
             append(tmp_path / "home", name, "k,v\nx,1\ny,2\n")
             list(session.execute(CREATE.format(name=name)))
-        list(session.execute("CREATE MATERIALIZED VIEW both AS SELECT a.k, a.v + b.v AS v FROM a JOIN b ON a.k = b.k"))
+        list(
+            session.execute(
+                "CREATE MATERIALIZED VIEW both AS SELECT a.k, a.v + b.v AS v FROM a JOIN "
+                "b ON a.k = b.k"
+            )
+        )
         list(session.execute("CREATE SINK out FROM both INTO DELTA 'both'"))
     return tmp_path / "home"
 
 
 @pytest.fixture
-def ticks(home: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str], spark_remote: str) -> Ticks:
+def ticks(
+    home: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str], spark_remote: str
+) -> Ticks:
     """Run the DAG once for each configuration given, with these settings."""
 
     def run(*confs: dict[str, Any], **settings: str) -> list[dict[str, Any]]:
@@ -71,7 +79,8 @@ def rows(home: Path, text: str) -> list[tuple[Any, ...]]:
 
 
 def states(run: dict[str, Any], task: str) -> dict[str, str]:
-    """By the name shown in the UI, a number for what has not begun, the state of each mapped instance of ``task``."""
+    """By the name shown in the UI, a number for what has not begun, the state of each mapped
+    instance of ``task``."""
     return {
         name.removeprefix(f"{task}[").removesuffix("]"): state
         for name, state in run["tasks"].items()
@@ -90,14 +99,24 @@ def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: T
         "clusters": "success",
         "done": "success",
     }
-    assert idle["tasks"] == {"plan": "success", "source[nothing new]": "success", "clusters": "success", "done": "success"}
+    assert idle["tasks"] == {
+        "plan": "success",
+        "source[nothing new]": "success",
+        "clusters": "success",
+        "done": "success",
+    }
     assert rows(home, "SELECT k, v FROM both ORDER BY k") == [("x", 2), ("y", 4)]
     assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]
     # what other DAGs follow carries the upper; nothing new upstream is no event
     with Environment.open(home) as environment:
         uppers = {frontier.upper for frontier in environment.stores.frontiers.get_all().values()}
-    assert set(first["assets"]) == {f"reclock://reclock/public/{name}" for name in ("a", "b", "both", "out")}
-    assert all(extra["rows"] == 2 and 0 < extra["upper"] <= max(uppers) for extra in first["assets"].values())
+    assert set(first["assets"]) == {
+        f"reclock://reclock/public/{name}" for name in ("a", "b", "both", "out")
+    }
+    assert all(
+        extra["rows"] == 2 and 0 < extra["upper"] <= max(uppers)
+        for extra in first["assets"].values()
+    )
     assert idle["assets"] == {}
 
 
@@ -115,7 +134,9 @@ def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
         assert environment.stores.frontiers.get_all() == before
 
 
-def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, ticks: Ticks) -> None:
+def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(
+    home: Path, ticks: Ticks
+) -> None:
     append(home, "a", "z,not a number\n")
     append(home, "b", "z,3\n")
     with Environment.open(home) as environment:
@@ -127,11 +148,15 @@ def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, t
         assert failed["state"] == "failed", failed
         assert failed["tasks"]["clusters"] == "failed"
         assert failed["tasks"]["done"] == "upstream_failed"
-    assert states(run, "source") == {"reclock.public.a": "failed", "reclock.public.b": "success"}  # a sink over b fails
+    # a sink over b fails
+    assert states(run, "source") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
     assert states(again, "source") == {"reclock.public.a": "failed"}
     assert set(run["assets"]) == {"reclock://reclock/public/b"}
     assert rows(home, "SELECT count(*) FROM b") == [(3,)]
-    statuses = "SELECT name, status, error FROM mz_internal.mz_source_statuses WHERE name IN ('a', 'b') ORDER BY name"
+    statuses = (
+        "SELECT name, status, error FROM mz_internal.mz_source_statuses WHERE name IN ('a', "
+        "'b') ORDER BY name"
+    )
     (a, b) = rows(home, statuses)
     assert (a[:2], b[:2]) == (("a", "stalled"), ("b", "running"))
     assert "object.csv" in a[2]
@@ -148,12 +173,17 @@ def test_a_failed_check_keeps_its_source_back_until_it_is_waived(home: Path, tic
     suite.write_text(json.dumps({"expectations": [check]}))
     (blocked,) = ticks({})
     assert blocked["state"] == "failed"
-    assert states(blocked, "source") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
+    assert states(blocked, "source") == {
+        "reclock.public.a": "failed",
+        "reclock.public.b": "success",
+    }
     assert blocked["tasks"]["clusters"] == "success"
     assert blocked["tasks"]["done"] == "upstream_failed"
     assert set(blocked["assets"]) == {"reclock://reclock/public/b"}
     assert rows(home, "SELECT count(*) FROM b") == [(2,)]
-    assert rows(home, "SELECT status FROM mz_internal.mz_source_statuses WHERE name = 'a'") == [("stalled",)]
+    assert rows(home, "SELECT status FROM mz_internal.mz_source_statuses WHERE name = 'a'") == [
+        ("stalled",)
+    ]
     with Environment.open(home) as environment:
         list(Session(environment).execute("ALTER SOURCE a WAIVE 'v_is_small'"))
     (waived,) = ticks({})
@@ -170,14 +200,35 @@ def test_spark_submit_does_what_the_warm_engine_does(home: Path, ticks: Ticks) -
     assert rows(home, "SELECT count(*) FROM a") == [(2,)]
 
 
-def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(home: Path, ticks: Ticks) -> None:
+def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(
+    home: Path, ticks: Ticks
+) -> None:
     with Environment.open(home) as environment, killing(home):
         session = Session(environment)
         for cluster in ("served", "dormant"):
             list(session.execute(f"CREATE CLUSTER {cluster} SIZE '1'"))
-            list(session.execute(f"CREATE MATERIALIZED VIEW in_{cluster} IN CLUSTER {cluster} AS SELECT k, v FROM a"))
-            list(session.execute(f"CREATE SINK of_{cluster} IN CLUSTER {cluster} FROM in_{cluster} INTO DELTA '{cluster}'"))
-        command = [RECLOCK, "replica", "--home", str(home), "--cluster", "served", "--replica", "r1"]
+            list(
+                session.execute(
+                    f"CREATE MATERIALIZED VIEW in_{cluster} IN CLUSTER {cluster} AS "
+                    "SELECT k, v FROM a"
+                )
+            )
+            list(
+                session.execute(
+                    f"CREATE SINK of_{cluster} IN CLUSTER {cluster} FROM in_{cluster} "
+                    f"INTO DELTA '{cluster}'"
+                )
+            )
+        command = [
+            RECLOCK,
+            "replica",
+            "--home",
+            str(home),
+            "--cluster",
+            "served",
+            "--replica",
+            "r1",
+        ]
         patient = {"RECLOCK_REPLICA_LINGER_MS": "600000", "RECLOCK_REPLICA_WARM_UP": "false"}
         with (home / "served.log").open("wb") as log:
             subprocess.Popen(command, env=os.environ | patient, stdout=log, stderr=log)
@@ -188,11 +239,21 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(h
         assert run["state"] == "success"
         assert run["tasks"]["clusters"] == "success"
         served, dormant = environment.stores.replicas.all()
-        assert (served.incarnation, served.is_ready, dormant.incarnation, dormant.is_alive) == (1, True, 1, False)
+        assert (served.incarnation, served.is_ready, dormant.incarnation, dormant.is_alive) == (
+            1,
+            True,
+            1,
+            False,
+        )
         assert len(processes(home)) == 1
-        indexes = {index.cluster_id: index.id for index in environment.stores.planner_catalog().indexes()}
+        indexes = {
+            index.cluster_id: index.id for index in environment.stores.planner_catalog().indexes()
+        }
         contents = [
-            environment.stores.lake.open(StorageCollectionId(indexes[each.cluster_id])).pin().changes(MINIMUM, MAXIMUM).num_rows
+            environment.stores.lake.open(StorageCollectionId(indexes[each.cluster_id]))
+            .pin()
+            .changes(MINIMUM, MAXIMUM)
+            .num_rows
             for each in (served, dormant)
         ]
         assert contents == [2, 2]
@@ -201,7 +262,11 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(h
 
 
 def test_a_cluster_of_a_standalone_master_works_on_its_executors(
-    home: Path, ticks: Ticks, spark_cluster: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    home: Path,
+    ticks: Ticks,
+    spark_cluster: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sizes = home / "sizes.json"
     sizes.write_text(json.dumps({"far": {"master": spark_cluster, "cores": 1, "memory": "512m"}}))
@@ -216,7 +281,12 @@ def test_a_cluster_of_a_standalone_master_works_on_its_executors(
     with Environment.open(home) as environment:
         session = Session(environment)
         list(session.execute("CREATE CLUSTER far SIZE 'far'"))
-        list(session.execute("CREATE MATERIALIZED VIEW sums IN CLUSTER far AS SELECT k, sum(v) AS v FROM a GROUP BY k"))
+        list(
+            session.execute(
+                "CREATE MATERIALIZED VIEW sums IN CLUSTER far AS SELECT k, sum(v) AS v "
+                "FROM a GROUP BY k"
+            )
+        )
         list(session.execute("CREATE SINK of_far IN CLUSTER far FROM sums INTO DELTA 'far'"))
     (run,) = ticks({}, **on_spark)
     assert run["state"] == "success", run
@@ -225,11 +295,17 @@ def test_a_cluster_of_a_standalone_master_works_on_its_executors(
     assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]
 
 
-def test_a_warm_process_does_the_work_and_may_be_killed_in_the_middle(home: Path, ticks: Ticks, spark_remote: str) -> None:
-    """It dies when the first source is bound and staged, and before it is published: the tasks go on themselves."""
+def test_a_warm_process_does_the_work_and_may_be_killed_in_the_middle(
+    home: Path, ticks: Ticks, spark_remote: str
+) -> None:
+    """It dies when the first source is bound and staged, and before it is published: the tasks go
+    on themselves."""
     port = free_port()
     command = [RECLOCK, "serve", "--home", str(home), "--port", "0", "--http", str(port)]
-    variables = os.environ | {"RECLOCK_SPARK_REMOTE": spark_remote, "RECLOCK_FAILPOINT": "ingest.before_commit"}
+    variables = os.environ | {
+        "RECLOCK_SPARK_REMOTE": spark_remote,
+        "RECLOCK_FAILPOINT": "ingest.before_commit",
+    }
     with (home / "serve.log").open("wb") as log:
         warm = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=log)
     try:
@@ -241,7 +317,10 @@ def test_a_warm_process_does_the_work_and_may_be_killed_in_the_middle(home: Path
         warm.kill()
         assert warm.wait() == -signal.SIGKILL
     assert killed["state"] == after["state"] == "success", (killed, after)
-    assert states(killed, "source") == {"reclock.public.a": "success", "reclock.public.b": "success"}
+    assert states(killed, "source") == {
+        "reclock.public.a": "success",
+        "reclock.public.b": "success",
+    }
     assert states(after, "source") == {"nothing new": "success"}
     for source in ("a", "b"):
         assert rows(home, f"SELECT k, v FROM {source} ORDER BY k") == [("x", 1), ("y", 2)]

@@ -1,4 +1,5 @@
-"""Runs `reclock_tick` in this process, once for each configuration given, and prints what came of the tasks and the assets."""
+"""Runs `reclock_tick` in this process, once for each configuration given, and prints what came of
+the tasks and the assets."""
 
 import json
 import os
@@ -19,9 +20,9 @@ def main(confs: list[dict[str, Any]]) -> None:
         run = dag.test(run_conf=conf)
         with create_session() as session:
             tasks = {
-                f"{task.task_id}[{task.rendered_map_index or task.map_index}]" if task.map_index >= 0 else task.task_id: str(
-                    task.state
-                )
+                f"{task.task_id}[{task.rendered_map_index or task.map_index}]"
+                if task.map_index >= 0
+                else task.task_id: str(task.state)
                 for task in run.get_task_instances(session=session)
             }
             events = session.execute(
@@ -29,7 +30,14 @@ def main(confs: list[dict[str, Any]]) -> None:
                 .join(AssetEvent, AssetEvent.asset_id == AssetModel.id)
                 .where(AssetEvent.source_run_id == run.run_id)
             )
-            runs.append({"run_id": run.run_id, "state": str(run.state), "tasks": tasks, "assets": dict(map(tuple, events))})
+            runs.append(
+                {
+                    "run_id": run.run_id,
+                    "state": str(run.state),
+                    "tasks": tasks,
+                    "assets": dict(map(tuple, events)),
+                }
+            )
     print("\n" + json.dumps(runs))
 
 

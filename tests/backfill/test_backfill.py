@@ -1,4 +1,5 @@
-"""History given interval by interval: what the upstream had by the end of each can be read AS OF it, however often it is given."""
+"""History given interval by interval: what the upstream had by the end of each can be read AS OF
+it, however often it is given."""
 
 from __future__ import annotations
 
@@ -16,7 +17,13 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp, moment
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import vacuum
-from reclock.errors import BackfillRefused, DecodeFailed, InvalidOption, NotReadable, UpstreamChanged
+from reclock.errors import (
+    BackfillRefused,
+    DecodeFailed,
+    InvalidOption,
+    NotReadable,
+    UpstreamChanged,
+)
 from reclock.pipeline import backfill, tick
 from reclock.pipeline.backfill import BackfillInterval, Outcome
 from reclock.runtime.environment import Environment
@@ -33,7 +40,8 @@ NOON = 12 * 3_600_000
 
 
 class Days:
-    """An environment whose clock stands on 4 March at noon, and a bucket of objects of the days before."""
+    """An environment whose clock stands on 4 March at noon, and a bucket of objects of the days
+    before."""
 
     def __init__(self, home: Path, spark: Any) -> None:
         self.home, self.now = home, Timestamp(DAYS[3] + NOON)
@@ -52,10 +60,18 @@ class Days:
         return [tuple(row) for row in result.rows()]
 
     def create(self, options: str = "WITH (START '2026-03-01')", name: str = "s") -> None:
-        self.sql(f"CREATE SOURCE {name} (n int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'landing' FORMAT JSON {options}")
+        self.sql(
+            f"CREATE SOURCE {name} (n int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN "
+            f"'landing' FORMAT JSON {options}"
+        )
 
     def give(self, n: int, source: str = "s", length: int = DAY) -> backfill.BackfillReport:
-        return backfill.run(self.environment, source, BackfillInterval(Timestamp(DAYS[n] - length), DAYS[n]), owner="test")
+        return backfill.run(
+            self.environment,
+            source,
+            BackfillInterval(Timestamp(DAYS[n] - length), DAYS[n]),
+            owner="test",
+        )
 
     def at(self, n: int, source: str = "s") -> list[int]:
         return [row[0] for row in self.sql(f"SELECT n FROM {source} ORDER BY n AS OF {DAYS[n]}")]
@@ -83,7 +99,9 @@ def fill(days: Days) -> None:
     days.put("c", '{"n": 5}\n', DAYS[3] + 1)
 
 
-def test_each_interval_is_bound_at_its_end_and_ticks_follow_when_none_is_missing(days: Days) -> None:
+def test_each_interval_is_bound_at_its_end_and_ticks_follow_when_none_is_missing(
+    days: Days,
+) -> None:
     fill(days)
     days.create()
     days.sql("CREATE SOURCE other FROM LOAD GENERATOR COUNTER")
@@ -95,7 +113,10 @@ def test_each_interval_is_bound_at_its_end_and_ticks_follow_when_none_is_missing
     assert tick.run(days.environment, owner="tick").sources == ("reclock.public.other",)
     with pytest.raises(NotReadable):
         days.sql("SELECT * FROM s")
-    assert [(report.outcome, report.rows, report.is_over) for report in (days.give(1), days.give(2), days.give(3))] == [
+    assert [
+        (report.outcome, report.rows, report.is_over)
+        for report in (days.give(1), days.give(2), days.give(3))
+    ] == [
         (Outcome.BOUND, 2, False),
         (Outcome.EMPTY, 0, False),
         (Outcome.BOUND, 2, True),
@@ -115,12 +136,15 @@ def test_repeated_and_overlapping_intervals_change_nothing(days: Days) -> None:
     days.give(1)
     days.give(2)
     before = days.state()
-    assert [days.give(1).outcome, days.give(2).outcome, days.give(1, length=2 * DAY).outcome] == [Outcome.DONE] * 3
+    assert [days.give(1).outcome, days.give(2).outcome, days.give(1, length=2 * DAY).outcome] == [
+        Outcome.DONE
+    ] * 3
     assert days.state() == before
     days.give(3)
     tick.run(days.environment, owner="tick")
     before = days.state()
-    days.put("a", '{"n": 2}\n', days.now)  # later growth of what is bound already belongs to a later time
+    # later growth of what is bound already belongs to a later time
+    days.put("a", '{"n": 2}\n', days.now)
     assert [days.give(n).outcome for n in (1, 2, 3)] == [Outcome.DONE] * 3
     assert days.state() == before
 
@@ -133,7 +157,12 @@ def test_what_cannot_be_given_is_refused_with_the_reason(days: Days) -> None:
     with pytest.raises(BackfillRefused, match="not over yet"):
         days.give(4)
     with pytest.raises(BackfillRefused, match=f"begins at {DAYS[0]}"):
-        backfill.run(days.environment, "s", BackfillInterval(Timestamp(0), Timestamp(DAYS[0] - 1)), owner="test")
+        backfill.run(
+            days.environment,
+            "s",
+            BackfillInterval(Timestamp(0), Timestamp(DAYS[0] - 1)),
+            owner="test",
+        )
     days.give(3, length=3 * DAY)
     with pytest.raises(BackfillRefused, match="published below") as refused:
         days.give(1)  # it would have been bound a day earlier, had anybody asked in time
@@ -144,7 +173,9 @@ def test_what_cannot_be_given_is_refused_with_the_reason(days: Days) -> None:
         backfill.run(days.environment, "plain", BackfillInterval(DAYS[3], DAYS[4]), owner="test")
     with pytest.raises(BackfillRefused, match="ticks go on"):
         days.give(5)
-    publication = "FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR TABLES (t (a int))"
+    publication = (
+        "FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR TABLES (t (a int))"
+    )
     parsed = parse_one(f"CREATE SOURCE p {publication} WITH (START '2026-03-01')")
     with pytest.raises(InvalidOption, match="cannot START") as refused_option:
         define_source(parsed, PlannerCatalog(), SessionNames())
@@ -169,7 +200,10 @@ def test_a_source_that_stalls_goes_on_where_it_stopped(days: Days) -> None:
 
 
 def test_a_generator_counts_by_its_own_time(days: Days) -> None:
-    days.sql("CREATE SOURCE s FROM LOAD GENERATOR COUNTER (TICK INTERVAL '12h') WITH (START '2026-03-01')")
+    days.sql(
+        "CREATE SOURCE s FROM LOAD GENERATOR COUNTER (TICK INTERVAL '12h') WITH (START "
+        "'2026-03-01')"
+    )
     assert [days.give(n).rows for n in (1, 2, 3)] == [2, 2, 2]
     assert days.sql(f"SELECT max(counter) FROM s AS OF {DAYS[2]}") == [(4,)]
     tick.run(days.environment, owner="tick")
@@ -192,7 +226,9 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_stop_at_any_point_changes_nothing_of_the_outcome(days: Days, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+def test_a_stop_at_any_point_changes_nothing_of_the_outcome(
+    days: Days, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
     fill(days)
     days.create()
 
@@ -210,13 +246,26 @@ def test_a_stop_at_any_point_changes_nothing_of_the_outcome(days: Days, monkeypa
 
 
 def backfill_killed_at(point: str, days: Days, *options: str) -> None:
-    variables = {"RECLOCK_FAILPOINT": point, "RECLOCK_CLAIM_LEASE_MS": "1", "RECLOCK_HOME": str(days.home)}
-    assert command("backfill", "s", *options, **variables) == -signal.SIGKILL, f"{point} was not reached"
+    variables = {
+        "RECLOCK_FAILPOINT": point,
+        "RECLOCK_CLAIM_LEASE_MS": "1",
+        "RECLOCK_HOME": str(days.home),
+    }
+    assert command("backfill", "s", *options, **variables) == -signal.SIGKILL, (
+        f"{point} was not reached"
+    )
 
 
-@pytest.mark.parametrize("killed_at", [("ingest.after_claim", "ingest.after_bind", "backfill.before_advance")], ids=["each"])
-def test_processes_that_are_killed_leave_nothing_half_done(days: Days, killed_at: tuple[str, ...]) -> None:
-    """At points before Spark is needed, and after an interval without rows, so that they are quick."""
+@pytest.mark.parametrize(
+    "killed_at",
+    [("ingest.after_claim", "ingest.after_bind", "backfill.before_advance")],
+    ids=["each"],
+)
+def test_processes_that_are_killed_leave_nothing_half_done(
+    days: Days, killed_at: tuple[str, ...]
+) -> None:
+    """At points before Spark is needed, and after an interval without rows, so that they are
+    quick."""
     fill(days)
     days.create()
     *points, before_advance = killed_at
@@ -232,11 +281,15 @@ def test_processes_that_are_killed_leave_nothing_half_done(days: Days, killed_at
 
 
 def stored(days: Days, source: str = "u1") -> Collection:
-    return days.environment.stores.lake.open(StorageCollectionId(GlobalId(source), CollectionType.RECLOCKED))
+    return days.environment.stores.lake.open(
+        StorageCollectionId(GlobalId(source), CollectionType.RECLOCKED)
+    )
 
 
 def updates(days: Days) -> list[dict[str, Any]]:
-    table = stored(days).pin().changes(Timestamp(0), days.environment.stores.frontiers.get("u1").upper)
+    table = (
+        stored(days).pin().changes(Timestamp(0), days.environment.stores.frontiers.get("u1").upper)
+    )
     return sorted(table.to_pylist(), key=lambda row: (row["mz_timestamp"], row["n"]))
 
 
@@ -298,10 +351,16 @@ def test_what_was_given_up_stays_so(days: Days) -> None:
 
 
 def test_a_generator_is_rebuilt_and_upstreams_without_history_refuse(days: Days) -> None:
-    days.sql("CREATE SOURCE s FROM LOAD GENERATOR AUCTION (TICK INTERVAL '6h') FOR ALL TABLES WITH (START '2026-03-01')")
+    days.sql(
+        "CREATE SOURCE s FROM LOAD GENERATOR AUCTION (TICK INTERVAL '6h') FOR ALL TABLES "
+        "WITH (START '2026-03-01')"
+    )
     for n in (1, 2):
         days.give(n)
-    asked = f"SELECT count(*), sum(amount) FROM bids AS OF {DAYS[1]}", "SELECT count(*), sum(amount) FROM bids"
+    asked = (
+        f"SELECT count(*), sum(amount) FROM bids AS OF {DAYS[1]}",
+        "SELECT count(*), sum(amount) FROM bids",
+    )
     before = [days.sql(text) for text in (asked[0], f"{asked[1]} AS OF {DAYS[2]}")]
     rebuilt = backfill.rebuild(days.environment, "s")
     assert rebuilt.rows == rebuilt.rows_before > 0
@@ -312,7 +371,9 @@ def test_a_generator_is_rebuilt_and_upstreams_without_history_refuse(days: Days)
     assert "forgets" in str(refused.value.detail)
 
 
-@pytest.mark.parametrize("point", ["rebuild.after_stage", "collections.commit.landed", "rebuild.after_replace"])
+@pytest.mark.parametrize(
+    "point", ["rebuild.after_stage", "collections.commit.landed", "rebuild.after_replace"]
+)
 def test_a_rebuild_that_is_stopped_anywhere_shows_the_old_or_the_new(
     days: Days, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
@@ -333,15 +394,23 @@ def test_a_rebuild_that_is_stopped_anywhere_shows_the_old_or_the_new(
         days.now = Timestamp(days.now + 1)
         vacuum(stored(days), before=days.now, claimed_staging=frozenset(), clock=lambda: days.now)
         assert updates(days) == before
-        listed = {info.path for info in stored(days).folder.walk("_staging") if info.path.endswith(".parquet")}
+        listed = {
+            info.path
+            for info in stored(days).folder.walk("_staging")
+            if info.path.endswith(".parquet")
+        }
         assert listed <= {file.path for file in stored(days).pin().all_files}
         assert backfill.rebuild(days.environment, "s").rows == 4
         assert updates(days) == before
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("killed_at", [("rebuild.after_stage", "rebuild.after_replace")], ids=["each"])
-def test_rebuilds_that_are_killed_show_the_old_or_the_new(days: Days, killed_at: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "killed_at", [("rebuild.after_stage", "rebuild.after_replace")], ids=["each"]
+)
+def test_rebuilds_that_are_killed_show_the_old_or_the_new(
+    days: Days, killed_at: tuple[str, ...]
+) -> None:
     give_three_days(days)
     before = updates(days)
     for point in killed_at:
@@ -351,7 +420,9 @@ def test_rebuilds_that_are_killed_show_the_old_or_the_new(days: Days, killed_at:
     assert updates(days) == before
 
 
-def test_a_rebuild_that_others_overtake_begins_again(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rebuild_that_others_overtake_begins_again(
+    days: Days, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A vacuum fences it, then another rebuild comes first, during which a step is published."""
     give_three_days(days)
     expected = [*updates(days), {"n": 5, "mz_timestamp": days.now, "mz_diff": 1}]
@@ -368,12 +439,17 @@ def test_a_rebuild_that_others_overtake_begins_again(days: Days, monkeypatch: py
     monkeypatch.setattr("reclock.failpoints.on_reach", reach)
     assert backfill.rebuild(days.environment, "s").rows == 5
     assert not ahead
-    assert [{**row, "mz_timestamp": min(row["mz_timestamp"], days.now)} for row in updates(days)] == expected
+    assert [
+        {**row, "mz_timestamp": min(row["mz_timestamp"], days.now)} for row in updates(days)
+    ] == expected
 
 
 def test_tpch_under_an_index_is_what_is_recomputed_also_after_it_is_rebuilt(days: Days) -> None:
     """TPC-H's first query, over orders that are replaced at every tick."""
-    days.sql("CREATE SOURCE s FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001, TICK INTERVAL '1s') FOR TABLES (lineitem)")
+    days.sql(
+        "CREATE SOURCE s FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001, TICK INTERVAL "
+        "'1s') FOR TABLES (lineitem)"
+    )
     query = """
         SELECT l_returnflag, l_linestatus, sum(l_quantity) AS quantity, sum(l_extendedprice * (1 - l_discount)) AS price
         FROM lineitem WHERE l_shipdate <= date '1998-09-02' GROUP BY l_returnflag, l_linestatus
@@ -382,7 +458,10 @@ def test_tpch_under_an_index_is_what_is_recomputed_also_after_it_is_rebuilt(days
 
     def compared() -> list[tuple[Any, ...]]:
         at = f"AS OF {days.environment.stores.frontiers.get('u1').upper - 1}"
-        kept, made = sorted(days.sql(f"SELECT * FROM pricing {at}")), sorted(days.sql(f"{query} {at}"))
+        kept, made = (
+            sorted(days.sql(f"SELECT * FROM pricing {at}")),
+            sorted(days.sql(f"{query} {at}")),
+        )
         assert kept == made
         return kept
 

@@ -1,4 +1,5 @@
-"""What every implementation of the durable catalog promises about writing, reading and following."""
+"""What every implementation of the durable catalog promises about writing, reading and
+following."""
 
 from __future__ import annotations
 
@@ -7,7 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from fixtures.catalogs import BUILTINS, NOW, CatalogPlace, create_schema, install, joined, opened, sample, stored
+from fixtures.catalogs import (
+    BUILTINS,
+    NOW,
+    CatalogPlace,
+    create_schema,
+    install,
+    joined,
+    opened,
+    sample,
+    stored,
+)
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
@@ -42,14 +53,21 @@ class TestTransactions:
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
         tx.insert(Cluster(tx.allocate_cluster_id(), "big", "large", "u1"))
         tx.record_storage_usage("u1/reclocked", 4096, collected_at=NOW)
-        tx.audit("create", "schema", "raw", user="reclock", occurred_at=NOW, details={"in": "reclock"})
+        tx.audit(
+            "create", "schema", "raw", user="reclock", occurred_at=NOW, details={"in": "reclock"}
+        )
         assert other.sync().schema_by_name(1, "raw") is None
         upper = state.commit_transaction(tx)
         assert state.upper == upper == other.sync().upper
         assert other.snapshot() == state.snapshot()
         assert other.snapshot().cluster_by_name("big") == Cluster(2, "big", "large", "u1")
         [event] = other.get_audit_logs()
-        assert (event.id, event.object_name, event.details, event.occurred_at) == (1, "raw", {"in": "reclock"}, NOW)
+        assert (event.id, event.object_name, event.details, event.occurred_at) == (
+            1,
+            "raw",
+            {"in": "reclock"},
+            NOW,
+        )
         assert [usage.size_bytes for usage in other.get_storage_usages()] == [4096]
 
     def test_a_commit_writes_what_changed_and_no_more(self, place: CatalogPlace) -> None:
@@ -78,7 +96,9 @@ class TestTransactions:
         assert state.commit_transaction(tx) == state.upper
         assert stored(place) == before
 
-    def test_who_loses_the_race_has_caught_up_and_can_decide_again(self, place: CatalogPlace) -> None:
+    def test_who_loses_the_race_has_caught_up_and_can_decide_again(
+        self, place: CatalogPlace
+    ) -> None:
         one, two = opened(place), joined(place)
         tx = two.transaction()
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
@@ -126,7 +146,10 @@ class TestSet:
         state.set_settings([Setting("a", "1"), Setting("b", "1")])
         other.set_settings([Setting("b", "2")])
         state.set_system_configurations([SystemConfiguration("max_tables", "25")])
-        assert dict(other.sync().all(Kind.SETTING)) == {"a": Setting("a", "1"), "b": Setting("b", "2")}
+        assert dict(other.sync().all(Kind.SETTING)) == {
+            "a": Setting("a", "1"),
+            "b": Setting("b", "2"),
+        }
         assert other.get_system_configurations() == [SystemConfiguration("max_tables", "25")]
 
     def test_system_ids_come_from_the_allocator(self, place: CatalogPlace) -> None:
@@ -136,8 +159,12 @@ class TestSet:
         state.set_system_object_mappings([replace(first, fingerprint="by hand")])
         assert state.get_system_object_mappings()[0].fingerprint == "by hand"
         for refused in (
-            lambda: state.set_system_object_mappings([SystemObjectMapping("x", "view", "y", GlobalId("s99"), "f")]),
-            lambda: state.set_cluster_introspection_source_indexes([ClusterIntrospectionSourceIndex(1, "i", GlobalId("s99"))]),
+            lambda: state.set_system_object_mappings(
+                [SystemObjectMapping("x", "view", "y", GlobalId("s99"), "f")]
+            ),
+            lambda: state.set_cluster_introspection_source_indexes(
+                [ClusterIntrospectionSourceIndex(1, "i", GlobalId("s99"))]
+            ),
         ):
             with pytest.raises(CatalogError, match="not allocated"):
                 refused()
@@ -145,8 +172,14 @@ class TestSet:
     def test_floors_only_rise(self, place: CatalogPlace) -> None:
         state = opened(place)
         state.set_timestamps([TimelineFloor(EPOCH_MS, NOW)])
-        state.set_timestamps([TimelineFloor(EPOCH_MS, Timestamp(NOW - 5)), TimelineFloor("other", Timestamp(3))])
-        assert {floor.timeline: floor.floor for floor in state.get_timestamps()} == {CATALOG: 0, EPOCH_MS: NOW, "other": 3}
+        state.set_timestamps(
+            [TimelineFloor(EPOCH_MS, Timestamp(NOW - 5)), TimelineFloor("other", Timestamp(3))]
+        )
+        assert {floor.timeline: floor.floor for floor in state.get_timestamps()} == {
+            CATALOG: 0,
+            EPOCH_MS: NOW,
+            "other": 3,
+        }
 
 
 class TestChangelog:
@@ -159,7 +192,9 @@ class TestChangelog:
         assert place.oracle.read_ts(CATALOG) == state.upper == place.log().upper()
 
     @pytest.mark.parametrize("how", ["sync", "join", "read_only", "subscribe"])
-    def test_nobody_is_served_a_change_before_its_apply_write(self, place: CatalogPlace, how: str) -> None:
+    def test_nobody_is_served_a_change_before_its_apply_write(
+        self, place: CatalogPlace, how: str
+    ) -> None:
         """A writer died after its append and before its ApplyWrite."""
         state = opened(place)
         follower = state.subscribe_at(state.upper)
@@ -187,13 +222,17 @@ class TestChangelog:
             uppers.append(state.upper)
         assert uppers == sorted(set(uppers))
 
-    def test_compare_and_append_takes_effect_only_at_the_expected_upper(self, place: CatalogPlace) -> None:
+    def test_compare_and_append_takes_effect_only_at_the_expected_upper(
+        self, place: CatalogPlace
+    ) -> None:
         state, other = opened(place), joined(place)
         at = state.upper
         change = ObjectChange(Setting("a", "1"), at, 1)
         state.compare_and_append(at, Timestamp(at + 1), [change])
         with pytest.raises(UpperMismatch) as mismatch:
-            other.compare_and_append(at, Timestamp(at + 2), [replace(change, object=Setting("a", "2"))])
+            other.compare_and_append(
+                at, Timestamp(at + 2), [replace(change, object=Setting("a", "2"))]
+            )
         assert mismatch.value.found == at + 1 == other.upper
         assert other.get_settings() == [Setting("a", "1")]
 
@@ -205,7 +244,10 @@ class TestChangelog:
             lambda at: [ObjectChange(Cluster(5, "default", None, "u1"), at, 1)],
             lambda at: [ObjectChange(Setting("a", "1"), Timestamp(at - 1), 1)],
             lambda at: [ObjectChange(Setting("a", "1"), Timestamp(at + 1), 1)],
-            lambda at: [ObjectChange(IdAllocator("user", 1), at, -1), ObjectChange(IdAllocator("user", 1), at, -1)],
+            lambda at: [
+                ObjectChange(IdAllocator("user", 1), at, -1),
+                ObjectChange(IdAllocator("user", 1), at, -1),
+            ],
         ],
     )
     def test_changes_that_do_not_fit_are_refused_before_they_are_durable(
@@ -241,7 +283,9 @@ class TestChangelog:
         with pytest.raises(StatementTimeout, match="20 ms"):
             state.snapshot_at(Timestamp(state.upper + 1), timeout_ms=20)
 
-    def test_a_subscription_gives_the_snapshot_and_then_every_change_once(self, place: CatalogPlace) -> None:
+    def test_a_subscription_gives_the_snapshot_and_then_every_change_once(
+        self, place: CatalogPlace
+    ) -> None:
         state, other = opened(place), joined(place)
         create_schema(state, "before")
         start = state.upper
@@ -291,7 +335,9 @@ class TestChangelog:
         for name in ("a", "b"):
             batch = subscription.poll()
             assert batch is not None
-            assert [change.object for change in batch.changes] == [e for e in state.get_audit_logs() if e.object_name == name]
+            assert [change.object for change in batch.changes] == [
+                e for e in state.get_audit_logs() if e.object_name == name
+            ]
 
     def test_append_only_kinds_are_not_kept_in_memory(self, place: CatalogPlace) -> None:
         state = opened(place)
@@ -305,7 +351,10 @@ class TestChangelog:
     def test_a_catalog_migrated_under_a_follower_fences_it(self, place: CatalogPlace) -> None:
         state = opened(place)
         later = [Config("version", CATALOG_VERSION + 1), Config("epoch", 3)]
-        changes = [ObjectChange(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1) for c in later]
+        changes = [
+            ObjectChange(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1)
+            for c in later
+        ]
         changes += [ObjectChange(c, state.upper, 1) for c in later]
         updates = [encode_change(change) for change in changes]
         leadership = replace(state.leadership, epoch=3)
@@ -315,7 +364,9 @@ class TestChangelog:
 
 
 class TestDump:
-    def test_it_shows_every_object_in_a_form_that_can_be_stored_again(self, place: CatalogPlace) -> None:
+    def test_it_shows_every_object_in_a_form_that_can_be_stored_again(
+        self, place: CatalogPlace
+    ) -> None:
         state = opened(place)
         create_schema(state, "grüße")
         dump = json.loads(state.dump())
@@ -341,4 +392,12 @@ class TestAccessors:
             found = getattr(state, f"get_{kind.value.replace('index', 'indexe')}s")()
             wanted = [decode_update(update).object for update in updates if update.kind == kind]
             assert sorted(map(repr, found)) == sorted(map(repr, wanted))
-        assert [item.id for item in state.get_items()] == ["u1", "u2", "u4", "u5", "u7", "u9", "u11"]
+        assert [item.id for item in state.get_items()] == [
+            "u1",
+            "u2",
+            "u4",
+            "u5",
+            "u7",
+            "u9",
+            "u11",
+        ]

@@ -1,4 +1,5 @@
-"""A catalog whose history was compacted answers as before at every time from since on, and refuses earlier ones."""
+"""A catalog whose history was compacted answers as before at every time from since on, and refuses
+earlier ones."""
 
 from __future__ import annotations
 
@@ -16,7 +17,14 @@ from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY, Config, Kind, Setting, StorageUsage
 from reclock.collections.delta_log import DeltaLog
-from reclock.errors import CatalogCorrupt, CatalogError, CatalogReadOnly, Fenced, NotReadable, UpperMismatch
+from reclock.errors import (
+    CatalogCorrupt,
+    CatalogError,
+    CatalogReadOnly,
+    Fenced,
+    NotReadable,
+    UpperMismatch,
+)
 
 
 def changed(state: DurableCatalogState, times: int = 12) -> list[Timestamp]:
@@ -35,19 +43,28 @@ def changed(state: DurableCatalogState, times: int = 12) -> list[Timestamp]:
 def answers(log: CatalogLog, at: Timestamp) -> object:
     """Everything that can be asked of a log at a time."""
     kinds = (None, APPEND_ONLY)
-    sums = [sorted((u.kind, u.key, u.value, u.diff) for u in log.snapshot(below=at, only=only)[1]) for only in kinds]
+    sums = [
+        sorted((u.kind, u.key, u.value, u.diff) for u in log.snapshot(below=at, only=only)[1])
+        for only in kinds
+    ]
     return sums, [sorted(log.updates(at, only=only)[1], key=repr) for only in kinds]
 
 
 def stored_updates(place: CatalogPlace) -> int:
     """How many updates are stored, whatever they add up to; in shadow as many in both."""
-    counts = {name: count(place) for name, count in COUNTS.items() if place.implementation in (name, "shadow")}
+    counts = {
+        name: count(place)
+        for name, count in COUNTS.items()
+        if place.implementation in (name, "shadow")
+    }
     assert len(set(counts.values())) == 1
     return counts.popitem()[1]
 
 
 COUNTS: dict[str, Callable[[CatalogPlace], int]] = {
-    "stash": lambda place: place.consensus.look(sa.text("SELECT count(*) FROM catalog_updates"))[0][0],  # type: ignore[arg-type]
+    "stash": lambda place: place.consensus.look(sa.text("SELECT count(*) FROM catalog_updates"))[0][
+        0
+    ],  # type: ignore[arg-type]
     "persist": lambda place: sum(file.rows for file in DeltaLog.open(place.folder).files()),
 }
 
@@ -65,11 +82,18 @@ class TestReading:
                     if at >= since:
                         assert answers(log, at) == expected[at]
                     else:
-                        for read in (lambda log=log, at=at: log.snapshot(below=at), lambda log=log, at=at: log.updates(at)):
-                            with pytest.raises(NotReadable, match=f'"catalog" cannot be read at {at}'):
+                        for read in (
+                            lambda log=log, at=at: log.snapshot(below=at),
+                            lambda log=log, at=at: log.updates(at),
+                        ):
+                            with pytest.raises(
+                                NotReadable, match=f'"catalog" cannot be read at {at}'
+                            ):
                                 read()
 
-    def test_a_state_answers_earlier_times_from_memory_or_refuses(self, place: CatalogPlace) -> None:
+    def test_a_state_answers_earlier_times_from_memory_or_refuses(
+        self, place: CatalogPlace
+    ) -> None:
         state, other = opened(place), joined(place)
         first = create_schema(state, "early")
         at = state.upper
@@ -83,7 +107,9 @@ class TestReading:
             joined(place).subscribe_at(at).poll()
         assert joined(place).snapshot_at(state.upper).schema_by_name(1, "early") == first
 
-    def test_an_actor_that_is_behind_since_reads_the_catalog_again(self, place: CatalogPlace) -> None:
+    def test_an_actor_that_is_behind_since_reads_the_catalog_again(
+        self, place: CatalogPlace
+    ) -> None:
         state, actor, reader = opened(place), joined(place), place.state()
         reader.open_read_only()
         tx = actor.transaction()
@@ -110,8 +136,14 @@ class TestReading:
     def test_a_follower_that_is_behind_another_layout_is_fenced(self, place: CatalogPlace) -> None:
         state = opened(place)
         later = [Config("version", CATALOG_VERSION + 1), Config("epoch", 3)]
-        changes = [ObjectChange(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1) for c in later]
-        updates = [encode_change(change) for change in (*changes, *(ObjectChange(c, state.upper, 1) for c in later))]
+        changes = [
+            ObjectChange(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1)
+            for c in later
+        ]
+        updates = [
+            encode_change(change)
+            for change in (*changes, *(ObjectChange(c, state.upper, 1) for c in later))
+        ]
         leadership, log = replace(state.leadership, epoch=3), place.log()
         upper = Timestamp(state.upper + 1)
         log.lead(state.upper, upper, updates, leadership)
@@ -119,7 +151,9 @@ class TestReading:
         with pytest.raises(Fenced):
             state.sync()
 
-    def test_a_subscription_goes_on_from_since_and_is_refused_behind_it(self, place: CatalogPlace) -> None:
+    def test_a_subscription_goes_on_from_since_and_is_refused_behind_it(
+        self, place: CatalogPlace
+    ) -> None:
         state = opened(place)
         behind, abreast = (state.subscribe_at(state.upper) for _ in range(2))
         for subscription in (behind, abreast):
@@ -130,7 +164,11 @@ class TestReading:
         create_schema(state, "two")
         batch = abreast.poll()
         assert batch is not None
-        assert {change.object.name for change in batch.changes if change.object.__class__.__name__ == "Schema"} == {"two"}
+        assert {
+            change.object.name
+            for change in batch.changes
+            if change.object.__class__.__name__ == "Schema"
+        } == {"two"}
         with pytest.raises(NotReadable):
             behind.poll()
 
@@ -150,20 +188,32 @@ class TestStore:
         before = stored_updates(place)
         deleted = state.compact(state.upper)
         left = stored_updates(place)
-        assert left == before - deleted == sum(len(place.log().snapshot(only=only)[1]) for only in (None, APPEND_ONLY))
+        assert (
+            left
+            == before - deleted
+            == sum(len(place.log().snapshot(only=only)[1]) for only in (None, APPEND_ONLY))
+        )
         assert state.compact(state.upper) == 0
         changed(state)
         assert state.compact(state.upper) > 0
 
-    def test_more_than_one_transaction_or_file_may_be_needed(self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, value in {"stash.DELETED_AT_ONCE": 7, "stash.READ_AT_ONCE": 20, "persist.LARGEST_MERGE_ROWS": 30}.items():
+    def test_more_than_one_transaction_or_file_may_be_needed(
+        self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in {
+            "stash.DELETED_AT_ONCE": 7,
+            "stash.READ_AT_ONCE": 20,
+            "persist.LARGEST_MERGE_ROWS": 30,
+        }.items():
             monkeypatch.setattr(f"reclock.catalog.{name}", value)
         state = opened(place)
         uppers = changed(state, 20)
         expected = {at: answers(place.log(), at) for at in uppers}
         before = stored_updates(place)
         assert state.compact(uppers[15]) == before - stored_updates(place) > 60
-        assert {at: answers(place.log(), at) for at in uppers[15:]} == {at: expected[at] for at in uppers[15:]}
+        assert {at: answers(place.log(), at) for at in uppers[15:]} == {
+            at: expected[at] for at in uppers[15:]
+        }
         assert joined(place).snapshot() == state.snapshot().at(state.upper)
 
     def test_since_never_goes_back_nor_beyond_the_upper(self, place: CatalogPlace) -> None:
@@ -189,7 +239,8 @@ class TestStore:
         assert place.log().since() == 0
 
     def test_a_broken_catalog_stays_broken_as_it_is(self, place: CatalogPlace) -> None:
-        """An object is there twice, and another less than not at all: compaction neither hides nor makes that."""
+        """An object is there twice, and another less than not at all: compaction neither hides nor
+        makes that."""
         state = opened(place)
         changed(state)
         log, at = place.log(), state.upper
@@ -204,7 +255,9 @@ class TestStore:
         log.compare_and_append(at, Timestamp(at + 2), updates, state.leadership)
         before = sorted(place.state().dump().splitlines())
         assert log.compact(Timestamp(at + 2), state.leadership) > 0
-        assert [line.rstrip(",") for line in sorted(place.state().dump().splitlines())] == [line.rstrip(",") for line in before]
+        assert [line.rstrip(",") for line in sorted(place.state().dump().splitlines())] == [
+            line.rstrip(",") for line in before
+        ]
         with pytest.raises(CatalogCorrupt):
             place.state().check_open()
 
@@ -242,7 +295,9 @@ class TestStorageUsage:
             other.commit_transaction(transactions[1][1])
         assert other.get_storage_usages() == []
 
-    def test_a_new_measurement_is_unlike_an_old_one_of_the_same_size(self, place: CatalogPlace) -> None:
+    def test_a_new_measurement_is_unlike_an_old_one_of_the_same_size(
+        self, place: CatalogPlace
+    ) -> None:
         state = opened(place)
         for _ in range(2):
             tx = state.transaction()

@@ -1,4 +1,5 @@
-"""What every implementation promises about a catalog looked at and changed by hand: sound, of an older layout, or broken."""
+"""What every implementation promises about a catalog looked at and changed by hand: sound, of an
+older layout, or broken."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from fixtures.catalogs import NOW, CatalogPlace, create_schema, install, joined, opened, sample, stored
+from fixtures.catalogs import (
+    NOW,
+    CatalogPlace,
+    create_schema,
+    install,
+    joined,
+    opened,
+    sample,
+    stored,
+)
 
 from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.encoding import CatalogUpdate, canonical
@@ -64,32 +74,53 @@ class TestDump:
         assert [entry["value"]["object_name"] for entry in dumped(place, "audit_log")] == ["raw"]  # type: ignore[index]
 
     def test_of_an_empty_place_there_is_nothing_to_show(self, place: CatalogPlace) -> None:
-        assert json.loads(place.state().dump()) == {"upper": 0, "objects": {kind.value: [] for kind in Kind}}
+        assert json.loads(place.state().dump()) == {
+            "upper": 0,
+            "objects": {kind.value: [] for kind in Kind},
+        }
 
     @pytest.mark.parametrize("version", range(1, CATALOG_VERSION + 1))
     def test_every_layout_is_shown_as_it_is(self, place: CatalogPlace, version: int) -> None:
         install(place, sample(version))
         objects = json.loads(place.state().dump())["objects"]
-        shown = {(kind, canonical(e["key"])): canonical(e["value"]) for kind, entries in objects.items() for e in entries}
+        shown = {
+            (kind, canonical(e["key"])): canonical(e["value"])
+            for kind, entries in objects.items()
+            for e in entries
+        }
         assert shown == sample(version)
 
-    @pytest.mark.parametrize("text", ["{", "", "3", '"{}"', '{"b":1,"a":2}', '{"a": 1}', '{"a":NaN}', "[]"])
-    def test_what_is_not_canonical_json_is_shown_as_the_text_it_is(self, place: CatalogPlace, text: str) -> None:
-        install(place, broken_sample({("setting", key(name="welcome")): text, ("setting", text): "{}"}))
+    @pytest.mark.parametrize(
+        "text", ["{", "", "3", '"{}"', '{"b":1,"a":2}', '{"a": 1}', '{"a":NaN}', "[]"]
+    )
+    def test_what_is_not_canonical_json_is_shown_as_the_text_it_is(
+        self, place: CatalogPlace, text: str
+    ) -> None:
+        install(
+            place, broken_sample({("setting", key(name="welcome")): text, ("setting", text): "{}"})
+        )
         assert {"key": {"name": "welcome"}, "value": text} in dumped(place, "setting")
         assert {"key": text, "value": {}} in dumped(place, "setting")
 
-    def test_objects_that_are_not_there_once_are_shown_with_their_copies(self, place: CatalogPlace) -> None:
+    def test_objects_that_are_not_there_once_are_shown_with_their_copies(
+        self, place: CatalogPlace
+    ) -> None:
         state = opened(place)
         at = state.upper
         row = ("setting", key(name="a"))
-        updates = [CatalogUpdate(*row, value(value=v), Timestamp(at + n), 1) for n, v in enumerate("bcc")]
+        updates = [
+            CatalogUpdate(*row, value(value=v), Timestamp(at + n), 1) for n, v in enumerate("bcc")
+        ]
         place.log().compare_and_append(at, Timestamp(at + 3), updates, state.leadership)
-        shown = sorted((entry["value"]["value"], entry.get("copies", 1)) for entry in dumped(place, "setting"))  # type: ignore[index]
+        shown = sorted(
+            (entry["value"]["value"], entry.get("copies", 1)) for entry in dumped(place, "setting")
+        )  # type: ignore[index]
         assert shown == [("b", 1), ("c", 2)]
 
         assert edit(place, *row, value(value="d")).problem is None
-        assert [(setting.name, setting.value) for setting in opened(place).get_settings()] == [("a", "d")]
+        assert [(setting.name, setting.value) for setting in opened(place).get_settings()] == [
+            ("a", "d")
+        ]
 
     def test_closed_is_closed(self, place: CatalogPlace) -> None:
         state = opened(place)
@@ -103,7 +134,11 @@ class TestEditOfASoundCatalog:
         live = opened(place)
         live.set_settings([])
         public = live.snapshot().schemas[5]
-        _, text = next((u.key, u.value) for u in place.log().snapshot()[1] if (u.kind, u.key) == ("schema", key(id=5)))
+        _, text = next(
+            (u.key, u.value)
+            for u in place.log().snapshot()[1]
+            if (u.kind, u.key) == ("schema", key(id=5))
+        )
         renamed = canonical(json.loads(text) | {"name": "open"})
         mended = edit(place, "schema", key(id=5), renamed)
         assert mended == Mended(3, None)
@@ -113,14 +148,22 @@ class TestEditOfASoundCatalog:
         assert after.epoch == 3
         assert (after.snapshot().schemas[5].name, public.name) == ("open", "public")
         [event] = after.get_audit_logs()
-        assert (event.event_type, event.object_type, event.object_name, event.user) == ("edit", "schema", key(id=5), "ada")
+        assert (event.event_type, event.object_type, event.object_name, event.user) == (
+            "edit",
+            "schema",
+            key(id=5),
+            "ada",
+        )
         assert event.details == {"before": json.loads(text), "after": json.loads(renamed)}
         assert place.oracle.read_ts(CATALOG) >= after.upper
 
     def test_what_it_needs_is_one_write_after_the_epoch(self, place: CatalogPlace) -> None:
         upper = opened(place).upper
         edit(place, "setting", key(name="a"), value(value="b"))
-        times = {kind: {u.ts for u in place.log().updates(upper, only={kind})[1]} for kind in ("config", "setting", "audit_log")}
+        times = {
+            kind: {u.ts for u in place.log().updates(upper, only={kind})[1]}
+            for kind in ("config", "setting", "audit_log")
+        }
         assert times["setting"] == times["audit_log"]
         assert max(times["config"]) < min(times["setting"])
 
@@ -131,7 +174,10 @@ class TestEditOfASoundCatalog:
         edit(place, "setting", key(name="a"), None)
         assert joined(place).get_settings() == []
         events = joined(place).get_audit_logs()
-        assert [(event.event_type, event.details["before"]) for event in events] == [("edit", None), ("delete", {"value": "b"})]
+        assert [(event.event_type, event.details["before"]) for event in events] == [
+            ("edit", None),
+            ("delete", {"value": "b"}),
+        ]
 
     @pytest.mark.parametrize(
         ("kind", "key", "value", "complaint"),
@@ -139,24 +185,66 @@ class TestEditOfASoundCatalog:
             ("klaster", key(id=1), value(name="x"), 'unknown object kind "klaster"'),
             ("klaster", key(id=1), None, 'unknown object kind "klaster"'),
             ("setting", key(name="none"), None, 'unknown setting "{"name":"none"}"'),
-            ("setting", key(id=1), value(value="x"), "its key must be a JSON object with exactly the fields name"),
-            ("setting", key(name="a"), value(text="x"), "its value must be a JSON object with exactly the fields value"),
+            (
+                "setting",
+                key(id=1),
+                value(value="x"),
+                "its key must be a JSON object with exactly the fields name",
+            ),
+            (
+                "setting",
+                key(name="a"),
+                value(text="x"),
+                "its value must be a JSON object with exactly the fields value",
+            ),
             ("setting", key(name="a"), value(value=3), "value: Input should be a valid string"),
             ("setting", key(name="a"), "text", "its value is not JSON"),
             ("database", key(id=1), None, 'refers to database "1", which is not there'),
-            ("cluster_replica", key(id=1), value(cluster_id=7, name="r", size=None), 'refers to cluster "7", which is not there'),
-            ("cluster_replica", key(id=9), value(cluster_id=1, name="r", size=None), "would give out its id again"),
-            ("config", key(key="epoch"), value(value=9), 'config "epoch" changes only when the catalog is opened'),
-            ("config", key(key="version"), value(value=1), 'config "version" changes only when the catalog is opened'),
+            (
+                "cluster_replica",
+                key(id=1),
+                value(cluster_id=7, name="r", size=None),
+                'refers to cluster "7", which is not there',
+            ),
+            (
+                "cluster_replica",
+                key(id=9),
+                value(cluster_id=1, name="r", size=None),
+                "would give out its id again",
+            ),
+            (
+                "config",
+                key(key="epoch"),
+                value(value=9),
+                'config "epoch" changes only when the catalog is opened',
+            ),
+            (
+                "config",
+                key(key="version"),
+                value(value=1),
+                'config "version" changes only when the catalog is opened',
+            ),
             ("config", key(key="version"), None, "changes only when the catalog is opened"),
-            ("config", key(key="deploy_generation"), None, "changes only when the catalog is opened"),
+            (
+                "config",
+                key(key="deploy_generation"),
+                None,
+                "changes only when the catalog is opened",
+            ),
             ("id_allocator", key(name="user"), None, "its ids would be given out again"),
             ("id_allocator", key(name="schema"), value(next_id=5), "id 6 is in use or was"),
             ("audit_log", key(id=1), None, "events are recorded, never changed"),
             (
                 "audit_log",
                 key(id=7),
-                value(details={}, event_type="x", object_name="x", object_type="x", occurred_at=1, user="x"),
+                value(
+                    details={},
+                    event_type="x",
+                    object_name="x",
+                    object_type="x",
+                    occurred_at=1,
+                    user="x",
+                ),
                 "events are recorded, never changed",
             ),
         ],
@@ -175,14 +263,18 @@ class TestEditOfASoundCatalog:
 
     def test_two_of_one_name_are_refused(self, place: CatalogPlace) -> None:
         first = create_schema(opened(place), "raw")
-        text = next(u.value for u in place.log().snapshot()[1] if (u.kind, u.key) == ("schema", key(id=5)))
+        text = next(
+            u.value for u in place.log().snapshot()[1] if (u.kind, u.key) == ("schema", key(id=5))
+        )
         with pytest.raises(EditRefused) as refused:
             edit(place, "schema", key(id=5), canonical(json.loads(text) | {"name": first.name}))
         assert "another object has the same name" in str(refused.value.detail)
 
     def test_an_open_state_does_not_mend(self, place: CatalogPlace) -> None:
         with pytest.raises(CatalogError, match="open already"):
-            opened(place).mend(Edit("setting", key(name="a"), value(value="b")), user="ada", occurred_at=NOW)
+            opened(place).mend(
+                Edit("setting", key(name="a"), value(value="b")), user="ada", occurred_at=NOW
+            )
 
     def test_there_must_be_a_catalog(self, place: CatalogPlace) -> None:
         with pytest.raises(CatalogUninitialized):
@@ -223,23 +315,49 @@ class TestMending:
         [
             ({("schema", key(id=8)): "{"}, Edit("schema", key(id=8), SCHEMA_8)),
             ({("schema", key(id=8)): None}, Edit("schema", key(id=8), SCHEMA_8)),
-            ({("schema", key(id=8)): SCHEMA_8.replace('"database_id":3', '"database_id":77')}, Edit("schema", key(id=8), SCHEMA_8)),
+            (
+                {("schema", key(id=8)): SCHEMA_8.replace('"database_id":3', '"database_id":77')},
+                Edit("schema", key(id=8), SCHEMA_8),
+            ),
             ({("klaster", key(id=1)): "{}"}, Edit("klaster", key(id=1), None)),
             ({("setting", "{"): value(value="x")}, Edit("setting", "{", None)),
-            ({("setting", '{"name": "x"}'): value(value="x")}, Edit("setting", '{"name": "x"}', None)),
-            ({("id_allocator", key(name="user")): value(next_id=5)}, Edit("id_allocator", key(name="user"), value(next_id=14))),
-            ({("id_allocator", key(name="user")): None}, Edit("id_allocator", key(name="user"), value(next_id=14))),
-            ({("config", key(key="version")): None}, Edit("config", key(key="version"), value(value=CATALOG_VERSION))),
-            ({("config", key(key="version")): "?"}, Edit("config", key(key="version"), value(value=CATALOG_VERSION))),
-            ({("config", key(key="epoch")): None}, Edit("config", key(key="epoch"), value(value=7))),
-            ({("config", key(key="epoch")): "{}"}, Edit("setting", key(name="any"), value(value="edit"))),
+            (
+                {("setting", '{"name": "x"}'): value(value="x")},
+                Edit("setting", '{"name": "x"}', None),
+            ),
+            (
+                {("id_allocator", key(name="user")): value(next_id=5)},
+                Edit("id_allocator", key(name="user"), value(next_id=14)),
+            ),
+            (
+                {("id_allocator", key(name="user")): None},
+                Edit("id_allocator", key(name="user"), value(next_id=14)),
+            ),
+            (
+                {("config", key(key="version")): None},
+                Edit("config", key(key="version"), value(value=CATALOG_VERSION)),
+            ),
+            (
+                {("config", key(key="version")): "?"},
+                Edit("config", key(key="version"), value(value=CATALOG_VERSION)),
+            ),
+            (
+                {("config", key(key="epoch")): None},
+                Edit("config", key(key="epoch"), value(value=7)),
+            ),
+            (
+                {("config", key(key="epoch")): "{}"},
+                Edit("setting", key(name="any"), value(value="edit")),
+            ),
             (
                 {("config", key(key="deploy_generation")): None},
                 Edit("config", key(key="deploy_generation"), value(value=0)),
             ),
         ],
     )
-    def test_one_edit_mends_one_damage(self, place: CatalogPlace, damage: dict[tuple[str, str], str | None], mending: Edit) -> None:
+    def test_one_edit_mends_one_damage(
+        self, place: CatalogPlace, damage: dict[tuple[str, str], str | None], mending: Edit
+    ) -> None:
         install(place, broken_sample(damage))
         with pytest.raises(CatalogCorrupt):
             place.state().check_open()
@@ -254,7 +372,9 @@ class TestMending:
     def test_an_epoch_that_was_lost_is_found_in_the_fence(self, place: CatalogPlace) -> None:
         for _ in range(3):
             state = opened(place)
-        lost = next(u for u in place.log().snapshot()[1] if (u.kind, u.key) == ("config", key(key="epoch")))
+        lost = next(
+            u for u in place.log().snapshot()[1] if (u.kind, u.key) == ("config", key(key="epoch"))
+        )
         at = state.upper
         gone = CatalogUpdate(lost.kind, lost.key, lost.value, at, -1)
         place.log().compare_and_append(at, Timestamp(at + 1), [gone], state.leadership)
@@ -271,20 +391,29 @@ class TestMending:
         assert edit(place, "schema", key(id=8), SCHEMA_8) == Mended(first.epoch + 1, None)
         joined(place)
 
-    def test_first_the_allocator_of_the_audit_log_then_the_version_then_the_rest(self, place: CatalogPlace) -> None:
+    def test_first_the_allocator_of_the_audit_log_then_the_version_then_the_rest(
+        self, place: CatalogPlace
+    ) -> None:
         version, other = ("config", key(key="version")), ("klaster", key(id=1))
         install(place, broken_sample({version: "?", AUDIT_ALLOCATOR: "?", other: "{}"}))
         before = stored(place)
-        for row, wanted, complaint in ((other, None, "version"), (version, value(value=CATALOG_VERSION), "audit_log")):
+        for row, wanted, complaint in (
+            (other, None, "version"),
+            (version, value(value=CATALOG_VERSION), "audit_log"),
+        ):
             with pytest.raises(CatalogCorrupt, match=complaint):
                 edit(place, *row, wanted)
         assert stored(place) == before
         assert isinstance(edit(place, *AUDIT_ALLOCATOR, value(next_id=31)).problem, CatalogCorrupt)
-        assert isinstance(edit(place, *version, value(value=CATALOG_VERSION)).problem, CatalogCorrupt)
+        assert isinstance(
+            edit(place, *version, value(value=CATALOG_VERSION)).problem, CatalogCorrupt
+        )
         assert edit(place, *other, None).problem is None
         assert [event.id for event in joined(place).get_audit_logs()] == [31, 32, 33]
 
-    def test_the_allocator_of_the_audit_log_does_not_fall_behind_its_events(self, place: CatalogPlace) -> None:
+    def test_the_allocator_of_the_audit_log_does_not_fall_behind_its_events(
+        self, place: CatalogPlace
+    ) -> None:
         state = opened(place)
         create_schema(state, "one")
         create_schema(state, "two")
@@ -325,7 +454,9 @@ class TestMending:
         assert opened(place).snapshot().config("version") == CATALOG_VERSION
 
     def test_a_newer_catalog_is_left_alone(self, place: CatalogPlace) -> None:
-        install(place, broken_sample({("config", key(key="version")): value(value=CATALOG_VERSION + 1)}))
+        install(
+            place, broken_sample({("config", key(key="version")): value(value=CATALOG_VERSION + 1)})
+        )
         before = stored(place)
         with pytest.raises(CatalogVersionUnsupported):
             edit(place, "setting", key(name="a"), value(value="b"))

@@ -1,4 +1,5 @@
-"""What every implementation of the durable catalog promises about opening, upgrading and fencing."""
+"""What every implementation of the durable catalog promises about opening, upgrading and
+fencing."""
 
 from __future__ import annotations
 
@@ -7,7 +8,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from fixtures.catalogs import BUILTINS, NOW, CatalogPlace, contents, create_schema, install, joined, opened, sample, stored
+from fixtures.catalogs import (
+    BUILTINS,
+    NOW,
+    CatalogPlace,
+    contents,
+    create_schema,
+    install,
+    joined,
+    opened,
+    sample,
+    stored,
+)
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
 from reclock.catalog.acl import AclItem
@@ -61,19 +73,27 @@ class TestBeforeItIsOpen:
             lambda state: state.subscribe_at(0),
         ],
     )
-    def test_its_contents_are_out_of_reach(self, place: CatalogPlace, use: Callable[[DurableCatalogState], object]) -> None:
+    def test_its_contents_are_out_of_reach(
+        self, place: CatalogPlace, use: Callable[[DurableCatalogState], object]
+    ) -> None:
         opened(place).close()
         with pytest.raises(CatalogError, match="not open"):
             use(place.state())
 
-    def test_the_deploy_generation_can_be_read_whatever_the_layout(self, place: CatalogPlace) -> None:
-        install(place, encode_rows(Config(key, 9) for key in ("version", "epoch", "deploy_generation")))
+    def test_the_deploy_generation_can_be_read_whatever_the_layout(
+        self, place: CatalogPlace
+    ) -> None:
+        install(
+            place, encode_rows(Config(key, 9) for key in ("version", "epoch", "deploy_generation"))
+        )
         state = place.state()
         assert (state.is_initialized(), state.deploy_generation()) == (True, 9)
 
 
 class TestOpen:
-    def test_a_first_open_gives_epoch_2_and_a_reopen_3_with_the_contents_unchanged(self, place: CatalogPlace) -> None:
+    def test_a_first_open_gives_epoch_2_and_a_reopen_3_with_the_contents_unchanged(
+        self, place: CatalogPlace
+    ) -> None:
         first = opened(place)
         assert (first.epoch, first.deploy_generation()) == (2, 0)
         create_schema(first, "raw")
@@ -89,7 +109,9 @@ class TestOpen:
         assert database is not None
         assert snapshot.schema_by_name(database.id, "public") is not None
         assert all(snapshot.schema_by_name(None, name) for name in SYSTEM_SCHEMAS)
-        assert snapshot.cluster_by_name("default") == Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))
+        assert snapshot.cluster_by_name("default") == Cluster(
+            1, "default", None, "s1", (AclItem("p", "U", "s1"),)
+        )
         assert {role.name for role in snapshot.roles.values()} == {"mz_system", "reclock"}
         assert snapshot.config("version") == CATALOG_VERSION
         assert set(snapshot.all(Kind.TIMESTAMP)) == {EPOCH_MS, CATALOG}
@@ -110,17 +132,23 @@ class TestOpen:
         with pytest.raises(CatalogError, match="closed"):
             state.snapshot()
 
-    def test_an_open_that_stopped_after_its_epoch_is_gone_over_again(self, place: CatalogPlace) -> None:
+    def test_an_open_that_stopped_after_its_epoch_is_gone_over_again(
+        self, place: CatalogPlace
+    ) -> None:
         install(place, encode_rows([Config("epoch", 2), Config("deploy_generation", 0)]))
         assert not place.state().is_initialized()
         with pytest.raises(CatalogUninitialized):
             joined(place)
         assert opened(place).epoch == 3
 
-    def test_builtins_get_ids_once_and_new_fingerprints_when_they_change(self, place: CatalogPlace) -> None:
+    def test_builtins_get_ids_once_and_new_fingerprints_when_they_change(
+        self, place: CatalogPlace
+    ) -> None:
         state = place.state()
         state.open(BUILTINS)
-        assert [(m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()] == [
+        assert [
+            (m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()
+        ] == [
             ("mz_statuses", "s8", "a1"),
             ("mz_lag", "s9", "b1"),
         ]
@@ -129,12 +157,17 @@ class TestOpen:
         place.state().open(BUILTINS)
         assert len(place.log().snapshot()[1]) == len(before)
 
-        changed = [replace(BUILTINS[0], fingerprint="a2"), BuiltinObject("mz_internal", "view", "mz_hydration", "c1")]
+        changed = [
+            replace(BUILTINS[0], fingerprint="a2"),
+            BuiltinObject("mz_internal", "view", "mz_hydration", "c1"),
+        ]
         assert not place.state().is_current(changed)
         place.state().check_open(changed)
         state = place.state()
         state.open(changed)
-        assert sorted((m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()) == [
+        assert sorted(
+            (m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()
+        ) == [
             ("mz_hydration", "s10", "c1"),
             ("mz_statuses", "s8", "a2"),
         ]
@@ -148,7 +181,10 @@ class TestOpen:
         monkeypatch.delattr(type(place.log()), "compare_and_append")
         state.open(BUILTINS)
         _, updates = place.log().updates(first.upper)
-        assert [(update.key, update.diff) for update in updates] == [('{"key":"epoch"}', -1), ('{"key":"epoch"}', 1)]
+        assert [(update.key, update.diff) for update in updates] == [
+            ('{"key":"epoch"}', -1),
+            ('{"key":"epoch"}', 1),
+        ]
 
     def test_without_a_list_of_builtins_their_mappings_stay(self, place: CatalogPlace) -> None:
         place.state().open(BUILTINS)
@@ -157,18 +193,28 @@ class TestOpen:
 
 class TestUpgrade:
     @pytest.mark.parametrize("version", range(1, CATALOG_VERSION + 1))
-    def test_a_sample_of_every_version_opens_as_the_newest(self, place: CatalogPlace, version: int) -> None:
+    def test_a_sample_of_every_version_opens_as_the_newest(
+        self, place: CatalogPlace, version: int
+    ) -> None:
         install(place, sample(version))
         place.state().check_open()
         state = opened(place)
         assert state.epoch == 8
-        newest = {decode(*row, value) for (row, value) in sample(CATALOG_VERSION).items() if row[0] == "item"}
+        newest = {
+            decode(*row, value)
+            for (row, value) in sample(CATALOG_VERSION).items()
+            if row[0] == "item"
+        }
         assert set(state.get_items()) == newest
         assert state.snapshot().config("version") == CATALOG_VERSION
-        assert joined(place).get_clusters() == [Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))]
+        assert joined(place).get_clusters() == [
+            Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))
+        ]
 
     @pytest.mark.parametrize("version", range(1, CATALOG_VERSION))
-    def test_the_epoch_is_raised_first_then_the_whole_migration_is_one_batch(self, place: CatalogPlace, version: int) -> None:
+    def test_the_epoch_is_raised_first_then_the_whole_migration_is_one_batch(
+        self, place: CatalogPlace, version: int
+    ) -> None:
         install(place, sample(version))
         lower = place.log().upper()
         opened(place)
@@ -177,10 +223,17 @@ class TestUpgrade:
         [raised] = {update.ts for update in updates if update.key == epoch}
         [migrated] = {update.ts for update in updates if update.key != epoch}
         assert raised < migrated
-        stored_rows = {(update.kind, update.key): update.value for update in place.log().snapshot()[1]}
-        assert stored_rows == {**sample(CATALOG_VERSION), ("config", epoch): canonical({"value": 8})}
+        stored_rows = {
+            (update.kind, update.key): update.value for update in place.log().snapshot()[1]
+        }
+        assert stored_rows == {
+            **sample(CATALOG_VERSION),
+            ("config", epoch): canonical({"value": 8}),
+        }
 
-    def test_an_older_catalog_can_be_checked_but_only_opening_migrates_it(self, place: CatalogPlace) -> None:
+    def test_an_older_catalog_can_be_checked_but_only_opening_migrates_it(
+        self, place: CatalogPlace
+    ) -> None:
         install(place, sample(1))
         before = stored(place)
         assert not place.state().is_current()
@@ -197,11 +250,16 @@ class TestUpgrade:
         before = stored(place)
         state = place.state()
         for refused in (state.open, state.join, state.open_read_only, state.check_open):
-            with pytest.raises(CatalogVersionUnsupported, match=f"version {CATALOG_VERSION + 1}, .* up to {CATALOG_VERSION}"):
+            with pytest.raises(
+                CatalogVersionUnsupported,
+                match=f"version {CATALOG_VERSION + 1}, .* up to {CATALOG_VERSION}",
+            ):
                 refused()
         assert stored(place) == before
 
-    def test_a_migration_that_fails_leaves_everything_and_fences_nobody(self, place: CatalogPlace) -> None:
+    def test_a_migration_that_fails_leaves_everything_and_fences_nobody(
+        self, place: CatalogPlace
+    ) -> None:
         rows = sample(1)
         index = "item", canonical({"id": "u5"})
         rows[index] = canonical({**json.loads(rows[index]), "create_sql": "CREATE INDEX i /* ON t"})
@@ -219,10 +277,30 @@ class TestCorruption:
         ("kind", "key", "value", "complaint"),
         [
             ("cluster", '{"id":1}', "{", "not JSON"),
-            ("cluster", '{"id":1}', '{"name":"default"}', "exactly the fields name, size, owner_role_id, privileges"),
-            ("cluster", '{"id":1}', '{"name":3,"owner_role_id":"s1","privileges":[],"size":null}', "name: "),
-            ("cluster", '{"id":2}', '{"name":"default","owner_role_id":"s1","privileges":[],"size":null}', "the same name"),
-            ("cluster", '{"id":1}', '{"owner_role_id":"s1","name":"default","privileges":[],"size":null}', "not canonical"),
+            (
+                "cluster",
+                '{"id":1}',
+                '{"name":"default"}',
+                "exactly the fields name, size, owner_role_id, privileges",
+            ),
+            (
+                "cluster",
+                '{"id":1}',
+                '{"name":3,"owner_role_id":"s1","privileges":[],"size":null}',
+                "name: ",
+            ),
+            (
+                "cluster",
+                '{"id":2}',
+                '{"name":"default","owner_role_id":"s1","privileges":[],"size":null}',
+                "the same name",
+            ),
+            (
+                "cluster",
+                '{"id":1}',
+                '{"owner_role_id":"s1","name":"default","privileges":[],"size":null}',
+                "not canonical",
+            ),
             (
                 "schema",
                 '{"id":8}',
@@ -276,7 +354,9 @@ class TestJoin:
         for index, actor in enumerate([leader, *actors]):
             actor.sync()
             create_schema(actor, f"of_{index}")
-        assert {"of_0", "of_1", "of_2"} <= {schema.name for schema in leader.sync().schemas.values()}
+        assert {"of_0", "of_1", "of_2"} <= {
+            schema.name for schema in leader.sync().schemas.values()
+        }
 
     def test_another_deploy_generation_cannot_join(self, place: CatalogPlace) -> None:
         opened(place, deploy_generation=1)
@@ -310,7 +390,9 @@ class TestReadOnly:
             lambda state: state.leadership,
         ],
     )
-    def test_it_writes_nothing(self, place: CatalogPlace, write: Callable[[DurableCatalogState], object]) -> None:
+    def test_it_writes_nothing(
+        self, place: CatalogPlace, write: Callable[[DurableCatalogState], object]
+    ) -> None:
         opened(place)
         reader = place.state()
         reader.open_read_only()
@@ -367,7 +449,9 @@ class TestFencing:
         with pytest.raises(Fenced):
             create_schema(old, "raw")
 
-    def test_a_lower_deploy_generation_cannot_open_whatever_the_epoch(self, place: CatalogPlace) -> None:
+    def test_a_lower_deploy_generation_cannot_open_whatever_the_epoch(
+        self, place: CatalogPlace
+    ) -> None:
         opened(place, deploy_generation=3)
         before = stored(place)
         with pytest.raises(Fenced):
@@ -394,7 +478,9 @@ class TestFencing:
         with pytest.raises(Fenced):
             first.confirm_leadership()
 
-    def test_an_actor_that_joins_between_epoch_and_contents_does_not_spoil_opening(self, place: CatalogPlace) -> None:
+    def test_an_actor_that_joins_between_epoch_and_contents_does_not_spoil_opening(
+        self, place: CatalogPlace
+    ) -> None:
         opened(place)
         opening = place.state()
         lead = opening._lead  # type: ignore[attr-defined]

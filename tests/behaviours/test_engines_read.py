@@ -1,4 +1,5 @@
-"""What every engine promises of what it reads: collections at a time with their multiplicities, tables, and nothing."""
+"""What every engine promises of what it reads: collections at a time with their multiplicities,
+tables, and nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +12,20 @@ import pyarrow.parquet as pq
 import pytest
 from fixtures.engines import ALL, ALSO_REMOTE, AT, answer, multiset, reduce, ref
 from fixtures.lakes import updates_table
-from fixtures.plans import NAN, ROWS, VALUES, VALUES_DESC, aggregate, call, computed, desc_of, get, lit, shown, table
+from fixtures.plans import (
+    NAN,
+    ROWS,
+    VALUES,
+    VALUES_DESC,
+    aggregate,
+    call,
+    computed,
+    desc_of,
+    get,
+    lit,
+    shown,
+    table,
+)
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import (
@@ -48,13 +62,22 @@ from reclock.plan.relational import (
 )
 from reclock.plan.scalars import Call, ColumnRef, Literal
 
-DESC = RelationDesc((Column("c1", TEXT), Column('we"ird `n', DOUBLE), Column("n", BIGINT), Column("tz", TIMESTAMPTZ)))
+DESC = RelationDesc(
+    (
+        Column("c1", TEXT),
+        Column('we"ird `n', DOUBLE),
+        Column("n", BIGINT),
+        Column("tz", TIMESTAMPTZ),
+    )
+)
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 U2 = StorageCollectionId(GlobalId("u2"))
 U3 = StorageCollectionId(GlobalId("u3"))
 
 
-def append(lake: Lake, id: StorageCollectionId, updates: list[Update], *, is_monotonic: bool = False) -> CollectionInput:
+def append(
+    lake: Lake, id: StorageCollectionId, updates: list[Update], *, is_monotonic: bool = False
+) -> CollectionInput:
     """The updates, one append for each time."""
     collection = lake.create(id, DESC, is_monotonic=is_monotonic)
     for time in sorted({update.time for update in updates}):
@@ -69,11 +92,32 @@ def change(name: str | None, value: float, time: int, diff: int = 1) -> Update:
 
 @ALSO_REMOTE
 def test_a_collection_is_read_at_a_time_with_its_multiplicities(engine: Engine, lake: Lake) -> None:
-    given = append(lake, U2, [change("a", 1.5, 5, 2), change(None, NAN, 5), change("a", 1.5, 7, -1), change(None, NAN, 9, -1)])
+    given = append(
+        lake,
+        U2,
+        [
+            change("a", 1.5, 5, 2),
+            change(None, NAN, 5),
+            change("a", 1.5, 7, -1),
+            change(None, NAN, 9, -1),
+        ],
+    )
     plan = get(U2, DESC)
-    nothing, first, second, third = ([], [("a", 1.5, 7, NOON)] * 2, [("a", 1.5, 7, NOON)], [("a", 1.5, 7, NOON)])
+    nothing, first, second, third = (
+        [],
+        [("a", 1.5, 7, NOON)] * 2,
+        [("a", 1.5, 7, NOON)],
+        [("a", 1.5, 7, NOON)],
+    )
     null = [(None, NAN, 7, NOON)]
-    for at, wanted in ((4, nothing), (5, first + null), (6, first + null), (8, second + null), (9, third), (99, third)):
+    for at, wanted in (
+        (4, nothing),
+        (5, first + null),
+        (6, first + null),
+        (8, second + null),
+        (9, third),
+        (99, third),
+    ):
         assert multiset(answer(engine, plan, {U2: given}, at=at)) == multiset(wanted), at
 
 
@@ -86,38 +130,65 @@ def test_a_collection_that_never_had_an_update_is_empty(engine: Engine, lake: La
 @ALSO_REMOTE
 def test_updates_that_are_not_in_the_table_yet_are_read_with_it(engine: Engine, lake: Lake) -> None:
     version = append(lake, U2, [change("a", 1.5, 5), change(None, NAN, 5)]).version
-    given = CollectionInput(version, updates_table([change("a", 1.5, 6, -1), change(None, NAN, 6), change("b", 0.0, 9)], DESC))
+    given = CollectionInput(
+        version,
+        updates_table([change("a", 1.5, 6, -1), change(None, NAN, 6), change("b", 0.0, 9)], DESC),
+    )
     nan, plan = (None, NAN, 7, NOON), get(U2, DESC)
-    for at, wanted in ((5, [("a", 1.5, 7, NOON), nan]), (6, [nan, nan]), (9, [nan, nan, ("b", 0.0, 7, NOON)])):
+    for at, wanted in (
+        (5, [("a", 1.5, 7, NOON), nan]),
+        (6, [nan, nan]),
+        (9, [nan, nan, ("b", 0.0, 7, NOON)]),
+    ):
         assert multiset(answer(engine, plan, {U2: given}, at=at)) == multiset(wanted), at
-    unfilled = CollectionInput(lake.create(U3, DESC).pin(), updates_table([change("b", 0.0, 9)], DESC))
+    unfilled = CollectionInput(
+        lake.create(U3, DESC).pin(), updates_table([change("b", 0.0, 9)], DESC)
+    )
     assert answer(engine, get(U3, DESC), {U3: unfilled}) == [("b", 0.0, 7, NOON)]
 
 
 def test_a_monotonic_collection_is_read_with_its_multiplicities(engine: Engine, lake: Lake) -> None:
-    given = append(lake, U2, [change("a", 1.5, 5, 3), change("b", 0.0, 5), change("b", 0.0, 6)], is_monotonic=True)
+    given = append(
+        lake,
+        U2,
+        [change("a", 1.5, 5, 3), change("b", 0.0, 5), change("b", 0.0, 6)],
+        is_monotonic=True,
+    )
     wanted = [("a", 1.5, 7, NOON)] * 3 + [("b", 0.0, 7, NOON)]
     assert multiset(answer(engine, get(U2, DESC), {U2: given}, at=5)) == multiset(wanted)
-    assert multiset(answer(engine, get(U2, DESC), {U2: given}, at=6)) == multiset([*wanted, ("b", 0.0, 7, NOON)])
+    assert multiset(answer(engine, get(U2, DESC), {U2: given}, at=6)) == multiset(
+        [*wanted, ("b", 0.0, 7, NOON)]
+    )
 
 
-def test_a_row_with_a_negative_multiplicity_is_an_internal_error_and_never_an_answer(engine: Engine, lake: Lake) -> None:
+def test_a_row_with_a_negative_multiplicity_is_an_internal_error_and_never_an_answer(
+    engine: Engine, lake: Lake
+) -> None:
     given = append(lake, U2, [change("a", 1.5, 5, -1)])
     with pytest.raises(InternalError, match="negative multiplicity"):
         answer(engine, get(U2, DESC), {U2: given})
 
 
 def test_columns_that_nobody_reads_do_not_change_multiplicities(engine: Engine, lake: Lake) -> None:
-    given = append(lake, U2, [change("a", 1.0, 5), change("a", 2.0, 5), change("b", 3.0, 5), change("b", 3.0, 6, -1)])
+    given = append(
+        lake,
+        U2,
+        [change("a", 1.0, 5), change("a", 2.0, 5), change("b", 3.0, 5), change("b", 3.0, 6, -1)],
+    )
     whole = get(U2, DESC)
     names = Project(whole, (0,), desc_of(TEXT))
     assert multiset(answer(engine, names, {U2: given})) == multiset([("a",), ("a",)])
     assert answer(engine, reduce(whole, (), aggregate("count")), {U2: given}) == [(2,)]
-    assert multiset(answer(engine, reduce(whole, (0,), aggregate("sum", ref(whole, 1))), {U2: given})) == [shown(("a", 3.0))]
+    assert multiset(
+        answer(engine, reduce(whole, (0,), aggregate("sum", ref(whole, 1))), {U2: given})
+    ) == [shown(("a", 3.0))]
 
 
 def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake: Lake) -> None:
-    changes = [change("ab"[i % 2], float(i % 3), 5) for i in range(9)] + [change("a", 0.0, 6, -1), change(None, 1.0, 6)]
+    changes = [change("ab"[i % 2], float(i % 3), 5) for i in range(9)] + [
+        change("a", 0.0, 6, -1),
+        change(None, 1.0, 6),
+    ]
     inputs = {U2: append(lake, U2, changes), VALUES: append(lake, VALUES, changes[2:8])}
     one, other = get(U2, DESC), get(VALUES, DESC)
     number, bigger = ref(one, 1), (call(">", ref(one, 1), 1.0),)
@@ -126,7 +197,14 @@ def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake
         Map(one, (call("+", number, 1.0),), desc_of(*DESC.types, DOUBLE)),
         Filter(one, bigger),
         Project(one, (1, 0, 1), desc_of(DOUBLE, TEXT, DOUBLE)),
-        Join(one, other, JoinKind.LEFT, ((0, 0), (1, 1)), (call("<=", ref(one, 2), ColumnRef(6, BIGINT)),), both),
+        Join(
+            one,
+            other,
+            JoinKind.LEFT,
+            ((0, 0), (1, 1)),
+            (call("<=", ref(one, 2), ColumnRef(6, BIGINT)),),
+            both,
+        ),
         Join(one, other, JoinKind.ANTI, ((1, 1),), bigger, DESC),
         reduce(one, (0, 1), aggregate("max", ref(one, 3)), aggregate("count", filter=bigger[0])),
         Distinct(one),
@@ -142,7 +220,10 @@ def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake
         assert whole
         for index, column_type in enumerate(plan.desc.types):
             alone = answer(engine, Project(plan, (index,), desc_of(column_type)), inputs)
-            assert multiset(alone) == multiset((row[index],) for row in whole), (type(plan).__name__, index)
+            assert multiset(alone) == multiset((row[index],) for row in whole), (
+                type(plan).__name__,
+                index,
+            )
 
 
 def test_negative_zero_is_zero_for_every_operator(engine: Engine, lake: Lake) -> None:
@@ -158,7 +239,12 @@ def test_answers_have_the_types_and_names_of_the_plan(engine: Engine, lake: Lake
     assert answered.engine == engine.name
     assert answered.columns == DESC.columns
     assert answered.batches.schema == pa.schema(
-        [("c1", pa.string()), ('we"ird `n', pa.float64()), ("n", pa.int64()), ("tz", pa.timestamp("us", "UTC"))]
+        [
+            ("c1", pa.string()),
+            ('we"ird `n', pa.float64()),
+            ("n", pa.int64()),
+            ("tz", pa.timestamp("us", "UTC")),
+        ]
     )
     assert answered.batches.read_all().num_rows == 1
 
@@ -167,37 +253,58 @@ def test_answers_have_the_types_and_names_of_the_plan(engine: Engine, lake: Lake
 def test_an_empty_table_is_read(engine: Engine) -> None:
     desc = desc_of(INTEGER, TEXT, TIMESTAMPTZ, numeric(10, 2), array(TEXT))
     empty = get(desc=desc)
-    assert answer(engine, reduce(empty, (), aggregate("count")), {VALUES: TableInput(table(desc, []))}) == [(0,)]
+    assert answer(
+        engine, reduce(empty, (), aggregate("count")), {VALUES: TableInput(table(desc, []))}
+    ) == [(0,)]
 
 
 @ALSO_REMOTE
 def test_a_table_in_many_pieces_is_read_whole(engine: Engine) -> None:
     piece = table(desc_of(INTEGER), [(1,), (2,)])
-    pieces = pa.concat_tables([piece.slice(0, 0), piece.slice(0, 0), piece, piece.slice(0, 0), piece])
-    assert multiset(answer(engine, get(desc=desc_of(INTEGER)), {VALUES: TableInput(pieces)})) == multiset([(1,), (1,), (2,), (2,)])
+    pieces = pa.concat_tables(
+        [piece.slice(0, 0), piece.slice(0, 0), piece, piece.slice(0, 0), piece]
+    )
+    assert multiset(
+        answer(engine, get(desc=desc_of(INTEGER)), {VALUES: TableInput(pieces)})
+    ) == multiset([(1,), (1,), (2,), (2,)])
 
 
-@pytest.mark.parametrize("has_bounds", [False, True], ids=["as written", "with bounds of floats, as older versions wrote"])
+@pytest.mark.parametrize(
+    "has_bounds",
+    [False, True],
+    ids=["as written", "with bounds of floats, as older versions wrote"],
+)
 def test_where_keeps_the_rows_for_which_its_condition_as_a_column_is_true(
     engine: Engine, lake: Lake, has_bounds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each collection is one file of two rows, so that the statistics of the file say as much as they can."""
+    """Each collection is one file of two rows, so that the statistics of the file say as much as
+    they can."""
     if has_bounds:
         monkeypatch.setattr(files, "parquet_writer", _writer_of_all_statistics)
-    of_nan = next(row for row in ROWS if row[VALUES_DESC.names.index("x")] != row[VALUES_DESC.names.index("x")])
+    of_nan = next(
+        row
+        for row in ROWS
+        if row[VALUES_DESC.names.index("x")] != row[VALUES_DESC.names.index("x")]
+    )
     chosen = ROWS[:5:2] if engine.name == "duckdb" else ROWS[4:5]
     for number, row in enumerate(chosen):
         id = StorageCollectionId(GlobalId(f"u{100 + number}"))
         collection = lake.create(id, VALUES_DESC)
         updates = [Update(each, Timestamp(5), 1) for each in (row, of_nan)]
-        collection.append(updates_table(updates, VALUES_DESC), expected_upper=Timestamp(0), new_upper=Timestamp(6))
+        collection.append(
+            updates_table(updates, VALUES_DESC), expected_upper=Timestamp(0), new_upper=Timestamp(6)
+        )
         given, plan = {id: CollectionInput(collection.pin())}, get(id, VALUES_DESC)
         conditions = _comparisons((row, of_nan, ROWS[0]), only_floats=engine.name == "spark")
         memory = {id: TableInput(table(VALUES_DESC, (row, of_nan)))}
         as_columns = answer(engine, computed(plan, *conditions), memory)
         assert multiset(answer(engine, computed(plan, *conditions), given)) == multiset(as_columns)
         counts = [
-            reduce(computed(Filter(get(id, VALUES_DESC), (condition,)), lit(place)), (0,), aggregate("count"))
+            reduce(
+                computed(Filter(get(id, VALUES_DESC), (condition,)), lit(place)),
+                (0,),
+                aggregate("count"),
+            )
             for place, condition in enumerate(conditions)
         ]
         kept = {}
@@ -219,5 +326,7 @@ def _comparisons(rows: Sequence[Sequence[Any]], *, only_floats: bool) -> list[Ca
     return compared
 
 
-def _writer_of_all_statistics(folder: Folder, path: str, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:
+def _writer_of_all_statistics(
+    folder: Folder, path: str, schema: pa.Schema, **options: Any
+) -> pq.ParquetWriter:
     return pq.ParquetWriter(path, schema, filesystem=folder.filesystem, **options)

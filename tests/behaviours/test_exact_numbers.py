@@ -1,4 +1,5 @@
-"""Numbers keep every digit on each engine, in whatever order they are added, or are errors; none is a negative zero."""
+"""Numbers keep every digit on each engine, in whatever order they are added, or are errors; none is
+a negative zero."""
 
 from __future__ import annotations
 
@@ -15,8 +16,12 @@ from reclock.errors import EvaluationError
 
 
 def test_sums_that_do_not_fit_are_errors(engine: Engine) -> None:
-    huge = constant([numeric(38, 0), BIGINT], (Decimal(10**38 - 1), 2**63 - 1), (Decimal(1), 2**63 - 1))
-    assert answer(engine, reduce(huge, (), aggregate("sum", ref(huge, 1)))) == [(Decimal(2**64 - 2),)]
+    huge = constant(
+        [numeric(38, 0), BIGINT], (Decimal(10**38 - 1), 2**63 - 1), (Decimal(1), 2**63 - 1)
+    )
+    assert answer(engine, reduce(huge, (), aggregate("sum", ref(huge, 1)))) == [
+        (Decimal(2**64 - 2),)
+    ]
     with pytest.raises(EvaluationError):
         answer(engine, reduce(huge, (), aggregate("sum", ref(huge, 0))))
 
@@ -24,7 +29,10 @@ def test_sums_that_do_not_fit_are_errors(engine: Engine) -> None:
 def test_numbers_of_38_digits_keep_them_without_their_sign(engine: Engine) -> None:
     number = Decimal("12345678901234567890123456789.012345678")
     given = constant([numeric(38, 9)], (number,), (number.copy_negate(),))
-    assert sorted(answer(engine, computed(given, call("negate", ref(given, 0))))) == [(number.copy_negate(),), (number,)]
+    assert sorted(answer(engine, computed(given, call("negate", ref(given, 0))))) == [
+        (number.copy_negate(),),
+        (number,),
+    ]
     assert answer(engine, computed(given, call("abs", ref(given, 0)))) == [(number,), (number,)]
 
 
@@ -46,13 +54,23 @@ def test_a_sum_that_fits_is_found_in_any_order_of_its_values(engine: Engine, sca
             for number, group in enumerate(groups)
             for digits in group
         ]
-        wanted = [[value for group, value in rows if group == number and value is not None] for number in range(len(groups))]
+        wanted = [
+            [value for group, value in rows if group == number and value is not None]
+            for number in range(len(groups))
+        ]
         sums = [(number, sum(values) if values else None) for number, values in enumerate(wanted)]
-        different = [(number, sum(set(values)) if values else None) for number, values in enumerate(wanted)]
+        different = [
+            (number, sum(set(values)) if values else None) for number, values in enumerate(wanted)
+        ]
     for ordered in (rows, sorted(rows, key=lambda row: (row[1] is None, row[1])), rows[::-1]):
         given = constant([INTEGER, numeric(38, scale)], *ordered)
         assert sorted(answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1))))) == sums
-    assert sorted(answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1), is_distinct=True)))) == different
+    assert (
+        sorted(
+            answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1), is_distinct=True)))
+        )
+        == different
+    )
 
 
 def test_no_computed_number_is_a_negative_zero(engine: Engine) -> None:
@@ -69,7 +87,9 @@ def test_no_computed_number_is_a_negative_zero(engine: Engine) -> None:
         cast(text, DOUBLE),
         cast(text, REAL),
     ]
-    assert {str(value) for row in answer(engine, computed(given, *zeros)) for value in row} == {"0.0"}
+    assert {str(value) for row in answer(engine, computed(given, *zeros)) for value in row} == {
+        "0.0"
+    }
     less = constant([DOUBLE], (-5e-324,), (0.0,), (0.0,), (0.0,))
     [(mean,)] = answer(engine, reduce(less, (), aggregate("avg", ref(less, 0))))
     assert str(mean) == "0.0"

@@ -1,6 +1,8 @@
-"""Compacts a catalog up to its newest upper until its counter has reached a number: implementation, URL, home, the number.
+"""Compacts a catalog up to its newest upper until its counter has reached a number: implementation,
+URL, home, the number.
 
-What it reads meanwhile is always one moment of the catalog: the counter says how many schemas the actors have made.
+What it reads meanwhile is always one moment of the catalog: the counter says how many schemas the
+actors have made.
 """
 
 from __future__ import annotations

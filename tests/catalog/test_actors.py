@@ -1,4 +1,5 @@
-"""Several processes change one catalog at once: the history is serial, nothing is lost, nothing happens twice.
+"""Several processes change one catalog at once: the history is serial, nothing is lost, nothing
+happens twice.
 
 ``--catalog-commits 500`` races longer than every run of the suite can wait for.
 """
@@ -18,19 +19,25 @@ from reclock.catalog.snapshot import CatalogSnapshot
 ACTORS = 4
 
 
-def test_racing_actors_make_one_serial_history(place: CatalogPlace, pytestconfig: pytest.Config) -> None:
+def test_racing_actors_make_one_serial_history(
+    place: CatalogPlace, pytestconfig: pytest.Config
+) -> None:
     commits = pytestconfig.getoption("--catalog-commits")
     state = place.state()
     state.open()
     start = state.upper
     names = [f"actor{number}" for number in range(ACTORS)]
 
-    arguments = [(place.implementation, place.url, str(place.home), name, str(commits)) for name in names]
+    arguments = [
+        (place.implementation, place.url, str(place.home), name, str(commits)) for name in names
+    ]
     run_at_once(Path(__file__).parent / "actor_worker.py", arguments)
 
     made = [f"{name}_{index}" for name in names for index in range(commits)]
     snapshot = state.sync()
-    assert sorted(schema.name for schema in snapshot.schemas.values() if schema.name.startswith("actor")) == sorted(made)
+    assert sorted(
+        schema.name for schema in snapshot.schemas.values() if schema.name.startswith("actor")
+    ) == sorted(made)
     assert state.get_settings() == [Setting("counter", str(len(made)))]
     assert [event.id for event in state.get_audit_logs()] == list(range(1, len(made) + 1))
     assert sorted(event.object_name for event in state.get_audit_logs()) == sorted(made)
@@ -39,19 +46,30 @@ def test_racing_actors_make_one_serial_history(place: CatalogPlace, pytestconfig
     batch.poll()
     history = batch.poll()
     assert history is not None
-    counts = [c.object.value for c in history.changes if isinstance(c.object, Setting) and c.diff > 0 and c.ts >= start]
+    counts = [
+        c.object.value
+        for c in history.changes
+        if isinstance(c.object, Setting) and c.diff > 0 and c.ts >= start
+    ]
     assert counts == [str(number) for number in range(1, len(made) + 1)]
-    assert CatalogSnapshot.empty().apply(history.changes, history.upper) == snapshot.at(snapshot.upper)
+    assert CatalogSnapshot.empty().apply(history.changes, history.upper) == snapshot.at(
+        snapshot.upper
+    )
     assert place.oracle.read_ts(CATALOG) == state.upper
 
     upper, read_afresh = place.log().updates(start, only=APPEND_ONLY)
     assert upper == state.upper
-    assert [update.ts for update in read_afresh] == sorted({update.ts for update in read_afresh}), "one commit at a time"
+    assert [update.ts for update in read_afresh] == sorted({update.ts for update in read_afresh}), (
+        "one commit at a time"
+    )
     assert len(read_afresh) == len(made)
 
 
-def test_compaction_beside_racing_actors_loses_nothing(place: CatalogPlace, pytestconfig: pytest.Config) -> None:
-    """It deletes the history up to the newest moment, so that actors and followers are behind since all the time."""
+def test_compaction_beside_racing_actors_loses_nothing(
+    place: CatalogPlace, pytestconfig: pytest.Config
+) -> None:
+    """It deletes the history up to the newest moment, so that actors and followers are behind since
+    all the time."""
     commits = pytestconfig.getoption("--catalog-commits")
     state = place.state()
     state.open()
@@ -65,7 +83,10 @@ def test_compaction_beside_racing_actors_loses_nothing(place: CatalogPlace, pyte
     assert sum(answer["deleted"] for answer in answers[2:]) > made
 
     snapshot = state.sync()
-    assert len([schema for schema in snapshot.schemas.values() if schema.name.startswith("actor")]) == made
+    assert (
+        len([schema for schema in snapshot.schemas.values() if schema.name.startswith("actor")])
+        == made
+    )
     assert state.get_settings() == [Setting("counter", str(made))]
     assert [event.id for event in state.get_audit_logs()] == list(range(1, made + 1))
     state.compact(state.upper)

@@ -1,4 +1,5 @@
-"""A stash changed behind the catalog's back: whatever was done to its tables, opening names kind, key and what is wrong."""
+"""A stash changed behind the catalog's back: whatever was done to its tables, opening names kind,
+key and what is wrong."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ class Damage:
 
 
 SET = "UPDATE catalog_updates SET value = :value WHERE kind = :kind AND key = :key AND diff = :diff"
-ADD = "INSERT INTO catalog_updates (ts, kind, key, value, diff) VALUES (1, :kind, :key, :value, :diff)"
+ADD = (
+    "INSERT INTO catalog_updates (ts, kind, key, value, diff) VALUES (1, :kind, :key, "
+    ":value, :diff)"
+)
 DROP = "DELETE FROM catalog_updates WHERE kind = :kind AND key = :key"
 COPY = (
     "INSERT INTO catalog_updates (ts, kind, key, value, diff) "
@@ -43,22 +47,50 @@ COPY = (
 )
 
 OBJECTS = {
-    "a value is cut": Damage(SET, "schema", PUBLIC, "its value is not JSON", '{"database_id":1,"na'),
+    "a value is cut": Damage(
+        SET, "schema", PUBLIC, "its value is not JSON", '{"database_id":1,"na'
+    ),
     "a value is empty": Damage(SET, "schema", PUBLIC, "its value is not JSON"),
     "a value is no object": Damage(SET, "schema", PUBLIC, "its value must be a JSON object", "[1]"),
-    "a field is missing": Damage(SET, "schema", PUBLIC, "exactly the fields database_id, name, owner_role_id", '{"name":"x"}'),
-    "a field is too much": Damage(ADD, "setting", '{"name":"a"}', "exactly the fields value", '{"value":"b","x":1}'),
-    "a field has a wrong type": Damage(ADD, "setting", '{"name":"a"}', "value: Input should be a valid string", '{"value":1}'),
+    "a field is missing": Damage(
+        SET, "schema", PUBLIC, "exactly the fields database_id, name, owner_role_id", '{"name":"x"}'
+    ),
+    "a field is too much": Damage(
+        ADD, "setting", '{"name":"a"}', "exactly the fields value", '{"value":"b","x":1}'
+    ),
+    "a field has a wrong type": Damage(
+        ADD, "setting", '{"name":"a"}', "value: Input should be a valid string", '{"value":1}'
+    ),
     "a key is no JSON": Damage(ADD, "setting", "a", "its key is not JSON", '{"value":"b"}'),
-    "a key is not canonical": Damage(ADD, "setting", '{"name": "a"}', "not canonical", '{"value":"b"}'),
-    "a kind is unknown": Damage(ADD, "klaster", '{"id":1}', "there is no object kind of this name", "{}"),
-    "a version is no number": Damage(SET, "config", '{"key":"version"}', "value: Input should be a valid integer", '{"value":"2"}'),
-    "there is no version": Damage(DROP, "config", '{"key":"version"}', "it is missing, though the catalog holds other objects"),
-    "there is no epoch": Damage(DROP, "config", '{"key":"epoch"}', "it is missing, though the catalog is initialized"),
-    "there is no deploy generation": Damage(DROP, "config", '{"key":"deploy_generation"}', "it is missing, though the catalog"),
-    "there are two values": Damage(ADD, "timestamp", '{"timeline":"catalog"}', "it has two values at once", '{"floor":1}'),
+    "a key is not canonical": Damage(
+        ADD, "setting", '{"name": "a"}', "not canonical", '{"value":"b"}'
+    ),
+    "a kind is unknown": Damage(
+        ADD, "klaster", '{"id":1}', "there is no object kind of this name", "{}"
+    ),
+    "a version is no number": Damage(
+        SET,
+        "config",
+        '{"key":"version"}',
+        "value: Input should be a valid integer",
+        '{"value":"2"}',
+    ),
+    "there is no version": Damage(
+        DROP, "config", '{"key":"version"}', "it is missing, though the catalog holds other objects"
+    ),
+    "there is no epoch": Damage(
+        DROP, "config", '{"key":"epoch"}', "it is missing, though the catalog is initialized"
+    ),
+    "there is no deploy generation": Damage(
+        DROP, "config", '{"key":"deploy_generation"}', "it is missing, though the catalog"
+    ),
+    "there are two values": Damage(
+        ADD, "timestamp", '{"timeline":"catalog"}', "it has two values at once", '{"floor":1}'
+    ),
     "it is there twice": Damage(COPY, "timestamp", '{"timeline":"catalog"}', "it is there 2 times"),
-    "it was taken away only": Damage(ADD, "setting", '{"name":"a"}', "it is there -1 times", '{"value":"b"}', diff=-1),
+    "it was taken away only": Damage(
+        ADD, "setting", '{"name":"a"}', "it is there -1 times", '{"value":"b"}', diff=-1
+    ),
 }
 
 BETWEEN_OBJECTS = {
@@ -67,11 +99,23 @@ BETWEEN_OBJECTS = {
         ("schema", '{"id":'),
     ),
     "a grant is of nobody": (
-        Damage(ADD, "system_privilege", '{"grantee":"u9","grantor":"s1"}', 'role "u9", which is not there', '{"privileges":"R"}'),
+        Damage(
+            ADD,
+            "system_privilege",
+            '{"grantee":"u9","grantor":"s1"}',
+            'role "u9", which is not there',
+            '{"privileges":"R"}',
+        ),
         ("system_privilege", '{"grantee":"u9","grantor":"s1"}'),
     ),
     "an allocator is behind": (
-        Damage(SET, "id_allocator", '{"name":"user_role"}', "would give out its id again: the next is 1", '{"next_id":1}'),
+        Damage(
+            SET,
+            "id_allocator",
+            '{"name":"user_role"}',
+            "would give out its id again: the next is 1",
+            '{"next_id":1}',
+        ),
         ("role", '{"id":"u1"}'),
     ),
     "an allocator is gone": (
@@ -79,17 +123,32 @@ BETWEEN_OBJECTS = {
         ("cluster", '{"id":1}'),
     ),
     "two have one name": (
-        Damage(ADD, "role", '{"id":"u0"}', "another object has the same name", f'{{{ROLE},"name":"reclock","password":null}}'),
+        Damage(
+            ADD,
+            "role",
+            '{"id":"u0"}',
+            "another object has the same name",
+            f'{{{ROLE},"name":"reclock","password":null}}',
+        ),
         ("role", '{"id":"u'),
     ),
     "an id is malformed": (
-        Damage(ADD, "role", '{"id":"x9"}', "not an id that the catalog can hold", f'{{{ROLE},"name":"eve","password":null}}'),
+        Damage(
+            ADD,
+            "role",
+            '{"id":"x9"}',
+            "not an id that the catalog can hold",
+            f'{{{ROLE},"name":"eve","password":null}}',
+        ),
         ("role", '{"id":"x9"}'),
     ),
 }
 
 TABLES = {
-    "the upper is behind": ("UPDATE catalog_upper SET upper = upper - 1", "there are updates at this time"),
+    "the upper is behind": (
+        "UPDATE catalog_upper SET upper = upper - 1",
+        "there are updates at this time",
+    ),
     "there is no upper": ("DELETE FROM catalog_upper", "there are updates at this time"),
 }
 
@@ -104,8 +163,13 @@ def place(consensus_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
 
 
 def rows(place: CatalogPlace) -> list[tuple[object, ...]]:
-    query = sa.text("SELECT ts, kind, key, diff, value FROM catalog_updates ORDER BY kind, key, ts, diff, value")
-    return [tuple(row) for row in place.consensus.read(lambda connection: connection.execute(query).all())]
+    query = sa.text(
+        "SELECT ts, kind, key, diff, value FROM catalog_updates ORDER BY kind, key, ts, diff, value"
+    )
+    return [
+        tuple(row)
+        for row in place.consensus.read(lambda connection: connection.execute(query).all())
+    ]
 
 
 def complaints(place: CatalogPlace) -> list[CatalogCorrupt]:
@@ -120,7 +184,9 @@ def complaints(place: CatalogPlace) -> list[CatalogCorrupt]:
 
 
 @pytest.mark.parametrize("damage", OBJECTS.values(), ids=OBJECTS)
-def test_an_object_that_is_broken_is_named_shown_and_can_be_mended(place: CatalogPlace, damage: Damage) -> None:
+def test_an_object_that_is_broken_is_named_shown_and_can_be_mended(
+    place: CatalogPlace, damage: Damage
+) -> None:
     sound = {(update.kind, update.key): update.value for update in place.log().snapshot()[1]}
     place.consensus.transact(damage.do)
     for said in complaints(place):
@@ -134,7 +200,9 @@ def test_an_object_that_is_broken_is_named_shown_and_can_be_mended(place: Catalo
 
 
 @pytest.mark.parametrize(("damage", "named"), BETWEEN_OBJECTS.values(), ids=BETWEEN_OBJECTS)
-def test_objects_that_do_not_fit_each_other_are_named(place: CatalogPlace, damage: Damage, named: tuple[str, str]) -> None:
+def test_objects_that_do_not_fit_each_other_are_named(
+    place: CatalogPlace, damage: Damage, named: tuple[str, str]
+) -> None:
     place.consensus.transact(damage.do)
     for said in complaints(place):
         assert said.kind == named[0]
@@ -144,22 +212,32 @@ def test_objects_that_do_not_fit_each_other_are_named(place: CatalogPlace, damag
 
 
 @pytest.mark.parametrize(("statement", "complaint"), TABLES.values(), ids=TABLES)
-def test_tables_that_contradict_each_other_are_told(place: CatalogPlace, statement: str, complaint: str) -> None:
+def test_tables_that_contradict_each_other_are_told(
+    place: CatalogPlace, statement: str, complaint: str
+) -> None:
     place.consensus.transact(lambda connection: connection.execute(sa.text(statement)))
     for said in complaints(place):
         assert said.kind == "update"
         assert complaint in str(said.detail)
 
 
-@pytest.mark.parametrize("damage", [OBJECTS["a kind is unknown"], OBJECTS["a field has a wrong type"]])
-def test_who_follows_meets_the_damage_and_keeps_what_it_has(place: CatalogPlace, damage: Damage) -> None:
+@pytest.mark.parametrize(
+    "damage", [OBJECTS["a kind is unknown"], OBJECTS["a field has a wrong type"]]
+)
+def test_who_follows_meets_the_damage_and_keeps_what_it_has(
+    place: CatalogPlace, damage: Damage
+) -> None:
     state = joined(place)
     before = state.snapshot()
     at = {"ts": state.upper, "kind": damage.kind, "key": damage.key, "value": damage.value}
 
     def work(connection: sa.Connection) -> None:
         connection.execute(
-            sa.text("INSERT INTO catalog_updates (ts, kind, key, value, diff) VALUES (:ts, :kind, :key, :value, 1)"), at
+            sa.text(
+                "INSERT INTO catalog_updates (ts, kind, key, value, diff) VALUES (:ts, "
+                ":kind, :key, :value, 1)"
+            ),
+            at,
         )
         connection.execute(sa.text("UPDATE catalog_upper SET upper = upper + 1"))
 

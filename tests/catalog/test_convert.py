@@ -1,4 +1,5 @@
-"""A catalog moves between any two changelogs: all of it, once, and whoever used the old one hears of it."""
+"""A catalog moves between any two changelogs: all of it, once, and whoever used the old one hears
+of it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,16 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from fixtures.catalogs import NOW, CatalogPlace, create_schema, install, joined, opened, sample, stored
+from fixtures.catalogs import (
+    NOW,
+    CatalogPlace,
+    create_schema,
+    install,
+    joined,
+    opened,
+    sample,
+    stored,
+)
 
 from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.convert import Converted, Switch, convert
@@ -63,9 +73,14 @@ def places(request: pytest.FixtureRequest, consensus_url: str, tmp_path: Path) -
     """The first two have one consensus, as an environment has; the last have one each."""
     match request.param:
         case "stash to another stash":
-            made = [CatalogPlace("stash", url, tmp_path) for url in (consensus_url, f"sqlite:///{tmp_path / 'other.db'}")]
+            made = [
+                CatalogPlace("stash", url, tmp_path)
+                for url in (consensus_url, f"sqlite:///{tmp_path / 'other.db'}")
+            ]
         case _:
-            made = [CatalogPlace(name, consensus_url, tmp_path) for name in request.param.split(" to ")]
+            made = [
+                CatalogPlace(name, consensus_url, tmp_path) for name in request.param.split(" to ")
+            ]
     yield Places(*made)
     for place in made:
         place.close()
@@ -94,7 +109,11 @@ def test_all_of_it_is_there_and_goes_on(places: Places) -> None:
 
     after = everything(places.target)
     changed = {row for row in before.keys() | after.keys() if before.get(row) != after.get(row)}
-    assert changed == {EPOCH, ("id_allocator", canonical({"name": "audit_log"})), ("audit_log", canonical({"id": 3}))}
+    assert changed == {
+        EPOCH,
+        ("id_allocator", canonical({"name": "audit_log"})),
+        ("audit_log", canonical({"id": 3})),
+    }
     assert len(after) == converted.objects == converted.updates
     state = joined(places.target)
     assert (state.epoch, converted.epoch) == (5, 5)
@@ -166,7 +185,12 @@ def test_it_can_be_run_again_and_leaves_the_same(places: Places) -> None:
     assert places.in_force is places.source
     places.convert()
     create_schema(joined(places.target), "afterwards")
-    assert [event.event_type for event in joined(places.target).get_audit_logs()] == ["create", "create", "convert", "create"]
+    assert [event.event_type for event in joined(places.target).get_audit_logs()] == [
+        "create",
+        "create",
+        "convert",
+        "create",
+    ]
 
 
 def test_who_opens_the_source_in_between_fences_the_conversion_and_goes_on(places: Places) -> None:
@@ -217,10 +241,14 @@ def test_a_copy_that_is_not_the_same_is_noticed_before_the_switch(places: Places
         def __getattr__(self, name: str) -> object:
             return getattr(log, name)
 
-        def compare_and_append(self, lower: Timestamp, upper: Timestamp, updates: list[CatalogUpdate], own: Leadership) -> None:
+        def compare_and_append(
+            self, lower: Timestamp, upper: Timestamp, updates: list[CatalogUpdate], own: Leadership
+        ) -> None:
             log.compare_and_append(lower, upper, updates[:-1], own)
 
-        def lead(self, lower: Timestamp, upper: Timestamp, updates: list[CatalogUpdate], own: Leadership) -> None:
+        def lead(
+            self, lower: Timestamp, upper: Timestamp, updates: list[CatalogUpdate], own: Leadership
+        ) -> None:
             log.lead(lower, upper, updates[:-1], own)
 
     with pytest.raises(CatalogError, match="not what was copied"):
@@ -246,7 +274,10 @@ def test_an_older_layout_is_copied_as_it_is(places: Places) -> None:
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({("config", canonical({"key": "version"})): canonical({"value": CATALOG_VERSION + 1})}, CatalogVersionUnsupported),
+        (
+            {("config", canonical({"key": "version"})): canonical({"value": CATALOG_VERSION + 1})},
+            CatalogVersionUnsupported,
+        ),
         ({("id_allocator", canonical({"name": "audit_log"})): "?"}, CatalogCorrupt),
         ({("config", canonical({"key": "epoch"})): "{}"}, CatalogCorrupt),
         ({("config", canonical({"key": "deploy_generation"})): canonical({"value": 3})}, Fenced),

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from reclock.algebra.relations import Column, ScalarType
 from reclock.catalog.acl import AclItem, Privilege, letters
-from reclock.catalog.encoding import CatalogUpdate, decode, decode_update, difference, encode, rows_of
+from reclock.catalog.encoding import (
+    CatalogUpdate,
+    decode,
+    decode_update,
+    difference,
+    encode,
+    rows_of,
+)
 from reclock.catalog.kinds import SPECS, CatalogObject, identity
 from reclock.catalog.objects import AuditEvent, DefaultPrivilege, Kind, SystemPrivilege
 from reclock.errors import CatalogCorrupt
@@ -52,7 +59,10 @@ def test_every_kind_has_rules() -> None:
     ("key", "value"),
     [
         ('{"id":1}', '{"database_id":null,"name":"a"}'),
-        ('{"id":1}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[],"more":1}'),
+        (
+            '{"id":1}',
+            '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[],"more":1}',
+        ),
         ('{"id":"1"}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[]}'),
         ('{"id":1.0}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[]}'),
         ('{"id":true}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[]}'),
@@ -98,7 +108,9 @@ def test_sums_that_make_no_catalog_are_refused(updates: list[tuple[str, int]]) -
         rows_of(CatalogUpdate("setting", "a", value, 0, diff) for value, diff in updates)  # type: ignore[arg-type]
 
 
-ROWS = st.dictionaries(st.tuples(st.sampled_from("kl"), st.sampled_from("abc")), st.sampled_from("xyz"))
+ROWS = st.dictionaries(
+    st.tuples(st.sampled_from("kl"), st.sampled_from("abc")), st.sampled_from("xyz")
+)
 
 
 @given(ROWS, ROWS)

@@ -1,4 +1,5 @@
-"""Which implementation an environment's catalog has: the mark in consensus decides, settings that disagree are refused."""
+"""Which implementation an environment's catalog has: the mark in consensus decides, settings that
+disagree are refused."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def settings(home: Path, **given: str) -> Settings:
     return Settings(home=home, **given)  # type: ignore[arg-type]
 
 
-def test_a_new_environment_gets_an_id_of_its_own_and_the_stash(consensus: Consensus, tmp_path: Path) -> None:
+def test_a_new_environment_gets_an_id_of_its_own_and_the_stash(
+    consensus: Consensus, tmp_path: Path
+) -> None:
     mark = find_mark(settings(tmp_path), consensus, may_make=True)
     assert mark.catalog == "stash"
     assert mark.id
@@ -39,7 +42,9 @@ def test_a_new_environment_gets_an_id_of_its_own_and_the_stash(consensus: Consen
 def test_settings_say_what_a_new_environment_is(consensus: Consensus, tmp_path: Path) -> None:
     given = settings(tmp_path, environment_id="mine", catalog="persist")
     assert find_mark(given, consensus, may_make=True) == EnvironmentMark("mine", "persist")
-    assert find_mark(settings(tmp_path), consensus, may_make=True) == EnvironmentMark("mine", "persist")
+    assert find_mark(settings(tmp_path), consensus, may_make=True) == EnvironmentMark(
+        "mine", "persist"
+    )
 
 
 def test_nobody_but_who_initialises_makes_a_mark(consensus: Consensus, tmp_path: Path) -> None:
@@ -48,8 +53,12 @@ def test_nobody_but_who_initialises_makes_a_mark(consensus: Consensus, tmp_path:
     assert consensus.read(identity.current) is None
 
 
-@pytest.mark.parametrize("wrong", [{"environment_id": "another"}, {"catalog": "persist"}, {"catalog": "shadow"}])
-def test_settings_that_disagree_with_the_mark_are_refused(consensus: Consensus, tmp_path: Path, wrong: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"environment_id": "another"}, {"catalog": "persist"}, {"catalog": "shadow"}]
+)
+def test_settings_that_disagree_with_the_mark_are_refused(
+    consensus: Consensus, tmp_path: Path, wrong: dict[str, str]
+) -> None:
     mark = find_mark(settings(tmp_path), consensus, may_make=True)
     with pytest.raises(ConfigurationError) as refused:
         find_mark(settings(tmp_path, **wrong), consensus, may_make=True)
@@ -58,15 +67,23 @@ def test_settings_that_disagree_with_the_mark_are_refused(consensus: Consensus, 
     assert consensus.read(identity.current) == mark
 
 
-def test_the_catalog_in_force_is_switched_by_who_knows_the_old_one(consensus: Consensus, tmp_path: Path) -> None:
+def test_the_catalog_in_force_is_switched_by_who_knows_the_old_one(
+    consensus: Consensus, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigurationError):
-        consensus.transact(lambda connection: switch_catalog(connection, source="stash", target="persist"))
+        consensus.transact(
+            lambda connection: switch_catalog(connection, source="stash", target="persist")
+        )
     mark = find_mark(settings(tmp_path), consensus, may_make=True)
     for _ in range(2):
-        consensus.transact(lambda connection: switch_catalog(connection, source="stash", target="persist"))
+        consensus.transact(
+            lambda connection: switch_catalog(connection, source="stash", target="persist")
+        )
         assert consensus.read(identity.current) == EnvironmentMark(mark.id, "persist")
     with pytest.raises(ConfigurationError):
-        consensus.transact(lambda connection: switch_catalog(connection, source="shadow", target="stash"))
+        consensus.transact(
+            lambda connection: switch_catalog(connection, source="shadow", target="stash")
+        )
 
 
 @pytest.mark.parametrize("implementation", ["stash", "persist", "shadow"])
@@ -85,11 +102,16 @@ def test_an_environment_lives_on_in_its_implementation(
         assert opened.stores.mark == mark
         assert opened.stores.catalog.epoch == epoch
         assert opened.stores.catalog.snapshot().schema_by_name(1, "raw") is not None
-    has_table = PersistLog(persist_folder(str(tmp_path / "lake"), mark.id), opened.stores.consensus).upper() > 0
+    has_table = (
+        PersistLog(persist_folder(str(tmp_path / "lake"), mark.id), opened.stores.consensus).upper()
+        > 0
+    )
     assert has_table == (implementation != "stash")
 
 
-def test_a_catalog_in_the_lake_outlives_consensus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalog_in_the_lake_outlives_consensus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     monkeypatch.setenv("RECLOCK_ENVIRONMENT_ID", "mine")
     with Environment.initialise(tmp_path) as made:
@@ -113,13 +135,17 @@ def test_a_catalog_in_the_lake_outlives_consensus(tmp_path: Path, monkeypatch: p
         assert found.stores.oracle.read_ts("catalog") >= before.upper
 
 
-def test_who_leads_in_the_lake_fences_every_write_to_consensus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_leads_in_the_lake_fences_every_write_to_consensus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also if it died before consensus knew: whoever joins next tells it."""
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     with Environment.initialise(tmp_path) as old:
         log = old.stores.catalog._log  # type: ignore[attr-defined]
         monkeypatch.setattr(log.__class__, "mirror", lambda *_: None)
-        Environment(old.stores.settings, old.stores.clock, None, may_create=False).stores.catalog.open()
+        Environment(
+            old.stores.settings, old.stores.clock, None, may_create=False
+        ).stores.catalog.open()
         monkeypatch.undo()
         assert old.stores.consensus.read(fence.current) == old.stores.leadership
         with Environment.open(tmp_path) as new:
@@ -131,12 +157,16 @@ def test_who_leads_in_the_lake_fences_every_write_to_consensus(tmp_path: Path, m
                 old.stores.catalog.confirm_leadership()
 
 
-def test_an_older_copy_of_the_lake_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_copy_of_the_lake_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     with Environment.initialise(tmp_path) as environment_:
         folder = Path(persist_folder(str(tmp_path / "lake"), environment_.stores.mark.id).uri)
         shutil.copytree(folder, tmp_path / "copy")
-        other = Environment(environment_.stores.settings, environment_.stores.clock, None, may_create=False)
+        other = Environment(
+            environment_.stores.settings, environment_.stores.clock, None, may_create=False
+        )
         other.stores.catalog.open()
         other_epoch = other.stores.leadership.epoch
         other.close()

@@ -30,7 +30,9 @@ def test_the_ladder_leads_to_the_present_version_without_a_gap() -> None:
 
 
 def test_there_is_a_frozen_sample_of_every_version() -> None:
-    assert sorted(path.name for path in SAMPLES.glob("*.json")) == [f"v{version:04}_sample.json" for version in VERSIONS]
+    assert sorted(path.name for path in SAMPLES.glob("*.json")) == [
+        f"v{version:04}_sample.json" for version in VERSIONS
+    ]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -42,15 +44,29 @@ def test_every_sample_upgrades_to_the_newest(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_sample_has_every_kind_that_its_version_kept(version: int) -> None:
-    since = {Kind.CLUSTER: 2, Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX: 3, Kind.CLUSTER_REPLICA: CATALOG_VERSION + 1}
+    since = {
+        Kind.CLUSTER: 2,
+        Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX: 3,
+        Kind.CLUSTER_REPLICA: CATALOG_VERSION + 1,
+    }
     wanted = {kind for kind in set(Kind) - APPEND_ONLY if since.get(kind, 1) <= version}
     assert {kind for kind, _ in sample(version)} == wanted
 
 
 @pytest.mark.parametrize("module", sorted(SAMPLES.glob("v*.py")), ids=lambda path: path.stem)
 def test_a_migration_imports_nothing_of_the_live_package(module: Path) -> None:
-    imports = [node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = {name for node in imports for name in ([a.name for a in node.names] if isinstance(node, ast.Import) else [node.module])}
+    imports = [
+        node
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    names = {
+        name
+        for node in imports
+        for name in (
+            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+        )
+    }
     assert {name.partition(".")[0] for name in names if name} <= sys.stdlib_module_names
 
 
@@ -62,27 +78,39 @@ def test_a_migration_imports_nothing_of_the_live_package(module: Path) -> None:
         ('CREATE INDEX "ON" ON "t ON" (a)', 'CREATE INDEX "ON" IN CLUSTER default ON "t ON" (a)'),
         ('CREATE INDEX "a""ON ""b" ON t', 'CREATE INDEX "a""ON ""b" IN CLUSTER default ON t'),
         ("CREATE INDEX i -- ON x\nON t", "CREATE INDEX i -- ON x\nIN CLUSTER default ON t"),
-        ("CREATE INDEX /* ON /* ON */ ON */ i ON t", "CREATE INDEX /* ON /* ON */ ON */ i IN CLUSTER default ON t"),
+        (
+            "CREATE INDEX /* ON /* ON */ ON */ i ON t",
+            "CREATE INDEX /* ON /* ON */ ON */ i IN CLUSTER default ON t",
+        ),
         ("CREATE INDEX on_time ON t", "CREATE INDEX on_time IN CLUSTER default ON t"),
         ("CREATE INDEX monON ON t", "CREATE INDEX monON IN CLUSTER default ON t"),
         ("CREATE INDEX größe_on ON t", "CREATE INDEX größe_on IN CLUSTER default ON t"),
         ("CREATE INDEX i\tON\nt", "CREATE INDEX i\tIN CLUSTER default ON\nt"),
         ("CREATE INDEX i/**/ON t", "CREATE INDEX i/**/IN CLUSTER default ON t"),
-        ("CREATE INDEX i ON t ((a = 'x ON y'))", "CREATE INDEX i IN CLUSTER default ON t ((a = 'x ON y'))"),
+        (
+            "CREATE INDEX i ON t ((a = 'x ON y'))",
+            "CREATE INDEX i IN CLUSTER default ON t ((a = 'x ON y'))",
+        ),
     ],
 )
 def test_an_index_goes_into_the_default_cluster(before: str, after: str) -> None:
     assert in_cluster_default(before) == after
 
 
-@pytest.mark.parametrize("text", ["CREATE INDEX i", 'CREATE INDEX "i ON t (a)', "CREATE INDEX /* ON t", "", "CREATE INDEX 'ON'"])
+@pytest.mark.parametrize(
+    "text",
+    ["CREATE INDEX i", 'CREATE INDEX "i ON t (a)', "CREATE INDEX /* ON t", "", "CREATE INDEX 'ON'"],
+)
 def test_a_statement_without_its_on_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"no ON|does not end"):
         in_cluster_default(text)
 
 
 def objects(version: int) -> list[dict[str, Any]]:
-    return [{"kind": kind, "key": json.loads(key), "value": json.loads(value)} for (kind, key), value in sample(version).items()]
+    return [
+        {"kind": kind, "key": json.loads(key), "value": json.loads(value)}
+        for (kind, key), value in sample(version).items()
+    ]
 
 
 def test_a_step_leaves_its_input_as_it_was() -> None:
@@ -113,7 +141,10 @@ def test_the_version_is_set_by_the_runner_at_each_step() -> None:
     assert seen == [1, 2, 3]
 
 
-@pytest.mark.parametrize("files", [["v0002_a.py", "v0004_b.py"], ["v0003_a.py"], ["v0002_a.py", "v0002_b.py"], ["stray.py"]])
+@pytest.mark.parametrize(
+    "files",
+    [["v0002_a.py", "v0004_b.py"], ["v0003_a.py"], ["v0002_a.py", "v0002_b.py"], ["stray.py"]],
+)
 def test_a_ladder_with_a_gap_or_a_stray_module_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str]
 ) -> None:
@@ -130,8 +161,12 @@ def test_a_ladder_with_a_gap_or_a_stray_module_is_refused(
 def test_spelled_privileges_become_letters_and_what_is_none_is_an_error() -> None:
     [system] = [thing for thing in objects(2) if thing["kind"] == "system_privilege"]
     several = {**system, "value": {"privileges": "CREATEDB, createrole"}}
-    others = [thing for thing in objects(2) if thing is not system and thing["kind"] != "system_privilege"]
-    assert [t["value"] for t in ladder()[3]([several, *others]) if t["kind"] == "system_privilege"] == [{"privileges": "RB"}]
+    others = [
+        thing for thing in objects(2) if thing is not system and thing["kind"] != "system_privilege"
+    ]
+    assert [
+        t["value"] for t in ladder()[3]([several, *others]) if t["kind"] == "system_privilege"
+    ] == [{"privileges": "RB"}]
     with pytest.raises(ValueError, match="names no privileges"):
         ladder()[3]([{**system, "value": {"privileges": "FLY"}}, *others])
 
@@ -139,7 +174,9 @@ def test_spelled_privileges_become_letters_and_what_is_none_is_an_error() -> Non
 def test_a_default_cluster_that_was_dropped_gets_no_source_indexes() -> None:
     kept = [thing for thing in objects(2) if thing["kind"] != "cluster"]
     migrated = ladder()[3](kept)
-    assert not [thing for thing in migrated if thing["kind"] == "cluster_introspection_source_index"]
+    assert not [
+        thing for thing in migrated if thing["kind"] == "cluster_introspection_source_index"
+    ]
     assert [t["value"] for t in migrated if t["key"] == {"name": "system"}] == [
         t["value"] for t in kept if t["key"] == {"name": "system"}
     ]

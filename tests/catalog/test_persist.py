@@ -1,4 +1,5 @@
-"""What persist promises beyond the protocol: it reads what is new alone, keeps its files few, and notices what was broken."""
+"""What persist promises beyond the protocol: it reads what is new alone, keeps its files few, and
+notices what was broken."""
 
 from __future__ import annotations
 
@@ -49,10 +50,14 @@ class TestReading:
         """The paths of all data files that are read from here on."""
         paths: list[str] = []
         read = update_files._read
-        monkeypatch.setattr(update_files, "_read", lambda folder, path: [paths.append(path), read(folder, path)][1])
+        monkeypatch.setattr(
+            update_files, "_read", lambda folder, path: [paths.append(path), read(folder, path)][1]
+        )
         return paths
 
-    def test_a_writer_reads_nothing_that_it_knows(self, place: CatalogPlace, reads: list[str]) -> None:
+    def test_a_writer_reads_nothing_that_it_knows(
+        self, place: CatalogPlace, reads: list[str]
+    ) -> None:
         state = opened(place)
         reads.clear()
         subscription = state.subscribe_at(state.upper)
@@ -62,7 +67,9 @@ class TestReading:
             subscription.poll()
         assert reads == []
 
-    def test_a_follower_reads_each_new_file_once(self, place: CatalogPlace, reads: list[str]) -> None:
+    def test_a_follower_reads_each_new_file_once(
+        self, place: CatalogPlace, reads: list[str]
+    ) -> None:
         state, follower = opened(place), joined(place)
         subscription = follower.subscribe_at(follower.upper)
         subscription.poll()
@@ -74,14 +81,18 @@ class TestReading:
                 subscription.poll()
         assert len(reads) == len(set(reads)) == 5
 
-    def test_upper_and_leadership_are_known_without_reading_data(self, place: CatalogPlace, reads: list[str]) -> None:
+    def test_upper_and_leadership_are_known_without_reading_data(
+        self, place: CatalogPlace, reads: list[str]
+    ) -> None:
         state = opened(place)
         reads.clear()
         log = place.log()
         assert (log.upper(), log.leadership()) == (state.upper, state.leadership)
         assert reads == []
 
-    def test_merged_events_are_not_read_when_a_catalog_is_opened(self, place: CatalogPlace, reads: list[str]) -> None:
+    def test_merged_events_are_not_read_when_a_catalog_is_opened(
+        self, place: CatalogPlace, reads: list[str]
+    ) -> None:
         state = opened(place)
         for number in range(APPENDS_PER_MERGE):
             create_schema(state, f"s{number}")
@@ -97,16 +108,25 @@ class TestReading:
         for number in range(3 * APPENDS_PER_MERGE):
             create_schema(state, f"s{number}")
             uppers.append(state.upper)
-            snapshots.append(sorted((u.kind, u.key, u.value) for u in place.log().snapshot()[1]) if number % 10 == 0 else None)
+            snapshots.append(
+                sorted((u.kind, u.key, u.value) for u in place.log().snapshot()[1])
+                if number % 10 == 0
+                else None
+            )
         fresh = place.log()
         for number, (upper, snapshot) in enumerate(zip(uppers, snapshots, strict=True)):
             _, events = fresh.updates(upper, only=APPEND_ONLY)
             assert len(events) == len(uppers) - number - 1
             if snapshot is not None:
-                assert sorted((u.kind, u.key, u.value) for u in fresh.snapshot(below=upper)[1]) == snapshot
+                assert (
+                    sorted((u.kind, u.key, u.value) for u in fresh.snapshot(below=upper)[1])
+                    == snapshot
+                )
         assert fresh.updates(uppers[7]) == log_of(state).updates(uppers[7])
 
-    def test_a_reader_goes_on_when_a_merge_takes_its_files(self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_reader_goes_on_when_a_merge_takes_its_files(
+        self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         state = opened(place)
         for number in range(APPENDS_PER_MERGE - 4):
             create_schema(state, f"s{number}")
@@ -126,7 +146,10 @@ class TestReading:
     def test_what_is_kept_one_by_one_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("reclock.catalog.known_updates.KEPT", 10)
         known = KnownUpdates({}, MINIMUM)
-        every = [update_files.CatalogUpdate("setting", str(at), "x", Timestamp(at), 1) for at in range(100)]
+        every = [
+            update_files.CatalogUpdate("setting", str(at), "x", Timestamp(at), 1)
+            for at in range(100)
+        ]
         for update in every:
             known.add([update], Timestamp(update.ts + 1))
         assert 10 <= 100 - known.since <= 20
@@ -142,9 +165,13 @@ class TestFiles:
         assert len(files(place)) < APPENDS_PER_MERGE + 8
         held = {file.path for file in log_of(state)._state.files}
         assert {f"data/{path.name}" for path in files(place)} >= held
-        assert [event.object_name for event in joined(place).get_audit_logs()] == [f"s{n}" for n in range(6 * APPENDS_PER_MERGE)]
+        assert [event.object_name for event in joined(place).get_audit_logs()] == [
+            f"s{n}" for n in range(6 * APPENDS_PER_MERGE)
+        ]
 
-    def test_a_reader_far_behind_starts_again_at_a_checkpoint(self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_reader_far_behind_starts_again_at_a_checkpoint(
+        self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         properties = {
             "delta.logRetentionDuration": "interval 0 seconds",
             "delta.deletedFileRetentionDuration": "interval 0 seconds",
@@ -197,7 +224,9 @@ class TestFiles:
 
 class TestLostAnswers:
     @pytest.fixture(params=["after", "before"])
-    def lose_an_answer(self, request: pytest.FixtureRequest) -> Callable[[DurableCatalogState], None]:
+    def lose_an_answer(
+        self, request: pytest.FixtureRequest
+    ) -> Callable[[DurableCatalogState], None]:
         """The store breaks at the next commit, once: after it, or before it."""
 
         def lose(state: DurableCatalogState) -> None:
@@ -262,7 +291,11 @@ class TestBroken:
 
         def say() -> CatalogCorrupt:
             before = {path: path.read_bytes() for path in (*files(place), *entries(place))}
-            for attempt in (lambda: place.state().check_open(), lambda: place.state().open(), lambda: joined(place)):
+            for attempt in (
+                lambda: place.state().check_open(),
+                lambda: place.state().open(),
+                lambda: joined(place),
+            ):
                 with pytest.raises(CatalogCorrupt) as corrupt:
                     attempt()
             assert {path: path.read_bytes() for path in before} == before
@@ -272,53 +305,75 @@ class TestBroken:
 
     @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
     @pytest.mark.parametrize("which", [-1, -2])
-    def test_a_log_entry_is_cut(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt], share: float, which: int) -> None:
+    def test_a_log_entry_is_cut(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt], share: float, which: int
+    ) -> None:
         entry = entries(place)[which]
         content = entry.read_bytes()
         entry.write_bytes(content[: int(len(content) * share)])
         assert "_delta_log" in broken().key
 
-    def test_a_log_entry_is_cut_between_its_lines(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]) -> None:
+    def test_a_log_entry_is_cut_between_its_lines(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]
+    ) -> None:
         entry = entries(place)[-1]
         lines = entry.read_bytes().splitlines(keepends=True)
         for kept in range(len(lines)):
             entry.write_bytes(b"".join(lines[:kept]))
             assert "_delta_log" in broken().key
 
-    def test_a_log_entry_is_missing(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]) -> None:
+    def test_a_log_entry_is_missing(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]
+    ) -> None:
         entries(place)[2].unlink()
         assert broken().key == "_delta_log"
 
-    def test_the_log_is_missing(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]) -> None:
+    def test_the_log_is_missing(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]
+    ) -> None:
         for path in Path(place.folder.uri, "_delta_log").iterdir():
             path.unlink()
         assert broken().key == "_delta_log"
 
-    def test_a_data_file_is_missing(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]) -> None:
+    def test_a_data_file_is_missing(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]
+    ) -> None:
         gone = files(place)[1]
         gone.unlink()
         assert broken().key == f"data/{gone.name}"
 
     @pytest.mark.parametrize("keep", [0, 10, 500])
-    def test_a_data_file_is_truncated(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt], keep: int) -> None:
+    def test_a_data_file_is_truncated(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt], keep: int
+    ) -> None:
         cut = files(place)[1]
         cut.write_bytes(cut.read_bytes()[:keep])
         assert broken().key == f"data/{cut.name}"
 
-    def test_a_row_is_altered(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]) -> None:
+    def test_a_row_is_altered(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]
+    ) -> None:
         altered = files(place)[1]
         table = pq.read_table(altered)
         values = [value.replace("u1", "u2") for value in table["value"].to_pylist()]
-        pq.write_table(table.set_column(2, table.schema.field("value"), pa.array(values)), altered, compression="zstd")
+        pq.write_table(
+            table.set_column(2, table.schema.field("value"), pa.array(values)),
+            altered,
+            compression="zstd",
+        )
         assert broken().key == f"data/{altered.name}"
 
-    def test_a_file_of_another_program_is_committed(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]) -> None:
+    def test_a_file_of_another_program_is_committed(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt]
+    ) -> None:
         table = pq.read_table(files(place)[1])
         write_deltalake(place.folder.uri, table, mode="append")
         assert "_delta_log" in broken().key
 
     @pytest.mark.parametrize("share", [0.0, 0.5])
-    def test_a_checkpoint_is_cut(self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt], share: float) -> None:
+    def test_a_checkpoint_is_cut(
+        self, place: CatalogPlace, broken: Callable[[], CatalogCorrupt], share: float
+    ) -> None:
         DeltaTable(place.folder.uri).create_checkpoint()
         [checkpoint] = Path(place.folder.uri, "_delta_log").glob("*.checkpoint.parquet")
         content = checkpoint.read_bytes()

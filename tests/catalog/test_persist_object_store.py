@@ -80,8 +80,14 @@ def test_a_missing_file_is_noticed(place: CatalogPlace) -> None:
     assert corrupt.value.key == gone
 
 
-def test_a_store_that_cannot_be_reached_is_not_a_corrupt_catalog(place: CatalogPlace, options: dict[str, str]) -> None:
-    dead = options | {"aws_endpoint": "http://127.0.0.1:1", "max_retries": "0", "retry_timeout": "1s"}
+def test_a_store_that_cannot_be_reached_is_not_a_corrupt_catalog(
+    place: CatalogPlace, options: dict[str, str]
+) -> None:
+    dead = options | {
+        "aws_endpoint": "http://127.0.0.1:1",
+        "max_retries": "0",
+        "retry_timeout": "1s",
+    }
     log = PersistLog(persist_folder("s3://lake/root", "any", dead), place.consensus)
     with pytest.raises(Exception) as failure:
         log.upper()

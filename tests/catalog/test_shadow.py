@@ -1,4 +1,5 @@
-"""What shadow promises beyond the protocol: a secondary that lags is caught up, any other difference is named."""
+"""What shadow promises beyond the protocol: a secondary that lags is caught up, any other
+difference is named."""
 
 from __future__ import annotations
 
@@ -34,7 +35,11 @@ def part(place: CatalogPlace, implementation: str) -> CatalogLog:
 
 def everything(log: CatalogLog) -> object:
     events = log.snapshot(only=APPEND_ONLY)[1]
-    return log.upper(), log.leadership(), sorted((u.kind, u.key, u.value, u.diff) for u in log.snapshot()[1] + events)
+    return (
+        log.upper(),
+        log.leadership(),
+        sorted((u.kind, u.key, u.value, u.diff) for u in log.snapshot()[1] + events),
+    )
 
 
 def write_to_stash_alone(place: CatalogPlace, state: DurableCatalogState, name: str) -> None:
@@ -81,7 +86,9 @@ def test_a_secondary_may_begin_empty(place: CatalogPlace) -> None:
 
 
 @pytest.mark.parametrize("had_begun", [True, False])
-def test_a_secondary_that_lags_behind_a_compacted_primary_is_caught_up(place: CatalogPlace, had_begun: bool) -> None:
+def test_a_secondary_that_lags_behind_a_compacted_primary_is_caught_up(
+    place: CatalogPlace, had_begun: bool
+) -> None:
     """The updates that it lacks are gone: it is given their sum."""
     alone = CatalogPlace("stash", place.url, place.home)
     state = opened(place if had_begun else alone)
@@ -107,7 +114,9 @@ def test_a_secondary_that_lags_behind_a_compacted_primary_is_caught_up(place: Ca
     alone.close()
 
 
-def test_a_write_that_is_compacted_before_it_is_compared_stands(place: CatalogPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_is_compacted_before_it_is_compared_stands(
+    place: CatalogPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state, other = opened(place), joined(place)
     between = shadow._between
 
@@ -134,7 +143,9 @@ def test_an_epoch_that_only_the_primary_saw_is_carried_over(place: CatalogPlace)
 
 def test_a_secondary_that_is_ahead_is_an_error(place: CatalogPlace) -> None:
     state = opened(place)
-    part(place, "persist").compare_and_append(state.upper, Timestamp(state.upper + 1), [], state.leadership)
+    part(place, "persist").compare_and_append(
+        state.upper, Timestamp(state.upper + 1), [], state.leadership
+    )
     with pytest.raises(CatalogImplementationsDiffer) as differ:
         state.sync()
     assert differ.value.call == "upper"
@@ -145,10 +156,17 @@ def test_a_secondary_that_is_ahead_is_an_error(place: CatalogPlace) -> None:
 def test_contents_that_differ_are_named(place: CatalogPlace) -> None:
     state = opened(place)
     create_schema(state, "raw")
-    [update] = [u for u in part(place, "stash").snapshot()[1] if u.kind == Kind.SCHEMA and '"raw"' in u.value]
+    [update] = [
+        u
+        for u in part(place, "stash").snapshot()[1]
+        if u.kind == Kind.SCHEMA and '"raw"' in u.value
+    ]
     at = state.upper
     for name, renamed in (("stash", "here"), ("persist", "there")):
-        changes = [replace(update, ts=at, diff=-1), replace(update, ts=at, value=update.value.replace("raw", renamed))]
+        changes = [
+            replace(update, ts=at, diff=-1),
+            replace(update, ts=at, value=update.value.replace("raw", renamed)),
+        ]
         part(place, name).compare_and_append(at, Timestamp(at + 1), changes, state.leadership)
     with pytest.raises(CatalogImplementationsDiffer) as differ:
         place.log().snapshot()
@@ -173,7 +191,9 @@ def test_a_write_that_the_secondary_changed_is_an_error(place: CatalogPlace) -> 
     state = opened(place)
     primary, secondary = part(place, "stash"), part(place, "persist")
     write = secondary.compare_and_append
-    secondary.compare_and_append = lambda lower, upper, updates, own: write(lower, upper, updates[:-1], own)  # type: ignore[method-assign]
+    secondary.compare_and_append = lambda lower, upper, updates, own: write(
+        lower, upper, updates[:-1], own
+    )  # type: ignore[method-assign]
     both = ShadowLog(primary, secondary)
     update = replace(primary.snapshot()[1][0], ts=state.upper, kind="setting", key="{}")
     with pytest.raises(CatalogImplementationsDiffer):

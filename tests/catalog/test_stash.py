@@ -1,4 +1,5 @@
-"""What the stash promises beyond the protocol: an append whose outcome was unknown happens once; a torn table is noticed."""
+"""What the stash promises beyond the protocol: an append whose outcome was unknown happens once; a
+torn table is noticed."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def place(consensus_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
 
 
 class LostAnswers:
-    """A consensus whose connection breaks at one commit, once: after it, before it, or after it and then another is faster."""
+    """A consensus whose connection breaks at one commit, once: after it, before it, or after it and
+    then another is faster."""
 
     def __init__(self, inner: Consensus, when: str, then: Callable[[], object]) -> None:
         self._inner, self._when, self._then = inner, when, then
@@ -44,7 +46,9 @@ class LostAnswers:
         raise ConsensusOutcomeUnknown()
 
 
-def lose_an_answer(state: DurableCatalogState, when: str, then: Callable[[], object] = lambda: None) -> None:
+def lose_an_answer(
+    state: DurableCatalogState, when: str, then: Callable[[], object] = lambda: None
+) -> None:
     log = state._log  # type: ignore[attr-defined]
     log._consensus = LostAnswers(log._consensus, when, then)
 
@@ -80,7 +84,8 @@ def test_who_was_faster_wins_over_a_commit_that_did_not_happen(place: CatalogPla
 
 
 def test_whether_a_commit_happened_may_be_lost_with_the_history(place: CatalogPlace) -> None:
-    """Its connection broke, and before anybody looks what it wrote is undone and compacted: it is not taken for a lost race."""
+    """Its connection broke, and before anybody looks what it wrote is undone and compacted: it is
+    not taken for a lost race."""
     state, other = opened(place), place.state()
     other.join()
 
@@ -110,7 +115,9 @@ def test_a_compaction_of_unknown_outcome_is_done(place: CatalogPlace, when: str)
 def test_updates_beyond_the_upper_are_noticed(place: CatalogPlace) -> None:
     state = opened(place)
     consensus: Consensus = state._log._consensus  # type: ignore[attr-defined]
-    consensus.transact(lambda connection: connection.execute(sa.text("UPDATE catalog_upper SET upper = upper - 1")))
+    consensus.transact(
+        lambda connection: connection.execute(sa.text("UPDATE catalog_upper SET upper = upper - 1"))
+    )
     with pytest.raises(CatalogCorrupt, match="update"):
         place.state().check_open()
 
@@ -118,7 +125,9 @@ def test_updates_beyond_the_upper_are_noticed(place: CatalogPlace) -> None:
 def test_a_catalog_whose_upper_went_back_is_not_followed(place: CatalogPlace) -> None:
     state = opened(place)
     consensus: Consensus = state._log._consensus  # type: ignore[attr-defined]
-    consensus.transact(lambda connection: connection.execute(sa.text("UPDATE catalog_upper SET upper = upper - 1")))
+    consensus.transact(
+        lambda connection: connection.execute(sa.text("UPDATE catalog_upper SET upper = upper - 1"))
+    )
     with pytest.raises(Exception, match="went back"):
         state.sync()
 

@@ -33,7 +33,13 @@ from reclock.catalog.objects import (
 )
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.transaction import CatalogTransaction
-from reclock.errors import CatalogError, DependentObjects, DuplicateObject, ReclockError, UnknownObject
+from reclock.errors import (
+    CatalogError,
+    DependentObjects,
+    DuplicateObject,
+    ReclockError,
+    UnknownObject,
+)
 
 AT = Timestamp(100)
 
@@ -44,7 +50,15 @@ def tx() -> CatalogTransaction:
 
 
 def view(tx: CatalogTransaction, name: str, schema_id: int = 5) -> Item:
-    item = Item(tx.allocate_user_id(), schema_id, name, ItemType.VIEW, f'CREATE VIEW "{name}" AS SELECT 1', "u1", Timestamp(1))
+    item = Item(
+        tx.allocate_user_id(),
+        schema_id,
+        name,
+        ItemType.VIEW,
+        f'CREATE VIEW "{name}" AS SELECT 1',
+        "u1",
+        Timestamp(1),
+    )
     tx.insert(item)
     return item
 
@@ -86,7 +100,10 @@ def test_a_name_that_an_update_gave_up_is_free_at_once(tx: CatalogTransaction) -
     tx.update(replace(old, name="b"))
     new = view(tx, "a")
     snapshot = committed(tx)
-    assert (snapshot.item_by_name(5, "a"), snapshot.item_by_name(5, "b")) == (new, replace(old, name="b"))
+    assert (snapshot.item_by_name(5, "a"), snapshot.item_by_name(5, "b")) == (
+        new,
+        replace(old, name="b"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,8 +117,12 @@ def test_a_name_that_an_update_gave_up_is_free_at_once(tx: CatalogTransaction) -
         lambda tx: tx.insert(DefaultPrivilege("p", None, 99, "table", "u1", "r")),
         lambda tx: tx.insert(Role(tx.allocate_user_role_id(), "r", membership={"u1": "u99"})),
         lambda tx: tx.update(replace(tx.snapshot.clusters[1], owner_role_id="u99")),
-        lambda tx: tx.update(replace(tx.snapshot.schemas[5], privileges=(AclItem("u99", "U", "u1"),))),
-        lambda tx: tx.update(replace(tx.snapshot.databases[1], privileges=(AclItem("u1", "U", "u99"),))),
+        lambda tx: tx.update(
+            replace(tx.snapshot.schemas[5], privileges=(AclItem("u99", "U", "u1"),))
+        ),
+        lambda tx: tx.update(
+            replace(tx.snapshot.databases[1], privileges=(AclItem("u1", "U", "u99"),))
+        ),
         lambda tx: tx.insert(
             Item(
                 tx.allocate_user_id(),
@@ -178,7 +199,9 @@ def test_ids_come_from_the_transaction_that_inserts(tx: CatalogTransaction) -> N
         lambda tx: tx.allocate("nothing"),
     ],
 )
-def test_a_call_that_fails_changes_nothing(tx: CatalogTransaction, forbidden: Callable[[CatalogTransaction], object]) -> None:
+def test_a_call_that_fails_changes_nothing(
+    tx: CatalogTransaction, forbidden: Callable[[CatalogTransaction], object]
+) -> None:
     with pytest.raises(ReclockError):
         forbidden(tx)
     assert tx.changes() == []
@@ -252,12 +275,16 @@ def run_on_model(model: dict[str, set[str]], orphans: list[str], step: tuple[str
             orphans.extend(model.pop(name))
         case ("rename schema", name, new) if name in model and (new == name or new not in model):
             model[new] = model.pop(name)
-        case ("create view", in_schema, name) if in_schema in model and name not in model[in_schema]:
+        case ("create view", in_schema, name) if (
+            in_schema in model and name not in model[in_schema]
+        ):
             model[in_schema].add(name)
         case ("drop view", in_schema, name) if name in model.get(in_schema, ()):
             model[in_schema].remove(name)
         case ("move view", in_schema, name, to) if (
-            name in model.get(in_schema, ()) and to in model and (to == in_schema or name not in model[to])
+            name in model.get(in_schema, ())
+            and to in model
+            and (to == in_schema or name not in model[to])
         ):
             model[in_schema].remove(name)
             model[to].add(name)
@@ -268,7 +295,9 @@ def run_on_model(model: dict[str, set[str]], orphans: list[str], step: tuple[str
 
 @given(st.lists(st.lists(STEP, max_size=6), max_size=12))
 def test_random_transactions_equal_a_plain_model(transactions: list[list[tuple[str, ...]]]) -> None:
-    snapshot = CatalogSnapshot.of([t for t in initial_objects() if not isinstance(t, Schema) or t.name != "public"], AT)
+    snapshot = CatalogSnapshot.of(
+        [t for t in initial_objects() if not isinstance(t, Schema) or t.name != "public"], AT
+    )
     model: dict[str, set[str]] = {}
     used: set[str] = set()
     for steps in transactions:
@@ -293,8 +322,12 @@ def test_random_transactions_equal_a_plain_model(transactions: list[list[tuple[s
         snapshot = snapshot.apply(tx.changes(snapshot.upper), Timestamp(snapshot.upper + 1))
         model = tried
         check_integrity(snapshot)
-        found: dict[str, set[str]] = {s.name: set() for s in snapshot.schemas.values() if s.database_id == 1}
+        found: dict[str, set[str]] = {
+            s.name: set() for s in snapshot.schemas.values() if s.database_id == 1
+        }
         for item in snapshot.items.values():
             found[snapshot.schemas[item.schema_id].name].add(item.name)
         assert found == model
-        assert snapshot.at(AT) == CatalogSnapshot.of((t for kind in snapshot._objects for t in snapshot.all(kind).values()), AT)
+        assert snapshot.at(AT) == CatalogSnapshot.of(
+            (t for kind in snapshot._objects for t in snapshot.all(kind).values()), AT
+        )

@@ -1,4 +1,5 @@
-"""`reclock catalog`: what it prints, how it exits, and what it does to an environment that is in use."""
+"""`reclock catalog`: what it prints, how it exits, and what it does to an environment that is in
+use."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def live(tmp_path: Path) -> Iterator[Environment]:
 
 
 def catalog(environment: Environment, *arguments: str) -> Result:
-    return CliRunner().invoke(app, ["catalog", *arguments, "--home", str(environment.stores.settings.home)])
+    return CliRunner().invoke(
+        app, ["catalog", *arguments, "--home", str(environment.stores.settings.home)]
+    )
 
 
 def test_what_is_dumped_can_be_edited_and_passed_back(live: Environment, tmp_path: Path) -> None:
@@ -35,13 +38,21 @@ def test_what_is_dumped_can_be_edited_and_passed_back(live: Environment, tmp_pat
     assert file.read_text("utf-8") == catalog(live, "dump").stdout
     objects = json.loads(file.read_text("utf-8"))["objects"]
     [entry] = objects["setting"]
-    assert catalog(live, "edit", "setting", json.dumps(entry["key"]), json.dumps({"value": "neu"})).exit_code == 0
+    assert (
+        catalog(
+            live, "edit", "setting", json.dumps(entry["key"]), json.dumps({"value": "neu"})
+        ).exit_code
+        == 0
+    )
     with Environment.open(tmp_path) as after:
         assert after.stores.catalog.get_settings() == [Setting("größe", "neu")]
     assert catalog(live, "delete", "setting", json.dumps(entry["key"])).exit_code == 0
     with Environment.open(tmp_path) as after:
         assert after.stores.catalog.get_settings() == []
-        assert [event.event_type for event in after.stores.catalog.get_audit_logs()] == ["edit", "delete"]
+        assert [event.event_type for event in after.stores.catalog.get_audit_logs()] == [
+            "edit",
+            "delete",
+        ]
 
 
 def test_looking_and_checking_disturb_nobody(live: Environment, tmp_path: Path) -> None:
@@ -74,10 +85,15 @@ def test_an_edit_fences_a_live_environment_and_says_who(live: Environment, tmp_p
         (("edit", *SETTING, '{"value": 3}'), "DETAIL:  value: Input should be a valid string"),
         (("delete", *SETTING), 'ERROR:  42704: unknown setting "{"name":"a"}"'),
         (("delete", "config", '{"key": "epoch"}'), "changes only when the catalog is opened"),
-        (("upgrade-check", "--cluster-replica-sizes", "none.json"), "cannot read cluster replica sizes"),
+        (
+            ("upgrade-check", "--cluster-replica-sizes", "none.json"),
+            "cannot read cluster replica sizes",
+        ),
     ],
 )
-def test_an_error_is_told_and_exits_with_1(live: Environment, arguments: tuple[str, ...], complaint: str) -> None:
+def test_an_error_is_told_and_exits_with_1(
+    live: Environment, arguments: tuple[str, ...], complaint: str
+) -> None:
     done = catalog(live, *arguments)
     assert done.exit_code == 1
     assert complaint in done.stderr
@@ -86,14 +102,18 @@ def test_an_error_is_told_and_exits_with_1(live: Environment, arguments: tuple[s
 
 def test_every_command_says_that_keys_and_values_are_those_of_the_dump() -> None:
     for command in ("edit", "delete"):
-        assert "JSON as in the dump" in CliRunner().invoke(app, ["catalog", command, "--help"]).stdout
+        assert (
+            "JSON as in the dump" in CliRunner().invoke(app, ["catalog", command, "--help"]).stdout
+        )
 
 
 class TestUpgradeCheck:
     def test_a_catalog_that_could_not_be_opened_fails_it(self, live: Environment) -> None:
         consensus = live.stores.consensus
         consensus.transact(
-            lambda c: c.exec_driver_sql("UPDATE catalog_updates SET value = 'oops' WHERE kind = 'cluster' AND diff = 1")
+            lambda c: c.exec_driver_sql(
+                "UPDATE catalog_updates SET value = 'oops' WHERE kind = 'cluster' AND diff = 1"
+            )
         )
         done = catalog(live, "upgrade-check")
         assert done.exit_code == 1
@@ -110,8 +130,17 @@ class TestUpgradeCheck:
         small = {"master": "local", "cores": 1, "memory": "1g"}
         large = {"master": "spark://127.0.0.1:7077", "cores": 4, "memory": "8g", "executors": 3}
         for defined, complaint in (
-            ({}, 'DETAIL:  cluster "big" has size "large"; replica "big.r1" has size "small"\nHINT:  defined are: none'),
-            ({"small": small}, 'DETAIL:  cluster "big" has size "large"\nHINT:  defined are: small'),
+            (
+                {},
+                (
+                    'DETAIL:  cluster "big" has size "large"; replica "big.r1" has size '
+                    '"small"\nHINT:  defined are: none'
+                ),
+            ),
+            (
+                {"small": small},
+                'DETAIL:  cluster "big" has size "large"\nHINT:  defined are: small',
+            ),
             ({"small": small, "large": large}, ""),
         ):
             sizes.write_text(json.dumps(defined))
@@ -126,7 +155,10 @@ class TestConvert:
         for to, epoch in (("persist", 5), ("stash", 8)):
             done = catalog(live, "convert", "--to", to)
             assert done.stdout == f"the catalog is kept in {to} now, at epoch {epoch}\n"
-            assert catalog(live, "convert", "--to", to).stdout == f"the catalog is kept in {to} already\n"
+            assert (
+                catalog(live, "convert", "--to", to).stdout
+                == f"the catalog is kept in {to} already\n"
+            )
             with Environment.open(tmp_path) as after:
                 assert (after.stores.mark.catalog, after.stores.catalog.epoch) == (to, epoch)
                 assert after.stores.catalog.get_settings() == [Setting("a", "1")]
@@ -134,27 +166,37 @@ class TestConvert:
         with pytest.raises(Fenced):
             live.stores.catalog.set_settings([Setting("b", "1")])
 
-    def test_the_setting_must_follow(self, live: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_setting_must_follow(
+        self, live: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         catalog(live, "convert", "--to", "persist")
         monkeypatch.setenv("RECLOCK_CATALOG", "stash")
         with pytest.raises(ConfigurationError, match='kept in "persist"'):
             Environment.open(tmp_path)
 
-    def test_who_began_before_and_opens_after_is_told(self, live: Environment, tmp_path: Path) -> None:
+    def test_who_began_before_and_opens_after_is_told(
+        self, live: Environment, tmp_path: Path
+    ) -> None:
         """It has looked up where the catalog is kept, then the conversion happens."""
         late = Environment.unopened(tmp_path)
         catalog(live, "convert", "--to", "persist")
         with pytest.raises(CatalogSealed):
             late.stores.open(may_lead=False)
 
-    def test_from_a_shadow_its_primary_is_moved(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_from_a_shadow_its_primary_is_moved(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("RECLOCK_CATALOG", "shadow")
         with Environment.initialise(tmp_path) as shadow:
             shadow.stores.catalog.set_settings([Setting("a", "1")])
             monkeypatch.delenv("RECLOCK_CATALOG")
-            assert "convert it to persist, and from there to the stash" in catalog(shadow, "convert", "--to", "stash").stderr
+            assert (
+                "convert it to persist, and from there to the stash"
+                in catalog(shadow, "convert", "--to", "stash").stderr
+            )
             assert catalog(shadow, "convert", "--to", "persist").exit_code == 0
-            with pytest.raises((Fenced, CatalogImplementationsDiffer)):  # it may see first that the secondary went on alone
+            # it may see first that the secondary went on alone
+            with pytest.raises((Fenced, CatalogImplementationsDiffer)):
                 shadow.stores.catalog.set_settings([Setting("b", "1")])
         with Environment.open(tmp_path) as after:
             assert after.stores.mark.catalog == "persist"

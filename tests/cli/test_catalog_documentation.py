@@ -1,4 +1,5 @@
-"""The examples of docs/catalog.md, run one after the other in a new environment. ``--rewrite`` writes what is answered now."""
+"""The examples of docs/catalog.md, run one after the other in a new environment. ``--rewrite``
+writes what is answered now."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def answer(command: str, home: Path) -> str:
     if program == "reclock":
         return CliRunner().invoke(app, arguments).output
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run(["sh", "-c", command], cwd=home, env={"PATH": path}, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["sh", "-c", command], cwd=home, env={"PATH": path}, capture_output=True, text=True
+    ).stdout
 
 
 def test_every_example_answers_what_it_says(
@@ -56,5 +59,10 @@ def test_every_example_answers_what_it_says(
 
 def test_every_kind_is_described() -> None:
     table = DOCUMENT.read_text().partition("## What is in it")[2].partition("##")[0]
-    described = {kind for row in table.splitlines() if row.startswith("| `") for kind in re.findall(r"`(\w+)`", row.split("|")[1])}
+    described = {
+        kind
+        for row in table.splitlines()
+        if row.startswith("| `")
+        for kind in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
     assert described == set(Kind)

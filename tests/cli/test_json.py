@@ -39,7 +39,9 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
     return run
 
 
-def test_commands_tell_programs_what_they_did(tmp_path: Path, lines: Callable[..., list[Any]]) -> None:
+def test_commands_tell_programs_what_they_did(
+    tmp_path: Path, lines: Callable[..., list[Any]]
+) -> None:
     [ticked] = lines("tick")
     assert ticked["upper"] > ticked["at"]
     assert ticked["sources"] == {"reclock.public.empty": 0}

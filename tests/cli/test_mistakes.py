@@ -1,4 +1,5 @@
-"""Common mistakes at the command line are answered in PostgreSQL's style, in few lines, and leave nothing behind."""
+"""Common mistakes at the command line are answered in PostgreSQL's style, in few lines, and leave
+nothing behind."""
 
 from __future__ import annotations
 
@@ -21,8 +22,13 @@ def refused(*arguments: str) -> str:
     return " ".join(result.output.replace("│", " ").split())
 
 
-@pytest.mark.parametrize("command", [["sql", "-c", "SELECT 1"], ["serve", "--port", "0"], ["maintain"], ["catalog", "dump"]])
-def test_a_folder_without_an_environment_is_left_as_it_is(tmp_path: Path, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [["sql", "-c", "SELECT 1"], ["serve", "--port", "0"], ["maintain"], ["catalog", "dump"]],
+)
+def test_a_folder_without_an_environment_is_left_as_it_is(
+    tmp_path: Path, command: list[str]
+) -> None:
     answer = refused(*command, "--home", str(tmp_path))
     assert f'DETAIL: there is no environment in "{tmp_path}" HINT: run "reclock init"' in answer
     assert list(tmp_path.iterdir()) == []
@@ -30,7 +36,9 @@ def test_a_folder_without_an_environment_is_left_as_it_is(tmp_path: Path, comman
 
 def test_a_setting_that_there_is_not_is_named(tmp_path: Path) -> None:
     (tmp_path / "reclock.toml").write_text('log_levl = "INFO"')
-    assert "DETAIL: log_levl: there is no such setting HINT: docs/settings.md" in refused("init", "--home", str(tmp_path))
+    assert "DETAIL: log_levl: there is no such setting HINT: docs/settings.md" in refused(
+        "init", "--home", str(tmp_path)
+    )
 
 
 def test_settings_that_are_not_toml_are_told_by_line(tmp_path: Path) -> None:
@@ -41,11 +49,15 @@ def test_settings_that_are_not_toml_are_told_by_line(tmp_path: Path) -> None:
 
 def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert f'ERROR: F0000: cannot make "{tmp_path}/file/home"' in refused("init", "--home", str(tmp_path / "file" / "home"))
+    assert f'ERROR: F0000: cannot make "{tmp_path}/file/home"' in refused(
+        "init", "--home", str(tmp_path / "file" / "home")
+    )
 
 
 def test_a_file_of_statements_must_be_there(tmp_path: Path) -> None:
-    assert "does not exist" in refused("sql", "--home", str(tmp_path), "-f", str(tmp_path / "a.sql"))
+    assert "does not exist" in refused(
+        "sql", "--home", str(tmp_path), "-f", str(tmp_path / "a.sql")
+    )
 
 
 def test_what_is_no_url_of_a_server_is_not_repeated(tmp_path: Path) -> None:
@@ -54,7 +66,9 @@ def test_what_is_no_url_of_a_server_is_not_repeated(tmp_path: Path) -> None:
     assert "secret" not in answer
 
 
-def test_a_machine_without_java_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_java_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from reclock.clusters import session
 
     def no_gateway(*_: object) -> None:
@@ -66,7 +80,9 @@ def test_a_machine_without_java_is_told_what_to_install(tmp_path: Path, monkeypa
     assert refusal.value.hint == "install a Java 17 runtime, or set JAVA_HOME"
 
 
-@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["init"], ["tick"], ["sql", "-c", "SELECT 1"]])
+@pytest.mark.parametrize(
+    "command", [["serve", "--port", "0"], ["init"], ["tick"], ["sql", "-c", "SELECT 1"]]
+)
 @pytest.mark.parametrize("content", [None, "{}}", '{"small": {"master": "local"}}'])
 def test_a_file_of_sizes_that_cannot_be_read_is_named_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], content: str | None

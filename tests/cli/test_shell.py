@@ -17,18 +17,24 @@ from reclock.cli.shell import Shell
 from reclock.cli.waiting import until_done
 from reclock.runtime.environment import Environment
 
-ENDLESS = "SELECT count(*) FROM generate_series(1, 100000) a (n), generate_series(1, 100000) b (n), generate_series(1, 99) c (n)"
+ENDLESS = (
+    "SELECT count(*) FROM generate_series(1, 100000) a (n), generate_series(1, 100000) b "
+    "(n), generate_series(1, 99) c (n)"
+)
 
 
 @pytest.fixture(autouse=True)
 def _interruptible() -> Iterator[None]:
-    """Control-C is heard, also where the tests run in the background of a shell, which ignores it for them."""
+    """Control-C is heard, also where the tests run in the background of a shell, which ignores it
+    for them."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-def test_control_c_cancels_the_statement_and_keeps_the_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_c_cancels_the_statement_and_keeps_the_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
         shell = Shell(session, Format.CSV, timing=False)

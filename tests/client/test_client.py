@@ -1,4 +1,5 @@
-"""Both kinds of client, in this process and over the wire, have one interface and give the same answers."""
+"""Both kinds of client, in this process and over the wire, have one interface and give the same
+answers."""
 
 from __future__ import annotations
 
@@ -30,14 +31,19 @@ def url(server: SqlServer) -> str:
 @pytest.fixture(params=["embedded", "wire"])
 def client(request: pytest.FixtureRequest, sql_server: SqlServer) -> Iterator[reclock.Client]:
     """Two clients of one environment, one after the other."""
-    with reclock.connect(sql_server.home if request.param == "embedded" else url(sql_server)) as client:
+    with reclock.connect(
+        sql_server.home if request.param == "embedded" else url(sql_server)
+    ) as client:
         yield client
         client.sql("DROP TABLE IF EXISTS orders")
 
 
 @pytest.fixture
 def orders(client: reclock.Client) -> reclock.Client:
-    client.sql("CREATE TABLE orders (id integer, item text); INSERT INTO orders VALUES (1, 'cup'), (2, '<pan>')")
+    client.sql(
+        "CREATE TABLE orders (id integer, item text); INSERT INTO orders VALUES (1, "
+        "'cup'), (2, '<pan>')"
+    )
     return client
 
 
@@ -47,21 +53,38 @@ def newest(client: reclock.Client) -> int:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    program = "import reclock, sys; print(*{'pyarrow', 'pyspark', 'sqlglot', 'duckdb', 'pandas', 'psycopg'} & sys.modules.keys())"
-    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip() == ""
+    program = (
+        "import reclock, sys; print(*{'pyarrow', 'pyspark', 'sqlglot', 'duckdb', 'pandas', "
+        "'psycopg'} & sys.modules.keys())"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        == ""
+    )
 
 
 def test_both_clients_give_values_the_same_types(sql_server: SqlServer) -> None:
     with reclock.connect(sql_server.home) as embedded, reclock.connect(url(sql_server)) as remote:
-        for query in (VALUES, f"{VALUES} WHERE false", "SELECT ARRAY[1, 2] AS a, ARRAY['x', NULL] AS b", "SELECT 1 AS a, 2 AS a"):
+        for query in (
+            VALUES,
+            f"{VALUES} WHERE false",
+            "SELECT ARRAY[1, 2] AS a, ARRAY['x', NULL] AS b",
+            "SELECT 1 AS a, 2 AS a",
+        ):
             assert embedded.sql(query).arrow() == remote.sql(query).arrow(), query
 
 
-def test_a_result_has_the_forms_of_python(orders: reclock.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_has_the_forms_of_python(
+    orders: reclock.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = orders.sql("SELECT id, item FROM orders ORDER BY id")
     assert result.rows() == [(1, "cup"), (2, "<pan>")]
     assert (result.columns, len(result)) == (["id", "item"], 2)
-    assert result.arrow() == pa.table({"id": pa.array([1, 2], pa.int32()), "item": ["cup", "<pan>"]})
+    assert result.arrow() == pa.table(
+        {"id": pa.array([1, 2], pa.int32()), "item": ["cup", "<pan>"]}
+    )
     assert result.pandas().to_dict("list") == {"id": [1, 2], "item": ["cup", "<pan>"]}
     assert "<td>&lt;pan&gt;</td>" in result._repr_html_()
     assert "<p>2 rows</p>" in result._repr_html_()
@@ -73,8 +96,20 @@ def test_a_result_has_the_forms_of_python(orders: reclock.Client, monkeypatch: p
 
 
 def test_parameters_have_the_types_of_their_values(client: reclock.Client) -> None:
-    values = [7, "it's", Decimal("1.25"), date(2026, 11, 21), datetime(2026, 11, 21, tzinfo=UTC), b"\x00\x01", True, 2.5]
-    query = "SELECT $1::bigint, $2::text, $3::numeric(10, 2), $4::date, $5::timestamptz, $6::bytea, $7::boolean, $8::float8"
+    values = [
+        7,
+        "it's",
+        Decimal("1.25"),
+        date(2026, 11, 21),
+        datetime(2026, 11, 21, tzinfo=UTC),
+        b"\x00\x01",
+        True,
+        2.5,
+    ]
+    query = (
+        "SELECT $1::bigint, $2::text, $3::numeric(10, 2), $4::date, $5::timestamptz, "
+        "$6::bytea, $7::boolean, $8::float8"
+    )
     assert client.sql(query, values).rows() == [tuple(values)]
     assert client.sql("SELECT $1::integer AS a", [None]).rows() == [(None,)]
 
@@ -84,8 +119,13 @@ def test_reads_at_a_time(orders: reclock.Client) -> None:
     orders.sql("DELETE FROM orders WHERE id = $1", [1])
     moment = datetime.fromtimestamp(before / 1000, UTC)
     for time in (before, moment):
-        assert sorted(orders.table("public.orders").as_of(time).rows()) == [(1, "cup"), (2, "<pan>")]
-    assert orders.sql("SELECT count(*) FROM orders WHERE id > $1; -- all", [0], as_of=before).rows() == [(2,)]
+        assert sorted(orders.table("public.orders").as_of(time).rows()) == [
+            (1, "cup"),
+            (2, "<pan>"),
+        ]
+    assert orders.sql(
+        "SELECT count(*) FROM orders WHERE id > $1; -- all", [0], as_of=before
+    ).rows() == [(2,)]
     assert orders.table("orders").rows() == [(2, "<pan>")]
 
 
@@ -98,7 +138,9 @@ def test_a_subscription_gives_each_time_whole(orders: reclock.Client) -> None:
         assert sorted(second.rows()) == [(("cup",), -1), (("mug",), 1)]
         assert second.arrow().column_names == ["item", "mz_diff"]
     assert list(changes) == []
-    bounded = orders.table("orders").as_of(first.time).subscribe(up_to=second.time + 1, snapshot=False)
+    bounded = (
+        orders.table("orders").as_of(first.time).subscribe(up_to=second.time + 1, snapshot=False)
+    )
     assert [(batch.time, len(batch)) for batch in bounded] == [(second.time, 2)]
 
 
@@ -136,14 +178,18 @@ def test_a_subscription_is_awaited_and_closed_while_it_waits(orders: reclock.Cli
         ("SELECT * FROM numbers", None, datetime(2026, 1, 1), "22023"),
     ],
 )
-def test_errors_have_the_same_sqlstate(client: reclock.Client, query: str, params, as_of, sqlstate: str) -> None:
+def test_errors_have_the_same_sqlstate(
+    client: reclock.Client, query: str, params, as_of, sqlstate: str
+) -> None:
     with pytest.raises(ReclockError) as raised:
         client.sql(query, params, as_of)
     assert raised.value.sqlstate == sqlstate
     assert client.sql("SELECT 1").rows() == [(1,)]
 
 
-@pytest.mark.parametrize("name", ["a; DROP TABLE numbers", "(SELECT 1)", "numbers AS OF 5", "a b", ""])
+@pytest.mark.parametrize(
+    "name", ["a; DROP TABLE numbers", "(SELECT 1)", "numbers AS OF 5", "a b", ""]
+)
 def test_a_table_is_named_by_a_name_alone(client: reclock.Client, name: str) -> None:
     with pytest.raises(ReclockError) as raised:
         client.table(name)
@@ -154,11 +200,17 @@ def test_an_embedded_client_ticks(tmp_path: Path, sql_server: SqlServer) -> None
     with pytest.raises(ReclockError, match="the catalog is not initialized"):
         reclock.connect(tmp_path)
     with reclock.connect(tmp_path, create=True) as client:
-        client.sql("CREATE TABLE t (a integer); CREATE MATERIALIZED VIEW v AS SELECT sum(a) FROM t; INSERT INTO t VALUES (1), (2)")
+        client.sql(
+            "CREATE TABLE t (a integer); CREATE MATERIALIZED VIEW v AS SELECT sum(a) "
+            "FROM t; INSERT INTO t VALUES (1), (2)"
+        )
         assert client.tick().succeeded
         assert client.table("v").rows() == [(3,)]
         assert client.status().columns[:3] == ["name", "status", "error"]
-    with reclock.connect(url(sql_server)) as remote, pytest.raises(ReclockError, match="cannot tick"):
+    with (
+        reclock.connect(url(sql_server)) as remote,
+        pytest.raises(ReclockError, match="cannot tick"),
+    ):
         remote.tick()
     with pytest.raises(InvalidOption):
         reclock.connect(url(sql_server), create=True)
@@ -167,10 +219,19 @@ def test_an_embedded_client_ticks(tmp_path: Path, sql_server: SqlServer) -> None
 def test_large_results_and_changes_come_in_batches(orders: reclock.Client) -> None:
     before = newest(orders)
     orders.sql("INSERT INTO orders SELECT n, name FROM numbers WHERE n > $1", [2])
-    orders.sql("SET statement_timeout = 1; SET max_result_size = 1")  # limits of this session, not of the batches'
-    read = pa.Table.from_batches(orders.batches("SELECT id, item FROM orders WHERE id < $1 ORDER BY id", [5], before))
+    # limits of this session, not of the batches'
+    orders.sql("SET statement_timeout = 1; SET max_result_size = 1")
+    read = pa.Table.from_batches(
+        orders.batches("SELECT id, item FROM orders WHERE id < $1 ORDER BY id", [5], before)
+    )
     assert read.to_pylist() == [{"id": 1, "item": "cup"}, {"id": 2, "item": "<pan>"}]
-    assert sum(batch.num_rows for batch in orders.batches("SELECT * FROM orders, numbers WHERE n <= 20")) == 20000
+    assert (
+        sum(
+            batch.num_rows
+            for batch in orders.batches("SELECT * FROM orders, numbers WHERE n <= 20")
+        )
+        == 20000
+    )
     changes = pa.Table.from_batches(orders.changes("orders", as_of=before, up_to=before + 1))
     assert changes.column_names == ["mz_timestamp", "mz_diff", "id", "item"]
     assert sorted(changes["item"].to_pylist()) == ["<pan>", "cup"]

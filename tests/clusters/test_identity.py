@@ -1,4 +1,5 @@
-"""Both ends of a connection to a replica make the same certificate of its token, and nobody makes it of another."""
+"""Both ends of a connection to a replica make the same certificate of its token, and nobody makes
+it of another."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ from reclock.pipeline.tick_reports import RefreshReport
 
 
 @pytest.fixture
-def world(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
     """With claims of so many milliseconds."""
     monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", str(getattr(request, "param", 60_000)))
     world = World(tmp_path)
@@ -46,17 +48,25 @@ class Slowed:
 
 
 @pytest.mark.parametrize("world", [3_000], indirect=True)
-def test_an_index_is_left_to_the_process_that_refreshes_it_however_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_is_left_to_the_process_that_refreshes_it_however_long(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM t")
     world.sql("INSERT INTO t VALUES (1)")
     world.now += 1_000
     slowed, reports = Slowed(monkeypatch), list[RefreshReport]()
-    first = Thread(target=lambda: reports.append(cluster_steps.refresh(world.environment, "default", world.now, owner="first")))
+    first = Thread(
+        target=lambda: reports.append(
+            cluster_steps.refresh(world.environment, "default", world.now, owner="first")
+        )
+    )
     first.start()
     assert slowed.has_begun.wait(60)
     # longer than the lease of a claim that nobody renews
-    left = cluster_steps.refresh(world.environment, "default", world.now, owner="second", is_patient=True)
+    left = cluster_steps.refresh(
+        world.environment, "default", world.now, owner="second", is_patient=True
+    )
     assert (left.indexes, left.failed) == ((), ())
     slowed.may_go_on.set()
     first.join()
@@ -64,12 +74,16 @@ def test_an_index_is_left_to_the_process_that_refreshes_it_however_long(world: W
     assert world.sql("SELECT status FROM mz_internal.mz_index_statuses") == [("running",)]
 
 
-def test_a_patient_process_waits_for_its_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_patient_process_waits_for_its_turn(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM t")
     world.now += 1_000
     slowed, reports = Slowed(monkeypatch), list[RefreshReport]()
-    first = Thread(target=lambda: cluster_steps.refresh(world.environment, "default", world.now, owner="first"))
+    first = Thread(
+        target=lambda: cluster_steps.refresh(world.environment, "default", world.now, owner="first")
+    )
     first.start()
     assert slowed.has_begun.wait(60)
     conflicted = Event()
@@ -82,7 +96,9 @@ def test_a_patient_process_waits_for_its_turn(world: World, monkeypatch: pytest.
     monkeypatch.setattr(cluster_steps.time, "sleep", look_on)
     second = Thread(
         target=lambda: reports.append(
-            cluster_steps.refresh(world.environment, "default", world.now, owner="second", is_patient=True)
+            cluster_steps.refresh(
+                world.environment, "default", world.now, owner="second", is_patient=True
+            )
         )
     )
     second.start()
@@ -97,7 +113,10 @@ def test_a_patient_process_waits_for_its_turn(world: World, monkeypatch: pytest.
 def test_only_what_reads_a_source_follows_it(world: World) -> None:
     world.create("words")
     world.create("others")
-    for name, relation in (("of_words", "words"), ("of_both", "(SELECT * FROM words UNION ALL SELECT * FROM others) AS x")):
+    for name, relation in (
+        ("of_words", "words"),
+        ("of_both", "(SELECT * FROM words UNION ALL SELECT * FROM others) AS x"),
+    ):
         world.sql(f"CREATE MATERIALIZED VIEW {name} AS SELECT word FROM {relation}")
         world.sql(f"CREATE SINK {name}_sink FROM {name} INTO DELTA '{name}'")
     world.sql("CREATE MATERIALIZED VIEW of_others AS SELECT word FROM others")
@@ -105,7 +124,9 @@ def test_only_what_reads_a_source_follows_it(world: World) -> None:
     world.write(world.id_of("others"), 2_000, "x")
     world.write(world.id_of("words"), 3_000, "a", "b")
 
-    [report] = cluster_steps.refresh_dependents(world.environment, "words", 3_000, clusters=["default"], owner="test")
+    [report] = cluster_steps.refresh_dependents(
+        world.environment, "words", 3_000, clusters=["default"], owner="test"
+    )
 
     assert report.failed == ()
     # what reads another source too is as far as that source is
@@ -113,21 +134,35 @@ def test_only_what_reads_a_source_follows_it(world: World) -> None:
         "reclock.public.of_words_primary_idx": 3_001,
         "reclock.public.of_both_primary_idx": 2_001,
     }
-    assert {sink.sink for sink in report.emitted} == {"reclock.public.of_words_sink", "reclock.public.of_both_sink"}
+    assert {sink.sink for sink in report.emitted} == {
+        "reclock.public.of_words_sink",
+        "reclock.public.of_both_sink",
+    }
     assert delta_rows(world.home / "sinks" / "of_words") == {("a",): 1, ("b",): 1}
     assert not (world.home / "sinks" / "of_others").exists()
     world.sql("DROP SOURCE words CASCADE")
-    assert cluster_steps.refresh_dependents(world.environment, "words", 4_000, clusters=["default"], owner="test") == ()
+    assert (
+        cluster_steps.refresh_dependents(
+            world.environment, "words", 4_000, clusters=["default"], owner="test"
+        )
+        == ()
+    )
 
 
 def costs_of_a_tick(world: World, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Transactions of consensus and commits of Delta logs of one refresh after a change of ``t``."""
+    """Transactions of consensus and commits of Delta logs of one refresh after a change of
+    ``t``."""
     counts = dict.fromkeys(("transact", "read", "commit", "refresh"), 0)
     world.sql("INSERT INTO t VALUES (1)")
     world.now += 1_000
     here = get_ident()
     with monkeypatch.context() as patching:
-        for class_, name in ((Consensus, "transact"), (Consensus, "read"), (DeltaLog, "commit"), (DeltaLog, "refresh")):
+        for class_, name in (
+            (Consensus, "transact"),
+            (Consensus, "read"),
+            (DeltaLog, "commit"),
+            (DeltaLog, "refresh"),
+        ):
             real = getattr(class_, name)
 
             def counted(*arguments: Any, name: str = name, real: Any = real, **options: Any) -> Any:
@@ -160,7 +195,11 @@ def test_more_views_are_no_more_transactions(world: World, monkeypatch: pytest.M
     per_view = (nine_views["refresh"] - one_view["refresh"] - 1) / 4
     assert per_view == 2  # its own version, and the one that it has committed
     indexes = [id for (id,) in world.sql("SELECT id FROM mz_indexes WHERE id LIKE 'u%'")]
-    assert len({world.environment.stores.frontiers.get(id).upper for id in indexes}) == 1 < len(indexes)
+    assert (
+        len({world.environment.stores.frontiers.get(id).upper for id in indexes})
+        == 1
+        < len(indexes)
+    )
 
 
 def test_a_view_that_fails_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,8 +218,14 @@ def test_a_view_that_fails_holds_up_no_other(world: World, monkeypatch: pytest.M
     with monkeypatch.context() as patching:
         patching.setattr(maintenance, "refresh", failing)
         report = cluster_steps.refresh(world.environment, "default", world.now, owner="test")
-    assert [index.index.split(".")[-1] for index in report.indexes] == ["first_primary_idx", "last_primary_idx"]
+    assert [index.index.split(".")[-1] for index in report.indexes] == [
+        "first_primary_idx",
+        "last_primary_idx",
+    ]
     [failed] = report.failed
-    assert (failed.name, failed.message) == ("reclock.public.broken_primary_idx", "RuntimeError: out of order")
+    assert (failed.name, failed.message) == (
+        "reclock.public.broken_primary_idx",
+        "RuntimeError: out of order",
+    )
     world.refresh()
     assert world.sql("SELECT broken, last FROM broken, last") == [(1, 1)]

@@ -1,4 +1,5 @@
-"""A replica behind the wire answers as it does without, and whoever asks learns when it is gone, hangs or is another."""
+"""A replica behind the wire answers as it does without, and whoever asks learns when it is gone,
+hangs or is another."""
 
 from __future__ import annotations
 
@@ -32,8 +33,24 @@ from reclock.errors import (
 )
 from reclock.pipeline import cluster_steps, source_steps, tick
 from reclock.protocol import wire
-from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Refreshed, RefreshFailed, Replica
-from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
+from reclock.protocol.compute import (
+    CancelPeek,
+    Emit,
+    Emitted,
+    Peek,
+    Refresh,
+    Refreshed,
+    RefreshFailed,
+    Replica,
+)
+from reclock.protocol.introspection import (
+    CancelSubscribe,
+    LogChanges,
+    LogFailed,
+    LogName,
+    LogResponse,
+    Subscribe,
+)
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 from reclock.sql.planning.statement import plan_statement
@@ -45,7 +62,8 @@ CLUSTER = 1
 TOKEN = "token of this incarnation"
 NUMBERS = ", ".join(f"({number})" for number in range(2_000))
 TABLES = (
-    f"CREATE TABLE t (a int); INSERT INTO t VALUES {NUMBERS}; CREATE VIEW v AS SELECT sum(a) AS s FROM t; CREATE INDEX i ON v (s)"
+    f"CREATE TABLE t (a int); INSERT INTO t VALUES {NUMBERS}; CREATE VIEW v AS SELECT sum(a) "
+    "AS s FROM t; CREATE INDEX i ON v (s)"
 )
 
 
@@ -62,7 +80,13 @@ class World:
         self.servers.append(ReplicaServer(self.replica, TOKEN, **where))
         return self.servers[-1]
 
-    def remote(self, server: ReplicaServer, *, token: str = TOKEN, is_alive: Callable[[], bool] = lambda: True) -> RemoteReplica:
+    def remote(
+        self,
+        server: ReplicaServer,
+        *,
+        token: str = TOKEN,
+        is_alive: Callable[[], bool] = lambda: True,
+    ) -> RemoteReplica:
         return RemoteReplica("c.r1", server.address, token, is_alive)
 
     def peek(self, query: str) -> Peek:
@@ -70,7 +94,13 @@ class World:
         statement = plan_statement(parse(query)[0], catalog, SessionNames())
         assert isinstance(statement, Select)
         at = self.environment.stores.oracle.read_ts(EPOCH_MS)
-        return Peek("p1", catalog.snapshot.content_upper, at, expand(statement.plan, catalog), statement.finishing)
+        return Peek(
+            "p1",
+            catalog.snapshot.content_upper,
+            at,
+            expand(statement.plan, catalog),
+            statement.finishing,
+        )
 
 
 @pytest.fixture
@@ -108,7 +138,10 @@ def test_a_sink_is_emitted_behind_the_wire(world: World) -> None:
 
 
 def test_it_answers_as_the_replica_does(world: World) -> None:
-    remote, peek = world.remote(world.serve()), world.peek("SELECT a, a::text AS b FROM t WHERE a > 1990 ORDER BY a DESC")
+    remote, peek = (
+        world.remote(world.serve()),
+        world.peek("SELECT a, a::text AS b FROM t WHERE a > 1990 ORDER BY a DESC"),
+    )
     assert remote.running() == world.replica.running() != {}
     assert remote.engine_of(peek) == world.replica.engine_of(peek) == "duckdb"
     near, far = world.replica.peek(peek), remote.peek(peek)
@@ -124,7 +157,9 @@ def test_an_answer_without_rows_has_its_columns(world: World) -> None:
 def test_it_refreshes_and_is_commanded(world: World) -> None:
     remote = world.remote(world.serve())
     source_steps.publish(world.environment, [], tick.allocate(world.environment), owner="t")
-    cluster_steps.complete_tables(world.environment.stores, world.environment.stores.oracle.read_ts(EPOCH_MS))
+    cluster_steps.complete_tables(
+        world.environment.stores, world.environment.stores.oracle.read_ts(EPOCH_MS)
+    )
     [index] = world.replica.running()
     at = world.environment.stores.oracle.read_ts(EPOCH_MS)
     [done] = remote.refresh(Refresh((index,), at, "tick"))
@@ -149,7 +184,10 @@ def test_its_errors_are_the_callers(world: World) -> None:
 
 
 def test_it_is_reached_where_it_says(world: World) -> None:
-    near, everywhere = world.serve(host="127.0.0.2"), world.serve(host="0.0.0.0", advertised="127.0.0.3")  # noqa: S104
+    near, everywhere = (
+        world.serve(host="127.0.0.2"),
+        world.serve(host="0.0.0.0", advertised="127.0.0.3"),  # noqa: S104
+    )
     assert near.address == f"grpc+tls://127.0.0.2:{near.port}"
     assert everywhere.address == f"grpc+tls://127.0.0.3:{everywhere.port}"
     for server in (near, everywhere):
@@ -158,7 +196,9 @@ def test_it_is_reached_where_it_says(world: World) -> None:
     assert behind.address == f"grpc+tls://[2001:db8::7]:{behind.port}"
 
 
-def test_who_listens_everywhere_says_where_to_reach_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_listens_everywhere_says_where_to_reach_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RECLOCK_REPLICA_HOST", "::")
     with pytest.raises(ConfigurationError) as raised:
         Settings.load(tmp_path)
@@ -179,9 +219,15 @@ def test_who_has_another_token_talks_to_somebody_else(world: World, token: str) 
         world.remote(world.serve(), token=token).running()
 
 
-@pytest.mark.parametrize("header", [b"", b"Bearer ", b"Bearer " + TOKEN.upper().encode(), TOKEN.encode()])
-def test_who_trusts_the_certificate_but_does_not_say_the_token_is_refused(world: World, header: bytes) -> None:
-    client = flight.connect(world.serve().address, tls_root_certs=identity(TOKEN).certificate, override_hostname=NAME)
+@pytest.mark.parametrize(
+    "header", [b"", b"Bearer ", b"Bearer " + TOKEN.upper().encode(), TOKEN.encode()]
+)
+def test_who_trusts_the_certificate_but_does_not_say_the_token_is_refused(
+    world: World, header: bytes
+) -> None:
+    client = flight.connect(
+        world.serve().address, tls_root_certs=identity(TOKEN).certificate, override_hostname=NAME
+    )
     options = flight.FlightCallOptions(headers=[(HEADER.encode(), header)] if header else [])
     with pytest.raises(flight.FlightUnauthenticatedError):
         list(client.do_action(flight.Action(RUNNING, b""), options))
@@ -238,13 +284,19 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def test_a_server_that_stops_waits_for_no_endless_peek(world: World) -> None:
     with world.serve() as server:
-        batches = world.remote(server).peek(world.peek("SELECT sum(x.a + y.a * z.a) FROM t x, t y, t z, t w")).batches
+        batches = (
+            world.remote(server)
+            .peek(world.peek("SELECT sum(x.a + y.a * z.a) FROM t x, t y, t z, t w"))
+            .batches
+        )
         wait_until(lambda: bool(world.replica._peeks))
     with pytest.raises(QueryCanceled):
         next(batches)
 
 
-def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks, beyond_deadline = [], threading.Event()
 
     def is_alive() -> bool:
@@ -262,11 +314,15 @@ def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(world: Wo
     monkeypatch.setattr(type(world.replica), "take_changes", slow)
     manager = world.environment.runtime.collection_manager
     remote = world.remote(world.serve(), is_alive=is_alive)
-    own = ReportedReplicas(lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.stores.clock)
+    own = ReportedReplicas(
+        lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.stores.clock
+    )
     own.step()
     manager.flush()
     assert beyond_deadline.is_set()
-    assert world.sql("SELECT status FROM mz_internal.mz_cluster_replica_status_history") == [("online",)]
+    assert world.sql("SELECT status FROM mz_internal.mz_cluster_replica_status_history") == [
+        ("online",)
+    ]
     assert world.sql("SELECT replica_id FROM mz_internal.mz_cluster_replica_metrics") == [(1,)]
 
 

@@ -1,4 +1,5 @@
-"""Clusters of a size: what their processes answer while some of them, or who leads them, are killed, hang or are replaced."""
+"""Clusters of a size: what their processes answer while some of them, or who leads them, are
+killed, hang or are replaced."""
 
 from __future__ import annotations
 
@@ -48,14 +49,16 @@ class World:
     def reporting(self) -> set[str]:
         """The replicas of which something is said, as who is on another cluster reads it."""
         with self.servers[0].connect() as connection:
-            query = (
-                """SELECT r.name FROM mz_internal.mz_cluster_replica_metrics m JOIN mz_cluster_replicas r ON r.id = m.replica_id"""
-            )
+            query = """SELECT r.name FROM mz_internal.mz_cluster_replica_metrics m JOIN mz_cluster_replicas r ON r.id = m.replica_id"""  # noqa: E501
             return {name for (name,) in connection.execute(query)}
 
     def incarnations(self) -> dict[int, int]:
         with Environment.open(self.home) as environment:
-            return {each.replica_id: each.incarnation for each in environment.stores.replicas.all() if each.is_ready}
+            return {
+                each.replica_id: each.incarnation
+                for each in environment.stores.replicas.all()
+                if each.is_ready
+            }
 
     def tick(self, **more: str) -> str:
         variables = os.environ | self.variables | {"RECLOCK_HOME": str(self.home)} | more
@@ -68,7 +71,11 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     home = tmp_path_factory.mktemp("replicas")
     with killing(home):
-        made = World(home, QUICK | {"RECLOCK_INTROSPECTION_INTERVAL_MS": "200", "RECLOCK_REPLICA_HOST": "127.0.0.2"})
+        made = World(
+            home,
+            QUICK
+            | {"RECLOCK_INTROSPECTION_INTERVAL_MS": "200", "RECLOCK_REPLICA_HOST": "127.0.0.2"},
+        )
         try:
             with made.servers[0].connect() as connection:
                 connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
@@ -98,7 +105,9 @@ def test_the_usage_of_a_replica_is_known_and_that_of_a_shared_process_is_not(wor
     usage = """SELECT c.name, u.cpu_percent >= 0, u.memory_bytes > 0, u.memory_percent BETWEEN 0.1 AND 99
         FROM mz_internal.mz_cluster_replica_metrics u JOIN mz_internal.mz_cluster_replica_statuses s USING (replica_id)
         JOIN mz_clusters c ON c.id = s.cluster_id"""
-    eventually(lambda: set(world.sql(usage)) == {("c", True, True, True), ("default", None, None, None)})
+    eventually(
+        lambda: set(world.sql(usage)) == {("c", True, True, True), ("default", None, None, None)}
+    )
 
 
 def test_an_endless_query_holds_up_nobody_on_another_cluster(world: World) -> None:
@@ -109,7 +118,8 @@ def test_an_endless_query_holds_up_nobody_on_another_cluster(world: World) -> No
             try:
                 endless.execute(
                     "SELECT sum((a.n * b.n) % 7 + c.n) "
-                    "FROM generate_series(1, 100000) a(n), generate_series(1, 100000) b(n), generate_series(1, 100000) c(n)"
+                    "FROM generate_series(1, 100000) a(n), generate_series(1, 100000) "
+                    "b(n), generate_series(1, 100000) c(n)"
                 )
             except psycopg.Error as error:
                 ended.append(error)
@@ -132,7 +142,8 @@ def test_a_query_waits_for_the_only_replica_to_come_back(world: World) -> None:
 
 def test_a_sink_is_emitted_by_a_replica_of_its_cluster(world: World) -> None:
     world.sql("CREATE SINK k IN CLUSTER c FROM t INTO DELTA 't'")
-    said = world.tick(**{failpoints.VARIABLE: "sinks.emit.after_claim"})  # the tick would die of emitting itself
+    # the tick would die of emitting itself
+    said = world.tick(**{failpoints.VARIABLE: "sinks.emit.after_claim"})
     assert "2 changes emitted" in said
     assert sum(delta_rows(world.home / "sinks" / "t").values()) == 2
     world.sql("DROP SINK k")
@@ -164,7 +175,8 @@ def test_one_that_hangs_is_missed_and_replaced(world: World) -> None:
         replica.send_signal(signal.SIGSTOP)
     with world.connect() as connection:
         assert [connection.execute(SUM).fetchone() for _ in range(3)] == [(3,)] * 3
-    assert world.reporting()  # what the other says, and what the one that hangs said for as long as it counts as alive
+    # what the other says, and what the one that hangs said for as long as it counts as alive
+    assert world.reporting()
     eventually(lambda: sum(world.incarnations().values()) == sum(before.values()) + 1)
     eventually(lambda: stopped[0].pid not in world.pids())
 
@@ -205,7 +217,11 @@ def test_another_size_takes_over_without_a_gap(world: World) -> None:
     reader.start()
     try:
         world.sql("ALTER CLUSTER c SET (SIZE '2')")
-        eventually(lambda: len(world.incarnations()) == 2 and not world.incarnations().keys() & before.keys())
+        eventually(
+            lambda: (
+                len(world.incarnations()) == 2 and not world.incarnations().keys() & before.keys()
+            )
+        )
         was_answered = answered
         eventually(lambda: answered > was_answered or not reader.is_alive())
     finally:
@@ -218,6 +234,11 @@ def test_another_size_takes_over_without_a_gap(world: World) -> None:
 def test_a_dropped_cluster_leaves_no_process(world: World) -> None:
     world.sql("DROP CLUSTER c CASCADE")
     eventually(lambda: world.pids() == [])
-    eventually(lambda: world.sql("SELECT * FROM mz_internal.mz_cluster_replica_metrics WHERE replica_id > 0") == [])
+    eventually(
+        lambda: (
+            world.sql("SELECT * FROM mz_internal.mz_cluster_replica_metrics WHERE replica_id > 0")
+            == []
+        )
+    )
     with Environment.open(world.home) as environment:
         eventually(lambda: environment.stores.replicas.all() == [])

@@ -29,11 +29,18 @@ def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command
 ) -> None:
     told = Told()
     monkeypatch.setattr(session, "_own", lambda settings: told)
-    for name, value in {"LAKE": "s3://lake-of/prefix", "S3_ACCESS_KEY_ID": "key", "S3_SECRET_ACCESS_KEY": "do-not-tell"}.items():
+    for name, value in {
+        "LAKE": "s3://lake-of/prefix",
+        "S3_ACCESS_KEY_ID": "key",
+        "S3_SECRET_ACCESS_KEY": "do-not-tell",
+    }.items():
         monkeypatch.setenv(f"RECLOCK_{name}", value)
     settings = Settings.load(tmp_path)
     assert session.start(settings) is told
-    assert told.options == {"fs.s3a.bucket.lake-of.access.key": "key", "fs.s3a.bucket.lake-of.secret.key": "do-not-tell"}
+    assert told.options == {
+        "fs.s3a.bucket.lake-of.access.key": "key",
+        "fs.s3a.bucket.lake-of.secret.key": "do-not-tell",
+    }
     seen = [*connect.command(settings, 1), *session.configuration(settings).values()]
     assert not any("do-not-tell" in word for word in seen)
     told.options.clear()
@@ -55,7 +62,14 @@ except session.ConfigurationError as error:
     print(error.message, error.detail, error.hint)
 """
     variables = os.environ | {"RECLOCK_SPARK_REMOTE": "sc://127.0.0.1:9/;token=do-not-tell"}
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.startswith("no Spark Connect server answers at sc://127.0.0.1:9 ")
     assert "do-not-tell" not in done.stdout + done.stderr
 
@@ -74,5 +88,7 @@ second.close()
 print(session.range(3).count())
 first.close()
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True
+    )
     assert done.stdout == "3\n"

@@ -46,7 +46,9 @@ def test_masters(tmp_path: Path, master: str) -> None:
         ({"disk": 1}, "small.disk: "),
     ],
 )
-def test_a_size_that_is_wrong_is_named(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:
+def test_a_size_that_is_wrong_is_named(
+    tmp_path: Path, change: dict[str, Any], complaint: str
+) -> None:
     with pytest.raises(ConfigurationError) as wrong:
         load_sizes(written(tmp_path, {"small": SMALL | change}))
     assert complaint in str(wrong.value.detail)

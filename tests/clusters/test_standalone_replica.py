@@ -1,4 +1,5 @@
-"""A replica whose size names a Spark standalone master: an application of that master, whose executors answer and refresh."""
+"""A replica whose size names a Spark standalone master: an application of that master, whose
+executors answer and refresh."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from fixtures.server import RECLOCK, start_server
 @pytest.mark.spark
 def test_a_replica_is_an_application_of_its_master(tmp_path: Path, spark_cluster: str) -> None:
     sizes = tmp_path / "sizes.json"
-    sizes.write_text(json.dumps({"standalone": {"master": spark_cluster, "cores": 1, "memory": "512m"}}))
+    sizes.write_text(
+        json.dumps({"standalone": {"master": spark_cluster, "cores": 1, "memory": "512m"}})
+    )
     home = tmp_path / "home"
     variables = QUICK | {
         "RECLOCK_CLUSTER_REPLICA_SIZES": str(sizes),
@@ -28,18 +31,37 @@ def test_a_replica_is_an_application_of_its_master(tmp_path: Path, spark_cluster
         try:
             with server.connect() as connection:
                 connection.execute("CREATE TABLE t (k int, n int)")
-                connection.execute("INSERT INTO t SELECT k, k * 10 FROM generate_series(1, 100) AS s(k)")
-                connection.execute("CREATE VIEW sums AS SELECT k % 2 AS odd, sum(n) AS n FROM t GROUP BY k % 2")
+                connection.execute(
+                    "INSERT INTO t SELECT k, k * 10 FROM generate_series(1, 100) AS s(k)"
+                )
+                connection.execute(
+                    "CREATE VIEW sums AS SELECT k % 2 AS odd, sum(n) AS n FROM t GROUP BY k % 2"
+                )
                 connection.execute("CREATE CLUSTER c SIZE 'standalone'")
                 connection.execute("CREATE INDEX sums_idx IN CLUSTER c ON sums (odd)")
-                subprocess.run([RECLOCK, "tick"], env=os.environ | variables | {"RECLOCK_HOME": str(home)}, check=True)
+                subprocess.run(
+                    [RECLOCK, "tick"],
+                    env=os.environ | variables | {"RECLOCK_HOME": str(home)},
+                    check=True,
+                )
                 connection.execute("SET cluster = c")
-                assert connection.execute("SELECT odd, n FROM sums ORDER BY odd").fetchall() == [(0, 25_500), (1, 25_000)]
-                plan = "\n".join(line for (line,) in connection.execute("EXPLAIN SELECT odd, n FROM sums ORDER BY odd"))
+                assert connection.execute("SELECT odd, n FROM sums ORDER BY odd").fetchall() == [
+                    (0, 25_500),
+                    (1, 25_000),
+                ]
+                plan = "\n".join(
+                    line
+                    for (line,) in connection.execute(
+                        "EXPLAIN SELECT odd, n FROM sums ORDER BY odd"
+                    )
+                )
                 assert "engine: spark" in plan
                 assert "sums_idx" in plan
             [replica] = processes(home)
-            commands = [child.as_dict(["cmdline"])["cmdline"] or [] for child in replica.children(recursive=True)]
+            commands = [
+                child.as_dict(["cmdline"])["cmdline"] or []
+                for child in replica.children(recursive=True)
+            ]
             assert any(spark_cluster in " ".join(command) for command in commands)
         finally:
             server.kill()

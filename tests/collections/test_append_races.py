@@ -1,4 +1,5 @@
-"""Writers of several processes at one collection: one winner at each upper, nothing lost, nothing twice."""
+"""Writers of several processes at one collection: one winner at each upper, nothing lost, nothing
+twice."""
 
 import subprocess
 import sys
@@ -57,14 +58,20 @@ def test_of_several_processes_exactly_one_wins_each_upper(lake: Lake) -> None:
     assert sorted(won) == list(range(PROCESSES * APPENDS))
     version = lake.open(FLIGHTS).pin()
     assert version.upper == PROCESSES * APPENDS
-    expected = {(f"writer {number}", step): 1 for number in range(PROCESSES) for step in range(APPENDS)}
+    expected = {
+        (f"writer {number}", step): 1 for number in range(PROCESSES) for step in range(APPENDS)
+    }
     assert rows_of(version.snapshot(MAXIMUM)) == expected
 
 
 def test_of_several_threads_on_one_handle_exactly_one_wins(collection: Collection) -> None:
     def attempt(name: str) -> int:
         try:
-            collection.append(updates_table([update(name, 1, 0)]), expected_upper=Timestamp(0), new_upper=Timestamp(1))
+            collection.append(
+                updates_table([update(name, 1, 0)]),
+                expected_upper=Timestamp(0),
+                new_upper=Timestamp(1),
+            )
         except UpperMismatch as lost:
             return -(lost.found or 0)
         return 1
@@ -80,7 +87,9 @@ def test_appends_go_on_beside_compactions_of_another_handle(lake: Lake) -> None:
     def write() -> None:
         for time in range(30):
             row = update("a", time % 3, time)
-            writer.append(updates_table([row]), expected_upper=Timestamp(time), new_upper=Timestamp(time + 1))
+            writer.append(
+                updates_table([row]), expected_upper=Timestamp(time), new_upper=Timestamp(time + 1)
+            )
 
     with ThreadPoolExecutor(1) as threads:
         writing = threads.submit(write)
@@ -90,10 +99,14 @@ def test_appends_go_on_beside_compactions_of_another_handle(lake: Lake) -> None:
         writing.result()
     assert compactions
     assert rows_of(compactor.pin().snapshot(MAXIMUM)) == {("a", 0): 10, ("a", 1): 10, ("a", 2): 10}
-    assert Counter(u.diff for u in updates_of(compactor.pin().changes(Timestamp(0), MAXIMUM))).total()
+    assert Counter(
+        u.diff for u in updates_of(compactor.pin().changes(Timestamp(0), MAXIMUM))
+    ).total()
 
 
-def test_a_commit_is_tried_at_the_version_last_seen_and_nowhere_else(collection: Collection) -> None:
+def test_a_commit_is_tried_at_the_version_last_seen_and_nowhere_else(
+    collection: Collection,
+) -> None:
     """Though neither commit would conflict with the other for delta-rs."""
     first, second = DeltaLog.open(collection.folder), DeltaLog.open(collection.folder)
     assert first.commit([], {"one": 1})

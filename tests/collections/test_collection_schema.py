@@ -1,4 +1,5 @@
-"""What can be a collection: names that can be told apart, types that can be stored, and a desc that is kept."""
+"""What can be a collection: names that can be told apart, types that can be stored, and a desc that
+is kept."""
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,9 @@ def desc(*names: str) -> RelationDesc:
     return RelationDesc(tuple(Column(name, types.TEXT) for name in names))
 
 
-@pytest.mark.parametrize("names", [("mz_timestamp",), ("mz_diff",), ("MZ_Diff",), ("a", "a"), ("a", "A"), ("",)])
+@pytest.mark.parametrize(
+    "names", [("mz_timestamp",), ("mz_diff",), ("MZ_Diff",), ("a", "a"), ("a", "A"), ("",)]
+)
 def test_reserved_and_repeated_names_leave_no_trace(lake: Lake, names: tuple[str, ...]) -> None:
     with pytest.raises(InvalidSchema):
         lake.create(FLIGHTS, desc(*names))
@@ -33,7 +36,9 @@ def test_moments_are_kept_in_microseconds_and_numbers_exactly() -> None:
     assert arrow_type(types.TIMESTAMP) == pa.timestamp("us")
     assert arrow_type(types.TIMESTAMPTZ) == pa.timestamp("us", "UTC")
     assert arrow_type(types.numeric(12, 3)) == pa.decimal128(12, 3)
-    schema = arrow_schema(RelationDesc((Column("a", types.SMALLINT, is_nullable=False),)), with_updates=True)
+    schema = arrow_schema(
+        RelationDesc((Column("a", types.SMALLINT, is_nullable=False),)), with_updates=True
+    )
     assert schema == pa.schema(
         [
             pa.field("a", pa.int16(), nullable=False),
@@ -45,7 +50,11 @@ def test_moments_are_kept_in_microseconds_and_numbers_exactly() -> None:
 
 def test_a_desc_comes_back_as_it_was_given(lake: Lake) -> None:
     given = RelationDesc(
-        (Column('odd ",;{}()\n=.` name', types.numeric(12, 3), is_nullable=False), Column("größe", types.REAL)), key=("größe",)
+        (
+            Column('odd ",;{}()\n=.` name', types.numeric(12, 3), is_nullable=False),
+            Column("größe", types.REAL),
+        ),
+        key=("größe",),
     )
     assert decode_desc(encode_desc(given)) == given
     lake.create(FLIGHTS, given, is_monotonic=True)

@@ -1,4 +1,5 @@
-"""Compaction merges times nobody may read apart any more, and changes nothing else; vacuum takes only what nobody needs."""
+"""Compaction merges times nobody may read apart any more, and changes nothing else; vacuum takes
+only what nobody needs."""
 
 import itertools
 import os
@@ -27,7 +28,12 @@ def at(moment: int) -> Clock:
 
 def data_files(collection: Collection) -> set[str]:
     root = Path(collection.uri)
-    return {str(path.relative_to(root)) for folder in ("data", "_staging") for path in (root / folder).rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(root))
+        for folder in ("data", "_staging")
+        for path in (root / folder).rglob("*")
+        if path.is_file()
+    }
 
 
 def needed(collection: Collection) -> set[str]:
@@ -36,15 +42,26 @@ def needed(collection: Collection) -> set[str]:
 
 def fill(collection: Collection, times: int = 6) -> None:
     for moment in range(times):
-        put(collection, update("a", moment % 2, moment), update("b", 1, moment, -1 if moment % 2 else 1), to=moment + 1)
+        put(
+            collection,
+            update("a", moment % 2, moment),
+            update("b", 1, moment, -1 if moment % 2 else 1),
+            to=moment + 1,
+        )
 
 
 def test_times_below_since_are_merged_and_later_ones_kept_apart(collection: Collection) -> None:
     fill(collection)
-    assert compact(collection, Timestamp(4)) == Compaction(files_removed=4, files_added=1, rows_before=8, rows_after=2)
+    assert compact(collection, Timestamp(4)) == Compaction(
+        files_removed=4, files_added=1, rows_before=8, rows_after=2
+    )
     assert collection.upper() == 6
     merged = updates_of(collection.pin().changes(Timestamp(0), Timestamp(5)))
-    assert sorted(merged, key=lambda u: u.row) == [update("a", 0, 4, 3), update("a", 1, 4, 2), update("b", 1, 4)]
+    assert sorted(merged, key=lambda u: u.row) == [
+        update("a", 0, 4, 3),
+        update("a", 1, 4, 2),
+        update("b", 1, 4),
+    ]
     assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
     assert {file.min_time for file in collection.pin().all_files} == {4, 5}
 
@@ -64,13 +81,19 @@ def test_a_since_beyond_the_upper_leaves_no_time_at_or_past_it(collection: Colle
     assert compact(collection, Timestamp(1000)) is not None
     assert {file.max_time for file in collection.pin().all_files} == {5}
     put(collection, update("c", 1, 1000), to=1001)
-    assert rows_of(collection.pin().snapshot(Timestamp(1000))) == {("a", 0): 3, ("a", 1): 3, ("c", 1): 1}
+    assert rows_of(collection.pin().snapshot(Timestamp(1000))) == {
+        ("a", 0): 3,
+        ("a", 1): 3,
+        ("c", 1): 1,
+    }
 
 
 def test_a_collection_that_sums_to_nothing_compacts_to_no_file(collection: Collection) -> None:
     put(collection, update("a", 1, 0), to=1)
     put(collection, update("a", 1, 1, -1), to=5)
-    assert compact(collection, Timestamp(3)) == Compaction(files_removed=2, files_added=0, rows_before=2, rows_after=0)
+    assert compact(collection, Timestamp(3)) == Compaction(
+        files_removed=2, files_added=0, rows_before=2, rows_after=0
+    )
     assert (collection.pin().all_files, collection.upper()) == ((), 5)
 
 
@@ -79,7 +102,9 @@ def test_an_empty_collection_has_nothing_to_compact(collection: Collection) -> N
     assert vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS).files == 0
 
 
-def test_large_rewrites_are_split_into_files_in_order_of_time(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_rewrites_are_split_into_files_in_order_of_time(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(compaction, "TARGET_FILE_BYTES", 1)
     rows = 300_000
     put(collection, *(update("a", number, number * 10 // rows) for number in range(rows)), to=10)
@@ -92,7 +117,9 @@ def test_large_rewrites_are_split_into_files_in_order_of_time(collection: Collec
     assert collection.pin().snapshot(Timestamp(9)).num_rows == rows
 
 
-def test_an_append_between_reading_and_committing_is_kept(lake: Lake, collection: Collection) -> None:
+def test_an_append_between_reading_and_committing_is_kept(
+    lake: Lake, collection: Collection
+) -> None:
     fill(collection)
     elsewhere = Lake(lake.root).open(FLIGHTS)
 
@@ -101,7 +128,11 @@ def test_an_append_between_reading_and_committing_is_kept(lake: Lake, collection
         return Timestamp(0)
 
     assert compact(collection, Timestamp(5), clock=append_first) is not None
-    assert rows_of(collection.pin().snapshot(Timestamp(6))) == {("a", 0): 3, ("a", 1): 3, ("late", 1): 1}
+    assert rows_of(collection.pin().snapshot(Timestamp(6))) == {
+        ("a", 0): 3,
+        ("a", 1): 3,
+        ("late", 1): 1,
+    }
 
 
 def test_of_two_compactions_the_later_starts_again(lake: Lake, collection: Collection) -> None:
@@ -137,7 +168,9 @@ def test_a_pinned_reader_goes_on_until_vacuum_may_take_its_files(collection: Col
     assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
 
 
-def test_vacuum_leaves_staged_files_of_standing_claims_and_of_jobs_that_just_began(collection: Collection) -> None:
+def test_vacuum_leaves_staged_files_of_standing_claims_and_of_jobs_that_just_began(
+    collection: Collection,
+) -> None:
     for name in ("claimed", "abandoned", "new"):
         folder = Path(collection.staging_uri(name))
         folder.mkdir(parents=True)
@@ -151,18 +184,27 @@ def test_vacuum_leaves_staged_files_of_standing_claims_and_of_jobs_that_just_beg
     assert [len(collection.staged(name)) for name in ("claimed", "abandoned", "new")] == [1, 0, 1]
 
 
-def test_vacuum_keeps_appended_staged_files_though_nobody_claims_them(collection: Collection) -> None:
+def test_vacuum_keeps_appended_staged_files_though_nobody_claims_them(
+    collection: Collection,
+) -> None:
     folder = Path(collection.staging_uri("job-1"))
     folder.mkdir(parents=True)
     for name in ("part-0.parquet", ".part-0.parquet.crc", "_SUCCESS"):
         pq.write_table(updates_table([update("a", 1, 0)]), folder / name)
-    collection.append_files(collection.staged("job-1"), expected_upper=Timestamp(0), new_upper=Timestamp(9))
+    collection.append_files(
+        collection.staged("job-1"), expected_upper=Timestamp(0), new_upper=Timestamp(9)
+    )
     vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS)
-    assert data_files(collection) == {"_staging/job-1/part-0.parquet", "_staging/job-1/.part-0.parquet.crc"}
+    assert data_files(collection) == {
+        "_staging/job-1/part-0.parquet",
+        "_staging/job-1/.part-0.parquet.crc",
+    }
     assert rows_of(collection.pin().snapshot(Timestamp(0))) == {("a", 1): 1}
 
 
-def test_vacuum_takes_an_appends_orphan_only_when_it_can_never_be_committed(collection: Collection) -> None:
+def test_vacuum_takes_an_appends_orphan_only_when_it_can_never_be_committed(
+    collection: Collection,
+) -> None:
     put(collection, update("a", 1, 0), to=5)
     data = Path(collection.uri, "data")
     for upper in (0, 5, 9):
@@ -180,9 +222,13 @@ def test_vacuum_takes_lists_of_errors_that_no_version_needs(collection: Collecti
     nothing, errors = updates_table([]), ()
     for at in (1, 2, 3):
         errors = with_error(errors, Timestamp(at), EvaluationError(f"at {at}"), is_first=False)
-        collection.append(nothing, expected_upper=Timestamp(at - 1), new_upper=Timestamp(at), errors=errors)
+        collection.append(
+            nothing, expected_upper=Timestamp(at - 1), new_upper=Timestamp(at), errors=errors
+        )
     vacuum(collection, before=Timestamp(0), claimed_staging=frozenset())
-    assert len(collection.folder.walk("_errors")) == 3, "a read may have begun before the newest was written"
+    assert len(collection.folder.walk("_errors")) == 3, (
+        "a read may have begun before the newest was written"
+    )
     vacuum(collection, before=MAXIMUM, claimed_staging=frozenset())
     assert [info.path for info in collection.folder.walk("_errors")] == ["_errors/3.json"]
     assert Lake(str(Path(collection.uri).parent.parent)).open(collection.id).pin().errors == errors

@@ -1,4 +1,5 @@
-"""An append moves the upper it was decided on, whole or not at all, and never takes what does not fit."""
+"""An append moves the upper it was decided on, whole or not at all, and never takes what does not
+fit."""
 
 import pyarrow as pa
 import pytest
@@ -25,11 +26,15 @@ def test_an_append_moves_the_upper_and_its_updates_are_there(collection: Collect
     assert updates_of(collection.pin().changes(Timestamp(4), TEN)) == [update("a", 1, 9, -1)]
 
 
-def test_a_stale_append_is_told_the_upper_and_changes_nothing(lake: Lake, collection: Collection) -> None:
+def test_a_stale_append_is_told_the_upper_and_changes_nothing(
+    lake: Lake, collection: Collection
+) -> None:
     stale = Lake(lake.root).open(FLIGHTS)
     put(collection, update("a", 1, 0), to=10)
     for handle in (collection, stale):
-        with pytest.raises(UpperMismatch, match='upper of "u4/reclocked" is 10, expected 0') as mismatch:
+        with pytest.raises(
+            UpperMismatch, match='upper of "u4/reclocked" is 10, expected 0'
+        ) as mismatch:
             handle.append(updates_table([update("b", 2, 0)]), expected_upper=ZERO, new_upper=TEN)
         assert (mismatch.value.expected, mismatch.value.found) == (0, 10)
     assert rows_of(stale.pin().snapshot(TEN)) == {("a", 1): 1}
@@ -45,14 +50,18 @@ def test_repeating_an_append_that_landed_is_told_so(collection: Collection) -> N
 
 def test_sealing_moves_the_upper_and_adds_nothing(collection: Collection) -> None:
     collection.seal(expected_upper=ZERO, new_upper=TEN)
-    collection.append(updates_table([update("a", 1, 10, 0)]), expected_upper=TEN, new_upper=Timestamp(11))
+    collection.append(
+        updates_table([update("a", 1, 10, 0)]), expected_upper=TEN, new_upper=Timestamp(11)
+    )
     assert collection.upper() == 11
     assert collection.pin().all_files == ()
     assert rows_of(collection.pin().snapshot(TEN)) == {}
     assert updates_of(collection.pin().changes(ZERO, MAXIMUM)) == []
 
 
-def test_a_rewrite_in_between_does_not_disturb_an_append(lake: Lake, collection: Collection) -> None:
+def test_a_rewrite_in_between_does_not_disturb_an_append(
+    lake: Lake, collection: Collection
+) -> None:
     writer = Lake(lake.root).open(FLIGHTS)
     put(writer, update("a", 1, 0), to=5)
     put(collection, update("a", 1, 5), to=10)
@@ -71,7 +80,9 @@ def test_the_upper_only_grows(collection: Collection, expected: int, new: int) -
 def test_times_outside_the_append_are_refused(collection: Collection, time: int) -> None:
     collection.seal(expected_upper=ZERO, new_upper=Timestamp(5))
     with pytest.raises(InternalError, match="times that an append"):
-        collection.append(updates_table([update("a", 1, time)]), expected_upper=Timestamp(5), new_upper=TEN)
+        collection.append(
+            updates_table([update("a", 1, time)]), expected_upper=Timestamp(5), new_upper=TEN
+        )
     assert collection.upper() == 5
     assert collection.pin().all_files == ()
 
@@ -87,7 +98,10 @@ def test_updates_that_do_not_fit_are_refused(lake: Lake, collection: Collection)
     for misfit in misfits:
         with pytest.raises(InternalError, match="do not fit"):
             collection.append(misfit, expected_upper=ZERO, new_upper=TEN)
-    strict = lake.create(StorageCollectionId(GlobalId("u5")), RelationDesc((Column("name", TEXT, is_nullable=False),)))
+    strict = lake.create(
+        StorageCollectionId(GlobalId("u5")),
+        RelationDesc((Column("name", TEXT, is_nullable=False),)),
+    )
     nulls = pa.table({"name": pa.array([None], pa.string()), "mz_timestamp": [0], "mz_diff": [1]})
     with pytest.raises(InternalError, match="do not fit"):
         strict.append(nulls, expected_upper=ZERO, new_upper=TEN)
@@ -107,7 +121,10 @@ def test_a_monotonic_collection_takes_no_deletions_and_is_read_as_written(lake: 
     assert refused.value.detail == "it has deletions, the collection has none"
     put(facts, update("a", 1, 0), update("a", 1, 3, 2), update("b", None, 7), to=10)
     found = facts.pin().snapshot(Timestamp(3)).to_pylist()
-    assert found == [{"name": "a", "number": 1, "mz_diff": 1}, {"name": "a", "number": 1, "mz_diff": 2}]
+    assert found == [
+        {"name": "a", "number": 1, "mz_diff": 1},
+        {"name": "a", "number": 1, "mz_diff": 2},
+    ]
     compact(facts, Timestamp(9))
     assert rows_of(facts.pin().snapshot(Timestamp(9))) == {("a", 1): 3, ("b", None): 1}
 
@@ -132,10 +149,14 @@ def test_reads_skip_the_files_whose_times_do_not_matter(collection: Collection) 
     assert times(upper=Timestamp(2)) == [0, 1]
     assert times(lower=Timestamp(2), upper=Timestamp(4)) == [2, 3]
     assert times(lower=Timestamp(5), upper=MAXIMUM) == []
-    assert all(file.uri == f"{collection.uri}/{file.path}" and file.rows == 1 for file in version.all_files)
+    assert all(
+        file.uri == f"{collection.uri}/{file.path}" and file.rows == 1 for file in version.all_files
+    )
 
 
-def test_a_diff_that_does_not_fit_64_bits_is_an_error_not_a_wrong_number(collection: Collection) -> None:
+def test_a_diff_that_does_not_fit_64_bits_is_an_error_not_a_wrong_number(
+    collection: Collection,
+) -> None:
     put(collection, Update(("a", 1), ZERO, 2**63 - 1), Update(("a", 1), ZERO, 1), to=10)
     with pytest.raises(InternalError, match="exceeds 64 bits"):
         collection.pin().snapshot(ZERO)

@@ -37,7 +37,20 @@ DESC = RelationDesc(
 )
 NOON = datetime(2013, 1, 1, 12, 0, 0, 1)
 ROWS = [
-    (True, 1, 2, 2**40, 1.5, 2.5, Decimal("3.125"), "ORD", b"\x00", date(2013, 1, 1), NOON, NOON.replace(tzinfo=UTC)),
+    (
+        True,
+        1,
+        2,
+        2**40,
+        1.5,
+        2.5,
+        Decimal("3.125"),
+        "ORD",
+        b"\x00",
+        date(2013, 1, 1),
+        NOON,
+        NOON.replace(tzinfo=UTC),
+    ),
     (
         False,
         -1,
@@ -64,9 +77,15 @@ def flights(lake: Lake) -> Collection:
     return collection
 
 
-def test_the_log_tells_of_times_and_diffs_and_nothing_that_may_lack_a_bound(flights: Collection) -> None:
+def test_the_log_tells_of_times_and_diffs_and_nothing_that_may_lack_a_bound(
+    flights: Collection,
+) -> None:
     with open(f"{flights.uri}/_delta_log/{2:020}.json") as log:
-        (stats,) = [json.loads(json.loads(line)["add"]["stats"]) for line in log if "add" in json.loads(line)]
+        (stats,) = [
+            json.loads(json.loads(line)["add"]["stats"])
+            for line in log
+            if "add" in json.loads(line)
+        ]
     bounds = {"mz_timestamp": 1, "mz_diff": 1}
     zero = {"mz_timestamp": 0, "mz_diff": 0}
     assert stats == {"numRecords": 1, "minValues": bounds, "maxValues": bounds, "nullCount": zero}
@@ -96,10 +115,15 @@ def test_the_log_tells_of_times_and_diffs_and_nothing_that_may_lack_a_bound(flig
         ("TRUE", 3),
     ],
 )
-def test_readers_of_the_delta_table_find_every_row(flights: Collection, predicate: str, count: int) -> None:
+def test_readers_of_the_delta_table_find_every_row(
+    flights: Collection, predicate: str, count: int
+) -> None:
     table = DeltaTable(flights.uri)
     rust = pa.table(
-        QueryBuilder().register("flights", table).execute(f"SELECT mz_timestamp FROM flights WHERE {predicate}").read_all()
+        QueryBuilder()
+        .register("flights", table)
+        .execute(f"SELECT mz_timestamp FROM flights WHERE {predicate}")
+        .read_all()
     )
     duck = duckdb.connect()
     duck.register("flights", table.to_pyarrow_dataset())
@@ -107,7 +131,11 @@ def test_readers_of_the_delta_table_find_every_row(flights: Collection, predicat
     assert (rust.num_rows, found) == (count, (count,))
 
 
-def test_the_table_asks_no_more_of_a_reader_than_its_types_need(lake: Lake, flights: Collection) -> None:
-    plain = lake.create(StorageCollectionId(GlobalId("u5")), RelationDesc((Column("a", types.TEXT),)))
+def test_the_table_asks_no_more_of_a_reader_than_its_types_need(
+    lake: Lake, flights: Collection
+) -> None:
+    plain = lake.create(
+        StorageCollectionId(GlobalId("u5")), RelationDesc((Column("a", types.TEXT),))
+    )
     assert DeltaTable(plain.uri).protocol().min_reader_version == 1
     assert DeltaTable(flights.uri).protocol().reader_features == ["timestampNtz"]

@@ -19,12 +19,15 @@ from reclock.errors import EvaluationError
 
 ERRORS = {name: EvaluationError(name, sqlstate="22012", detail=f"why {name}") for name in "ab"}
 
-refreshes = st.lists(st.tuples(st.integers(1, 5), st.sampled_from([None, "a", "b"])), min_size=1, max_size=8)
+refreshes = st.lists(
+    st.tuples(st.integers(1, 5), st.sampled_from([None, "a", "b"])), min_size=1, max_size=8
+)
 """Gaps between refreshes, and the error that each has found."""
 
 
 def recorded(history: list[tuple[int, str | None]]) -> tuple[ErrorIntervals, dict[int, str | None]]:
-    """The intervals, and by hand what each time has; the first refresh also says what earlier times had."""
+    """The intervals, and by hand what each time has; the first refresh also says what earlier times
+    had."""
     known: ErrorIntervals = ()
     expected: dict[int, str | None] = {}
     at = 0
@@ -44,10 +47,16 @@ def recorded(history: list[tuple[int, str | None]]) -> tuple[ErrorIntervals, dic
 
 
 @given(refreshes)
-def test_every_time_has_the_error_that_was_found_at_the_last_refresh_up_to_it(history: list[tuple[int, str | None]]) -> None:
+def test_every_time_has_the_error_that_was_found_at_the_last_refresh_up_to_it(
+    history: list[tuple[int, str | None]],
+) -> None:
     known, expected = recorded(history)
     for at, name in expected.items():
-        here = [interval.message for interval in known if interval.overlaps(Timestamp(at), Timestamp(at + 1))]
+        here = [
+            interval.message
+            for interval in known
+            if interval.overlaps(Timestamp(at), Timestamp(at + 1))
+        ]
         assert here == ([] if name is None else [name])
     answered = [at for at, name in expected.items() if name is None]
     assert answered_through(known, Timestamp(max(expected) + 1)) == max(answered, default=None)
@@ -55,12 +64,18 @@ def test_every_time_has_the_error_that_was_found_at_the_last_refresh_up_to_it(hi
 
 
 @given(refreshes, st.integers(0, 20))
-def test_what_lies_before_since_is_forgotten_and_nothing_else(history: list[tuple[int, str | None]], since: int) -> None:
+def test_what_lies_before_since_is_forgotten_and_nothing_else(
+    history: list[tuple[int, str | None]], since: int
+) -> None:
     known, expected = recorded(history)
     left = without_past(known, Timestamp(since))
     for at in (at for at in expected if at >= since):
-        whole = [interval for interval in known if interval.overlaps(Timestamp(at), Timestamp(at + 1))]
-        assert [interval for interval in left if interval.overlaps(Timestamp(at), Timestamp(at + 1))] == whole
+        whole = [
+            interval for interval in known if interval.overlaps(Timestamp(at), Timestamp(at + 1))
+        ]
+        assert [
+            interval for interval in left if interval.overlaps(Timestamp(at), Timestamp(at + 1))
+        ] == whole
     assert all(interval.upper is None or interval.upper > since for interval in left)
 
 
@@ -68,7 +83,10 @@ def test_the_same_error_goes_on_and_another_takes_its_place() -> None:
     once = with_error((), Timestamp(5), ERRORS["a"], is_first=False)
     assert with_error(once, Timestamp(9), ERRORS["a"], is_first=False) == once
     twice = with_error(once, Timestamp(9), ERRORS["b"], is_first=False)
-    assert [(interval.lower, interval.upper, interval.message) for interval in twice] == [(5, 9, "a"), (9, None, "b")]
+    assert [(interval.lower, interval.upper, interval.message) for interval in twice] == [
+        (5, 9, "a"),
+        (9, None, "b"),
+    ]
     assert answered_through(twice, Timestamp(20)) == 4
 
 
@@ -76,6 +94,9 @@ def test_the_error_that_a_reader_gets_says_when() -> None:
     lasting = with_error((), Timestamp(5), ERRORS["a"], is_first=False)
     raised = lasting[0].error()
     assert (raised.sqlstate, raised.message, raised.detail) == ("22012", "a", "why a")
-    assert raised.hint == "the view has no answer from 5; it has one again as soon as its query succeeds"
+    assert (
+        raised.hint
+        == "the view has no answer from 5; it has one again as soon as its query succeeds"
+    )
     [over] = with_answer(lasting, Timestamp(9))
     assert over.error().hint == "there is no answer from 5 to 8"

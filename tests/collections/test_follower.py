@@ -1,4 +1,5 @@
-"""Following in the background: once for all wakes, after a failure again, and at the latest at the close."""
+"""Following in the background: once for all wakes, after a failure again, and at the latest at the
+close."""
 
 import threading
 

@@ -1,4 +1,5 @@
-"""Group commit: who arrives while a commit is on its way goes with the next, all at one time, each with an outcome of its own."""
+"""Group commit: who arrives while a commit is on its way goes with the next, all at one time, each
+with an outcome of its own."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,9 @@ from reclock.errors import ConsensusUnavailable, QueryCanceled, WriteConflict
 
 @pytest.fixture
 def opened(tmp_path: Path):
-    tables, consensus, oracle = open_tables(f"sqlite:///{tmp_path}/consensus.db", str(tmp_path / "lake"))
+    tables, consensus, oracle = open_tables(
+        f"sqlite:///{tmp_path}/consensus.db", str(tmp_path / "lake")
+    )
     yield tables, oracle
     consensus.close()
 
@@ -24,7 +27,12 @@ class Gate:
     """Holds the first commit up until it is opened; tells the sizes of the batches."""
 
     def __init__(self, real) -> None:
-        self.real, self.sizes, self.entered, self.opened = real, [], threading.Event(), threading.Event()
+        self.real, self.sizes, self.entered, self.opened = (
+            real,
+            [],
+            threading.Event(),
+            threading.Event(),
+        )
 
     def __call__(self, choose, **options):
         batch = choose()
@@ -45,7 +53,12 @@ def test_commits_that_wait_share_one_transaction_and_one_time(opened, monkeypatc
         assert gate.entered.wait(30)
         others = [pool.submit(write, tables, b={("b", n): 1}) for n in range(5)]
         loser = pool.submit(
-            lambda: tables.commit({B: changes({("c", 0): 1})}, catalog_ts=CATALOG_TS, reads=frozenset({A}), read_at=read_at)
+            lambda: tables.commit(
+                {B: changes({("c", 0): 1})},
+                catalog_ts=CATALOG_TS,
+                reads=frozenset({A}),
+                read_at=read_at,
+            )
         )
         while len(tables._group_commit._waiting) < 6:
             assert not first.done()

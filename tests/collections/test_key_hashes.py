@@ -36,7 +36,10 @@ SAMPLES: dict[TypeName, list[Any]] = {
 def table(*columns: tuple[ScalarType, list[Any]]) -> pa.Table:
     desc = RelationDesc(tuple(Column(f"c{i}", type) for i, (type, _) in enumerate(columns)))
     schema = arrow_schema(desc, with_updates=False)
-    return pa.table([pa.array(values, field.type) for (_, values), field in zip(columns, schema, strict=True)], schema)
+    return pa.table(
+        [pa.array(values, field.type) for (_, values), field in zip(columns, schema, strict=True)],
+        schema,
+    )
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -55,12 +58,18 @@ def test_there_is_one_zero_and_integers_of_all_widths_are_equal() -> None:
     for name, values in ((TypeName.DOUBLE, [0.0, -0.0]), (TypeName.REAL, [0.0, -0.0])):
         hashes, _ = key.hashes(table((ScalarType(name), values)))
         assert hashes[0] == hashes[1]
-    widths = [key.hashes(table((ScalarType(name), [-7])))[0][0] for name in (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT)]
+    widths = [
+        key.hashes(table((ScalarType(name), [-7])))[0][0]
+        for name in (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT)
+    ]
     assert len(set(widths)) == 1
 
 
 def test_the_order_of_columns_counts_and_nulls_are_equal_if_the_key_says_so() -> None:
-    rows = table((ScalarType(TypeName.INTEGER), [1, 2, None, None]), (ScalarType(TypeName.TEXT), ["x", "x", "x", "x"]))
+    rows = table(
+        (ScalarType(TypeName.INTEGER), [1, 2, None, None]),
+        (ScalarType(TypeName.TEXT), ["x", "x", "x", "x"]),
+    )
     hashes, has_key = KeyColumns(("c0", "c1"), are_nulls_equal=True).hashes(rows)
     assert has_key.all()
     assert len(set(hashes.tolist())) == 3
@@ -69,7 +78,9 @@ def test_the_order_of_columns_counts_and_nulls_are_equal_if_the_key_says_so() ->
 
 
 def test_net_counts_leave_out_keys_that_come_and_go() -> None:
-    rows = table((ScalarType(TypeName.INTEGER), [1, 1, 2, 3, 3])).append_column(DIFF_COLUMN, pa.array([1, -1, 1, -1, -1]))
+    rows = table((ScalarType(TypeName.INTEGER), [1, 1, 2, 3, 3])).append_column(
+        DIFF_COLUMN, pa.array([1, -1, 1, -1, -1])
+    )
     hashes, counts = KeyColumns(("c0",)).net_counts(rows)
     assert sorted(counts.tolist()) == [-2, 1]
     kept = KeyCounts()

@@ -1,4 +1,5 @@
-"""The same collections on an S3 endpoint: conditional commits, staging, compaction, vacuum, drop."""
+"""The same collections on an S3 endpoint: conditional commits, staging, compaction, vacuum,
+drop."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,14 +22,20 @@ def lake(options: dict[str, str], request: pytest.FixtureRequest) -> Lake:
     return Lake(f"s3://lake/{request.node.name}", options)
 
 
-def test_of_several_writers_exactly_one_wins_each_upper(lake: Lake, options: dict[str, str]) -> None:
+def test_of_several_writers_exactly_one_wins_each_upper(
+    lake: Lake, options: dict[str, str]
+) -> None:
     def write(name: str) -> int:
         collection = Lake(lake.root, options).create(FLIGHTS, DESC)
         won = 0
         while (upper := collection.upper()) < 12:
             try:
                 put_at = Timestamp(upper + 1)
-                collection.append(updates_table([update(name, won, upper)]), expected_upper=upper, new_upper=put_at)
+                collection.append(
+                    updates_table([update(name, won, upper)]),
+                    expected_upper=upper,
+                    new_upper=put_at,
+                )
                 won += 1
             except UpperMismatch:
                 continue
@@ -37,7 +44,9 @@ def test_of_several_writers_exactly_one_wins_each_upper(lake: Lake, options: dic
     with ThreadPoolExecutor(3) as threads:
         won = list(threads.map(write, "abc"))
     assert sum(won) == 12
-    expected = {(name, step): 1 for name, count in zip("abc", won, strict=True) for step in range(count)}
+    expected = {
+        (name, step): 1 for name, count in zip("abc", won, strict=True) for step in range(count)
+    }
     assert rows_of(lake.open(FLIGHTS).pin().snapshot(MAXIMUM)) == expected
 
 
@@ -51,7 +60,11 @@ def test_a_collection_lives_and_ends_there(lake: Lake, options: dict[str, str]) 
     store = Folder(lake.root, options).filesystem
     for name in ("job-1", "job-2"):
         for file in ("part-0.parquet", "_SUCCESS"):
-            pq.write_table(updates_table([update("a", 1, 3)]), f"{FLIGHTS}/_staging/{name}/{file}", filesystem=store)
+            pq.write_table(
+                updates_table([update("a", 1, 3)]),
+                f"{FLIGHTS}/_staging/{name}/{file}",
+                filesystem=store,
+            )
     (staged,) = collection.staged("job-1")
     collection.append_files([staged], expected_upper=Timestamp(0), new_upper=Timestamp(5))
     put(collection, update("a", 1, 5), to=7)

@@ -1,4 +1,5 @@
-"""What a compaction rewrites: enough that readers find few files, and not the same bytes again and again."""
+"""What a compaction rewrites: enough that readers find few files, and not the same bytes again and
+again."""
 
 import itertools
 
@@ -12,7 +13,9 @@ _numbers = itertools.count()
 
 def file(low: int, high: int | None = None, size_bytes: int = 1000) -> DataFile:
     path = f"data/{next(_numbers)}.parquet"
-    return DataFile(path, path, size_bytes, 1, Timestamp(low), Timestamp(low if high is None else high))
+    return DataFile(
+        path, path, size_bytes, 1, Timestamp(low), Timestamp(low if high is None else high)
+    )
 
 
 def chosen(*files: DataFile, since: int, is_monotonic: bool = False) -> set[DataFile]:

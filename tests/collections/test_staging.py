@@ -1,4 +1,5 @@
-"""Files that a job stages: described without reading them, invisible until they are appended, refused if they do not fit."""
+"""Files that a job stages: described without reading them, invisible until they are appended,
+refused if they do not fit."""
 
 import json
 from dataclasses import asdict
@@ -33,7 +34,9 @@ def stage(collection: Collection, name: str, file: str, *updates: Update) -> Pat
 
 
 def test_staged_files_are_described_by_their_footers(collection: Collection) -> None:
-    path = stage(collection, "job-1", "part-1.snappy.parquet", update("b", None, 7, 2), update("a", 5, 3, -1))
+    path = stage(
+        collection, "job-1", "part-1.snappy.parquet", update("b", None, 7, 2), update("a", 5, 3, -1)
+    )
     stage(collection, "job-1", "part-0.snappy.parquet")
     (staged,) = collection.staged("job-1")
     assert staged == StagedFile(
@@ -83,19 +86,26 @@ def test_discarding_makes_the_name_free_and_keeps_what_was_appended(collection: 
     assert rows_of(collection.pin().snapshot(TEN)) == {("a", 1): 1}
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../u5", "a/b", "/tmp", "_delta_log", "a b", "ä", "a%2fb"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../u5", "a/b", "/tmp", "_delta_log", "a b", "ä", "a%2fb"]
+)
 def test_staging_names_are_plain(collection: Collection, name: str) -> None:
     for use in (collection.staging_uri, collection.staged, collection.discard_staged):
         with pytest.raises(InternalError, match="is not plain"):
             use(name)
 
 
-@pytest.mark.parametrize("path", ["../u5/reclocked/data/x.parquet", "/etc/x.parquet", "_staging/../x.parquet", "data/x.csv"])
+@pytest.mark.parametrize(
+    "path",
+    ["../u5/reclocked/data/x.parquet", "/etc/x.parquet", "_staging/../x.parquet", "data/x.csv"],
+)
 def test_files_outside_the_tables_folder_are_refused(collection: Collection, path: str) -> None:
     stage(collection, "job-1", "part-0.parquet", update("a", 1, 3))
     (file,) = collection.staged("job-1")
     with pytest.raises(InternalError, match="is not a data file"):
-        collection.append_files([StagedFile(**{**asdict(file), "path": path})], expected_upper=ZERO, new_upper=TEN)
+        collection.append_files(
+            [StagedFile(**{**asdict(file), "path": path})], expected_upper=ZERO, new_upper=TEN
+        )
 
 
 def test_files_that_are_gone_or_cut_are_refused(collection: Collection) -> None:
@@ -110,10 +120,18 @@ def test_files_that_are_gone_or_cut_are_refused(collection: Collection) -> None:
 
 def test_files_with_other_columns_or_nulls_are_refused(lake: Lake, collection: Collection) -> None:
     path = stage(collection, "job-1", "part-0.parquet", update("a", 1, 3))
-    pq.write_table(updates_table([update("a", 1, 3)]).rename_columns(["name", "count", "mz_timestamp", "mz_diff"]), path)
+    pq.write_table(
+        updates_table([update("a", 1, 3)]).rename_columns(
+            ["name", "count", "mz_timestamp", "mz_diff"]
+        ),
+        path,
+    )
     with pytest.raises(InternalError, match="does not have the columns"):
         collection.staged("job-1")
-    strict = lake.create(StorageCollectionId(GlobalId("u5")), RelationDesc((Column("name", TEXT, is_nullable=False),)))
+    strict = lake.create(
+        StorageCollectionId(GlobalId("u5")),
+        RelationDesc((Column("name", TEXT, is_nullable=False),)),
+    )
     folder = Path(strict.staging_uri("job-1"))
     folder.mkdir(parents=True)
     nulls = pa.table({"name": pa.array([None], pa.string()), "mz_timestamp": [0], "mz_diff": [1]})
@@ -142,7 +160,9 @@ def test_a_monotonic_collection_refuses_staged_deletions(lake: Lake) -> None:
         facts.staged("job-1")
 
 
-def test_a_half_written_file_is_refused_and_does_not_disturb_appends(collection: Collection) -> None:
+def test_a_half_written_file_is_refused_and_does_not_disturb_appends(
+    collection: Collection,
+) -> None:
     Path(collection.staging_uri("job-1")).mkdir(parents=True)
     Path(collection.staging_uri("job-1"), "part-0.parquet").write_bytes(b"not parquet")
     with pytest.raises(InternalError, match="is not a whole Parquet file"):

@@ -1,4 +1,5 @@
-"""Queues of tables: statements that would conflict take turns, in the order they came, and nobody else waits."""
+"""Queues of tables: statements that would conflict take turns, in the order they came, and nobody
+else waits."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ OTHER, FROM_T = Turn({U: None}, frozenset({U})), Turn({T: None}, frozenset({U}))
         (FROM_T, FROM_T, False),
     ],
 )
-def test_turns_conflict_where_one_may_write_what_the_other_reads(one: Turn, other: Turn, conflict: bool) -> None:
+def test_turns_conflict_where_one_may_write_what_the_other_reads(
+    one: Turn, other: Turn, conflict: bool
+) -> None:
     assert one.conflicts_with(other) == other.conflicts_with(one) == conflict
 
 
@@ -66,7 +69,11 @@ def test_a_turn_waits_for_earlier_ones_and_can_be_cancelled() -> None:
             waiting = pool.submit(wait, "second")
             while len(queues._turns) < 2:
                 assert not waiting.done()
-            with interruptible(cancel), pytest.raises(QueryCanceled), queues.wait_turn(Turn({T: None}, frozenset({T}))):
+            with (
+                interruptible(cancel),
+                pytest.raises(QueryCanceled),
+                queues.wait_turn(Turn({T: None}, frozenset({T}))),
+            ):
                 order.append("cancelled")
             order.append("first")
         waiting.result()
@@ -74,15 +81,21 @@ def test_a_turn_waits_for_earlier_ones_and_can_be_cancelled() -> None:
     assert not queues._turns
 
 
-def test_what_reads_nothing_does_not_wait_for_a_long_statement_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_reads_nothing_does_not_wait_for_a_long_statement_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(table_queues, "BLIND_PATIENCE_S", 0.05)
     queues = TableQueues()
     with queues.wait_turn(WHOLE), queues.wait_turn(BLIND):
         assert queues._turns == [WHOLE, BLIND]
 
 
-@pytest.mark.parametrize("where", ["", " WHERE id = {client}"], ids=["the same row", "rows of their own"])
-def test_no_update_of_a_hot_row_is_executed_in_vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+@pytest.mark.parametrize(
+    "where", ["", " WHERE id = {client}"], ids=["the same row", "rows of their own"]
+)
+def test_no_update_of_a_hot_row_is_executed_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
     """As many commits are tried as statements are executed, whatever the number of clients."""
     clients, each, tried = 6, 4, []
     commit = Tables.commit
@@ -105,7 +118,8 @@ def test_no_update_of_a_hot_row_is_executed_in_vain(tmp_path: Path, monkeypatch:
         ids = range(clients) if where else range(1)
         run("INSERT INTO c VALUES " + ", ".join(f"({id}, 0)" for id in ids))
         environment.stores.tables.apply()
-        monkeypatch.setattr(environment.stores.tables, "_follower", None)  # what leaves the log meanwhile counts as written
+        # what leaves the log meanwhile counts as written
+        monkeypatch.setattr(environment.stores.tables, "_follower", None)
         monkeypatch.setattr(Tables, "commit", counted)
         with ThreadPoolExecutor(clients) as pool:
             list(pool.map(client, range(clients)))

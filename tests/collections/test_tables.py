@@ -1,4 +1,5 @@
-"""Tables: a record in consensus is the commit, over any number of tables; Delta follows, by anyone, as often as they like."""
+"""Tables: a record in consensus is the commit, over any number of tables; Delta follows, by anyone,
+as often as they like."""
 
 from pathlib import Path
 
@@ -19,7 +20,14 @@ from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, Fenced, StagedRowsGone, UpperMismatch, WriteConflict
+from reclock.errors import (
+    CatalogMoved,
+    ConsensusOutcomeUnknown,
+    Fenced,
+    StagedRowsGone,
+    UpperMismatch,
+    WriteConflict,
+)
 from reclock.oracle.oracle import ConsensusOracle
 
 COLUMN = DESC.names[0]
@@ -29,12 +37,16 @@ Opened = tuple[Tables, Consensus, ConsensusOracle]
 @pytest.fixture
 def opened(consensus_url: str, tmp_path: Path):
     # A clock that stands still: each time is the one after the last, as where commits are many.
-    tables, consensus, oracle = open_tables(consensus_url, str(tmp_path / "lake"), clock=lambda: Timestamp(1))
+    tables, consensus, oracle = open_tables(
+        consensus_url, str(tmp_path / "lake"), clock=lambda: Timestamp(1)
+    )
     yield tables, consensus, oracle
     consensus.close()
 
 
-def test_a_commit_over_two_tables_is_seen_in_both_from_its_time_on_and_in_neither_before(opened: Opened) -> None:
+def test_a_commit_over_two_tables_is_seen_in_both_from_its_time_on_and_in_neither_before(
+    opened: Opened,
+) -> None:
     tables, consensus, oracle = opened
     at = write(tables, a={("x", 1): 1}, b={("y", 2): 1})
     assert oracle.read_ts(EPOCH_MS) == at
@@ -71,28 +83,53 @@ def test_an_applier_that_was_asleep_brings_nothing_twice(opened: Opened) -> None
     assert read(tables, A) == [{("x", 1): 1, ("y", 1): 1}]
 
 
-def test_a_transaction_whose_reads_were_written_since_is_refused_and_others_are_not(opened: Opened) -> None:
+def test_a_transaction_whose_reads_were_written_since_is_refused_and_others_are_not(
+    opened: Opened,
+) -> None:
     tables, _, oracle = opened
     write(tables, a={("x", 1): 1}, b={("y", 1): 1})
     read_at = oracle.read_ts(EPOCH_MS)
     write(tables, a={("x", 2): 1})
     tables.apply()  # that the record is gone does not matter
     with pytest.raises(WriteConflict):
-        tables.commit({B: changes({("z", 1): 1})}, catalog_ts=CATALOG_TS, reads=frozenset({A}), read_at=read_at)
-    tables.commit({A: changes({("z", 1): 1})}, catalog_ts=CATALOG_TS, reads=frozenset({B}), read_at=read_at)
+        tables.commit(
+            {B: changes({("z", 1): 1})},
+            catalog_ts=CATALOG_TS,
+            reads=frozenset({A}),
+            read_at=read_at,
+        )
+    tables.commit(
+        {A: changes({("z", 1): 1})}, catalog_ts=CATALOG_TS, reads=frozenset({B}), read_at=read_at
+    )
     assert read(tables, A, B) == [{("x", 1): 1, ("x", 2): 1, ("z", 1): 1}, {("y", 1): 1}]
 
 
 def test_of_a_batch_whoever_reads_what_one_before_it_writes_is_refused() -> None:
     def commit(reads: set[str], writes: set[str]) -> Commit:
-        return Commit(dict.fromkeys(writes, Payload(rows=b"")), CATALOG_TS, frozenset(reads), Timestamp(5))
+        return Commit(
+            dict.fromkeys(writes, Payload(rows=b"")), CATALOG_TS, frozenset(reads), Timestamp(5)
+        )
 
-    batch = [commit({A}, {B}), commit({B}, {A}), commit(set(), {B}), commit({C}, {A}), commit({A}, {C})]
+    batch = [
+        commit({A}, {B}),
+        commit({B}, {A}),
+        commit(set(), {B}),
+        commit({C}, {A}),
+        commit({A}, {C}),
+    ]
     before = dict.fromkeys((A, B, C), Timestamp(5))
-    refused = [refusal is not None for refusal in decide(batch, WalState(before, CATALOG_TS, frozenset()))]
+    refused = [
+        refusal is not None for refusal in decide(batch, WalState(before, CATALOG_TS, frozenset()))
+    ]
     assert refused == [False, True, False, False, True]
     late = decide(batch, WalState(before | {A: Timestamp(6)}, CATALOG_TS, frozenset()))
-    assert [isinstance(refusal, WriteConflict) for refusal in late] == [True, False, False, False, True]
+    assert [isinstance(refusal, WriteConflict) for refusal in late] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_who_read_by_keys_conflicts_with_writes_of_those_rows_alone(opened: Opened) -> None:
@@ -101,7 +138,13 @@ def test_who_read_by_keys_conflicts_with_writes_of_those_rows_alone(opened: Open
 
     def change(read_at: Timestamp, *names: str) -> None:
         keys = {A: Keys(COLUMN, frozenset(names))}
-        tables.commit({A: changes({("new", 0): 1})}, catalog_ts=CATALOG_TS, reads=frozenset({A}), read_at=read_at, keys=keys)
+        tables.commit(
+            {A: changes({("new", 0): 1})},
+            catalog_ts=CATALOG_TS,
+            reads=frozenset({A}),
+            read_at=read_at,
+            keys=keys,
+        )
 
     read_at = oracle.read_ts(EPOCH_MS)
     write(tables, a={("x", 1): -1, ("x", 7): 1})
@@ -119,10 +162,19 @@ def test_who_read_by_keys_conflicts_with_writes_of_those_rows_alone(opened: Open
 def test_of_a_batch_keys_are_compared_with_what_is_written_before() -> None:
     def commit(name: str) -> Commit:
         rows = Payload(rows=_to_bytes(changes({(name, 1): 1})))
-        return Commit({A: rows}, CATALOG_TS, frozenset({A}), Timestamp(5), {A: Keys(COLUMN, frozenset({name}))})
+        return Commit(
+            {A: rows},
+            CATALOG_TS,
+            frozenset({A}),
+            Timestamp(5),
+            {A: Keys(COLUMN, frozenset({name}))},
+        )
 
     batch = [commit("x"), commit("y"), commit("x")]
-    refused = [refusal is not None for refusal in decide(batch, WalState({A: Timestamp(5)}, CATALOG_TS, frozenset()))]
+    refused = [
+        refusal is not None
+        for refusal in decide(batch, WalState({A: Timestamp(5)}, CATALOG_TS, frozenset()))
+    ]
     assert refused == [False, False, True]
 
 
@@ -152,7 +204,9 @@ def test_a_time_given_by_hand_lies_at_or_beyond_the_upper(opened: Opened) -> Non
 
 
 @pytest.mark.parametrize("has_landed", [True, False])
-def test_an_unknown_outcome_is_found_out_and_the_commit_happens_once(opened: Opened, monkeypatch, has_landed: bool) -> None:
+def test_an_unknown_outcome_is_found_out_and_the_commit_happens_once(
+    opened: Opened, monkeypatch, has_landed: bool
+) -> None:
     tables, consensus, _ = opened
     real, calls = consensus.transact, []
 
@@ -186,7 +240,9 @@ def test_many_rows_are_staged_and_stay_until_they_are_applied(opened: Opened, mo
     assert read(tables, A, at=at) == [{("x", 1): 2, ("y", None): 1}]
 
 
-def test_rows_whose_lease_ran_out_before_the_commit_are_refused(opened: Opened, monkeypatch) -> None:
+def test_rows_whose_lease_ran_out_before_the_commit_are_refused(
+    opened: Opened, monkeypatch
+) -> None:
     tables, _, _ = opened
     monkeypatch.setattr(tables_module, "STAGED_FROM_BYTES", 0)
     monkeypatch.setattr(tables_module, "STAGING_LEASE_MS", -1)
@@ -206,6 +262,8 @@ def test_a_forgotten_table_leaves_nothing_and_holds_nobody_up(opened: Opened) ->
     assert tables.log.pending() == []
     assert read(tables, B) == [{("y", 1): 1}]
     left = consensus.read(
-        lambda connection: connection.scalars(sa.text("SELECT table_id FROM reclock_table WHERE last_write > 0")).all()
+        lambda connection: connection.scalars(
+            sa.text("SELECT table_id FROM reclock_table WHERE last_write > 0")
+        ).all()
     )
     assert left == [B]

@@ -1,4 +1,5 @@
-"""An engine that reports a fatal error is thrown away: the statement that met it fails alone, others go on."""
+"""An engine that reports a fatal error is thrown away: the statement that met it fails alone,
+others go on."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ POISON = "statement that breaks its database"
 
 
 class BreakableConnection:
-    """A connection of DuckDB that behaves after `POISON` as DuckDB does after an internal error: nothing works on it any more."""
+    """A connection of DuckDB that behaves after `POISON` as DuckDB does after an internal error:
+    nothing works on it any more."""
 
     def __init__(self, real: Any, state: dict[str, bool]) -> None:
         self._real, self._state = real, state
@@ -36,7 +38,9 @@ class BreakableConnection:
         self._check()
         if POISON in text:
             self._state["broken"] = True
-            raise duckdb.InternalException("INTERNAL Error: Attempted to access index 0 within vector of size 0")
+            raise duckdb.InternalException(
+                "INTERNAL Error: Attempted to access index 0 within vector of size 0"
+            )
         return self._real.sql(text)
 
     def register(self, *arguments: Any) -> None:
@@ -53,7 +57,8 @@ class BreakableConnection:
     def _check(self) -> None:
         if self._state["broken"]:
             raise duckdb.FatalException(
-                "FATAL Error: Failed: database has been invalidated because of a previous fatal error. The database must be"
+                "FATAL Error: Failed: database has been invalidated because of a "
+                "previous fatal error. The database must be"
                 " restarted prior to being used again."
             )
 
@@ -65,7 +70,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[DuckDbDatabase]:
 
     def open_database(*arguments: Any, **options: Any) -> DuckDbDatabase:
         real = databases.open_database(*arguments, **options)
-        found.append(DuckDbDatabase(BreakableConnection(real.connection, {"broken": False}), real.folder))
+        found.append(
+            DuckDbDatabase(BreakableConnection(real.connection, {"broken": False}), real.folder)
+        )
         return found[-1]
 
     monkeypatch.setattr(engines, "open_database", open_database)
@@ -81,7 +88,9 @@ def rows(answer: Answer) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for batch in answer.batches for row in batch.to_pylist()]
 
 
-def test_a_statement_that_breaks_the_engine_fails_alone(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
+def test_a_statement_that_breaks_the_engine_fails_alone(
+    opened: list[DuckDbDatabase], tmp_path: Path
+) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     assert rows(ask(engine, "before")) == [(1, "before")]
     with pytest.raises(InternalError) as failed:
@@ -95,7 +104,9 @@ def test_a_statement_that_breaks_the_engine_fails_alone(opened: list[DuckDbDatab
     assert not list(tmp_path.iterdir())
 
 
-def test_others_that_have_answered_nothing_yet_begin_again_on_a_new_engine(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
+def test_others_that_have_answered_nothing_yet_begin_again_on_a_new_engine(
+    opened: list[DuckDbDatabase], tmp_path: Path
+) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     waiting = ask(engine, "waiting")
     with pytest.raises(InternalError):
@@ -104,7 +115,9 @@ def test_others_that_have_answered_nothing_yet_begin_again_on_a_new_engine(opene
     assert len(opened) == 2
 
 
-def test_an_engine_that_breaks_again_and_again_is_made_anew_each_time(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
+def test_an_engine_that_breaks_again_and_again_is_made_anew_each_time(
+    opened: list[DuckDbDatabase], tmp_path: Path
+) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     for number in range(3):
         with pytest.raises(InternalError):
@@ -113,7 +126,9 @@ def test_an_engine_that_breaks_again_and_again_is_made_anew_each_time(opened: li
     assert len(opened) == 4
 
 
-def test_text_that_only_looks_like_a_fatal_error_breaks_nothing(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
+def test_text_that_only_looks_like_a_fatal_error_breaks_nothing(
+    opened: list[DuckDbDatabase], tmp_path: Path
+) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     text = "INTERNAL Error: database has been invalidated"
     assert rows(ask(engine, text)) == [(1, text)]

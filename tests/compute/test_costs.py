@@ -1,4 +1,5 @@
-"""Refreshes take the cheaper way: whatever the two ways cost, they lose little against one who knows the costs."""
+"""Refreshes take the cheaper way: whatever the two ways cost, they lose little against one who
+knows the costs."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ CHANGES, RECOMPUTED = MaintenanceMode.FROM_CHANGES, MaintenanceMode.RECOMPUTED
 WORK = RefreshWork(all_bytes=20_000_000, changed_bytes=20_000)
 
 
-def run(costs: RefreshCosts, work: RefreshWork, seconds: dict[MaintenanceMode, float], count: int) -> list[MaintenanceMode]:
+def run(
+    costs: RefreshCosts, work: RefreshWork, seconds: dict[MaintenanceMode, float], count: int
+) -> list[MaintenanceMode]:
     """The ways that so many refreshes take, if each takes always as long."""
     chosen = []
     for _ in range(count):
@@ -26,7 +29,9 @@ def run(costs: RefreshCosts, work: RefreshWork, seconds: dict[MaintenanceMode, f
 
 
 @given(st.floats(0.001, 100), st.floats(0.001, 100))
-def test_many_refreshes_take_little_longer_than_the_cheaper_way(from_changes: float, recomputed: float) -> None:
+def test_many_refreshes_take_little_longer_than_the_cheaper_way(
+    from_changes: float, recomputed: float
+) -> None:
     seconds = {CHANGES: from_changes, RECOMPUTED: recomputed}
     costs = RefreshCosts(0)
     run(costs, WORK, seconds, 3000)  # it has learned
@@ -42,18 +47,26 @@ def test_recomputing_that_takes_much_longer_is_not_tried(from_changes: float) ->
 
 
 def test_the_way_follows_the_size_of_the_change() -> None:
-    """What is learned from small changes does not mislead when half of the input changes, and the other way round."""
+    """What is learned from small changes does not mislead when half of the input changes, and the
+    other way round."""
     costs = RefreshCosts(0)
     small, large = RefreshWork(50_000_000, 5_000), RefreshWork(50_000_000, 25_000_000)
 
     def took(mode: MaintenanceMode, work: RefreshWork) -> float:
-        return {CHANGES: 0.1 + work.changed_bytes / 2e6, RECOMPUTED: 0.1 + work.all_bytes / 5e7}[mode]
+        return {CHANGES: 0.1 + work.changed_bytes / 2e6, RECOMPUTED: 0.1 + work.all_bytes / 5e7}[
+            mode
+        ]
 
     def most(work: RefreshWork) -> MaintenanceMode:
         chosen = run(costs, work, {mode: took(mode, work) for mode in MaintenanceMode}, 50)
         return max(MaintenanceMode, key=chosen.count)
 
-    assert [most(work) for work in (small, large, small, large)] == [CHANGES, RECOMPUTED, CHANGES, RECOMPUTED]
+    assert [most(work) for work in (small, large, small, large)] == [
+        CHANGES,
+        RECOMPUTED,
+        CHANGES,
+        RECOMPUTED,
+    ]
 
 
 def test_one_disturbed_measurement_changes_nothing() -> None:

@@ -1,4 +1,5 @@
-"""Aggregates over the different values of their arguments. That the plans are equal is a part of the laws of delta rules."""
+"""Aggregates over the different values of their arguments. That the plans are equal is a part of
+the laws of delta rules."""
 
 from __future__ import annotations
 

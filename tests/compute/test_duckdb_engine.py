@@ -1,4 +1,5 @@
-"""DuckDB as an engine of plans: it reads nothing but the lake, spills, stops when told, and stands several threads."""
+"""DuckDB as an engine of plans: it reads nothing but the lake, spills, stops when told, and stands
+several threads."""
 
 import os
 import resource
@@ -55,14 +56,18 @@ def test_an_interrupted_query_stops_and_says_so(flights: CollectionInput, tmp_pa
         answer.batches.read_all()
 
 
-def test_rows_come_in_batches_while_they_are_computed(flights: CollectionInput, tmp_path: Path) -> None:
+def test_rows_come_in_batches_while_they_are_computed(
+    flights: CollectionInput, tmp_path: Path
+) -> None:
     engine = DuckDbEngine([str(tmp_path)])
     answer = engine.run(crossed(source(), 2), Finishing(), {FLIGHTS: flights}, AT)
     assert 0 < answer.batches.read_next_batch().num_rows < 2000**2
     answer.batches.close()
 
 
-def test_what_still_computes_when_the_engine_is_closed_is_interrupted(flights: CollectionInput, tmp_path: Path) -> None:
+def test_what_still_computes_when_the_engine_is_closed_is_interrupted(
+    flights: CollectionInput, tmp_path: Path
+) -> None:
     engine = DuckDbEngine([str(tmp_path)])
     held = engine.run(crossed(source(), 2), Finishing(), {FLIGHTS: flights}, AT)
     held.batches.read_next_batch()
@@ -89,7 +94,9 @@ def test_several_threads_use_one_engine(flights: CollectionInput, tmp_path: Path
         assert set(pool.map(count, range(20))) == {2000}
 
 
-def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_on(flights: CollectionInput, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_on(
+    flights: CollectionInput, tmp_path: Path
+) -> None:
     spill = tmp_path / "spill"
     engine = DuckDbEngine([str(tmp_path)], memory_limit="96MB", threads=2, spill=spill)
     many = crossed(source(), 1)
@@ -110,7 +117,9 @@ def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_o
 
 
 def test_a_series_of_constants_takes_no_memory() -> None:
-    statement = World().plan("SELECT count(*), min(x), max(x) FROM generate_series(1, 30000000, 3) x")
+    statement = World().plan(
+        "SELECT count(*), min(x), max(x) FROM generate_series(1, 30000000, 3) x"
+    )
     plan = cast(Select, statement).plan
     engine = DuckDbEngine(memory_limit="48MB", threads=1)
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -137,15 +146,23 @@ def test_what_a_killed_process_has_spilled_is_removed_by_the_next(tmp_path: Path
 
 
 def test_what_is_known_of_diffs_spares_counting_and_changes_no_answer(tmp_path: Path) -> None:
-    """Once, twice, and once less: from when on rows must be counted is seen from the statistics of the files at that time."""
+    """Once, twice, and once less: from when on rows must be counted is seen from the statistics of
+    the files at that time."""
     collection = Lake(str(tmp_path / "lake")).create(FLIGHTS, DESC)
     put(collection, update("once", 1, 1), update("once", 1, 2), to=3)
     put(collection, update("twice", 2, 4, 2), to=5)
     put(collection, update("once", 1, 6, -1), to=7)
     engine, read = DuckDbEngine([str(tmp_path)]), CollectionInput(collection.pin())
     known = {at: read.relation("x", Timestamp(at)) for at in (2, 4, 6)}
-    assert [(each.is_single, each.is_monotonic) for each in known.values()] == [(True, True), (False, True), (False, False)]
-    counts = {at: rows(engine.run(counted(source()), Finishing(), {FLIGHTS: read}, Timestamp(at))) for at in known}
+    assert [(each.is_single, each.is_monotonic) for each in known.values()] == [
+        (True, True),
+        (False, True),
+        (False, False),
+    ]
+    counts = {
+        at: rows(engine.run(counted(source()), Finishing(), {FLIGHTS: read}, Timestamp(at)))
+        for at in known
+    }
     assert counts == {2: [(2,)], 4: [(4,)], 6: [(3,)]}
     tail = updates_table([update("once", 1, 3, -1)])
     assert not CollectionInput(collection.pin(), tail).relation("x", Timestamp(2)).is_monotonic

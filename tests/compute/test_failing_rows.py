@@ -11,11 +11,15 @@ from fixtures.maintained import World
 from reclock.compute import failing_rows
 from reclock.pipeline import cluster_steps
 
-ON_BOTH = pytest.mark.parametrize("world", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
+ON_BOTH = pytest.mark.parametrize(
+    "world", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)], indirect=True
+)
 
 
 @pytest.fixture
-def world(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
     """With a table of rows that no view fails for."""
     spark = None
     if getattr(request, "param", "duckdb") == "spark":
@@ -74,7 +78,10 @@ NAMED = {
     ),
 }
 NOT_NAMED = {
-    "a sum of everything": ("SELECT sum(v) AS total FROM t", f"INSERT INTO t VALUES (7, 'a', {BIG}, 1), (8, 'b', {BIG}, 1)"),
+    "a sum of everything": (
+        "SELECT sum(v) AS total FROM t",
+        f"INSERT INTO t VALUES (7, 'a', {BIG}, 1), (8, 'b', {BIG}, 1)",
+    ),
     "two parts that fail by themselves": (
         "SELECT 1 / d AS x FROM t UNION ALL SELECT 2 / d AS x FROM s",
         "INSERT INTO t VALUES (301, 'a', 1, 0); INSERT INTO s VALUES (301, 0)",
@@ -98,10 +105,15 @@ def test_nothing_is_said_where_no_row_is_certain(case: str, world: World) -> Non
 
 
 def test_among_many_rows_the_work_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = "INSERT INTO t SELECT g, g::text, 1, CASE WHEN g = 150000 THEN 0 ELSE 1 END FROM generate_series(1000, 200000) g"
+    many = (
+        "INSERT INTO t SELECT g, g::text, 1, CASE WHEN g = 150000 THEN 0 ELSE 1 END FROM "
+        "generate_series(1000, 200000) g"
+    )
     assert "the row of t with id = 150000" in fail(world, "SELECT id / d AS x FROM t", many)
     monkeypatch.setattr(failing_rows, "_MOST_BATCHES", 1)
-    assert "fails for" not in fail(world, "SELECT id / d AS x FROM t WHERE id > 0", "INSERT INTO s VALUES (0, 0)", name="n")
+    assert "fails for" not in fail(
+        world, "SELECT id / d AS x FROM t WHERE id > 0", "INSERT INTO s VALUES (0, 0)", name="n"
+    )
 
 
 def test_large_inputs_are_not_searched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,13 +123,16 @@ def test_large_inputs_are_not_searched(world: World, monkeypatch: pytest.MonkeyP
 
 
 def fail(world: World, query: str, statements: str, *, name: str = "m") -> str:
-    """The detail of the status of a view that fails after the statements, which is what a reader of it is told."""
+    """The detail of the status of a view that fails after the statements, which is what a reader of
+    it is told."""
     world.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
     world.sql(statements)
     world.now += 1_000
     report = cluster_steps.refresh(world.environment, "default", world.now, owner="test")
     [failure] = [failure for failure in report.failed if f".{name}_" in failure.name]
     assert failure.sqlstate.startswith("22")
-    [(detail,)] = world.sql(f"SELECT detail FROM mz_internal.mz_index_statuses WHERE name = '{name}_primary_idx'")
+    [(detail,)] = world.sql(
+        f"SELECT detail FROM mz_internal.mz_index_statuses WHERE name = '{name}_primary_idx'"
+    )
     assert detail == failure.detail
     return str(detail)

@@ -38,11 +38,31 @@ Types = Sequence[ScalarType | None]
         ("*", [numeric(10, 2), DOUBLE], [DOUBLE, DOUBLE], DOUBLE),
         ("+", [INTEGER, numeric(10, 2)], [numeric(13, 2), numeric(13, 2)], numeric(13, 2)),
         ("*", [numeric(10, 2), INTEGER], [numeric(10, 2), numeric(10, 0)], numeric(20, 2)),
-        ("*", [numeric(38, 9), numeric(38, 18)], [numeric(38, 9), numeric(38, 18)], numeric(scale=18)),
+        (
+            "*",
+            [numeric(38, 9), numeric(38, 18)],
+            [numeric(38, 9), numeric(38, 18)],
+            numeric(scale=18),
+        ),
         ("*", [numeric(38, 9), numeric(38, 9)], [numeric(38, 9), numeric(38, 9)], numeric(38, 18)),
-        ("*", [numeric(19, 19), numeric(19, 19)], [numeric(19, 19), numeric(19, 19)], numeric(38, 38)),
-        ("*", [numeric(38, 30), numeric(10, 2)], [numeric(38, 30), numeric(10, 2)], numeric(scale=30)),
-        ("*", [numeric(38, 30), numeric(38, 12)], [numeric(scale=18), numeric(38, 12)], numeric(scale=18)),
+        (
+            "*",
+            [numeric(19, 19), numeric(19, 19)],
+            [numeric(19, 19), numeric(19, 19)],
+            numeric(38, 38),
+        ),
+        (
+            "*",
+            [numeric(38, 30), numeric(10, 2)],
+            [numeric(38, 30), numeric(10, 2)],
+            numeric(scale=30),
+        ),
+        (
+            "*",
+            [numeric(38, 30), numeric(38, 12)],
+            [numeric(scale=18), numeric(38, 12)],
+            numeric(scale=18),
+        ),
         ("+", [numeric(), numeric(10, 2)], [numeric(), numeric()], numeric()),
         ("/", [numeric(38, 30), INTEGER], [numeric(scale=18), numeric(scale=18)], numeric(38, 18)),
         ("/", [numeric(4, 1), BIGINT], [numeric(38, 1), numeric(38, 1)], numeric(38, 18)),
@@ -67,7 +87,9 @@ Types = Sequence[ScalarType | None]
         ("length", [None], [TEXT], INTEGER),
     ],
 )
-def test_mixed_arguments_are_taken_at_their_common_type(name: str, given: Types, taken: Types, result: ScalarType) -> None:
+def test_mixed_arguments_are_taken_at_their_common_type(
+    name: str, given: Types, taken: Types, result: ScalarType
+) -> None:
     resolved = resolve_scalar(name, given)
     assert list(resolved.argument_types) == list(taken)
     assert resolved.result == result
@@ -128,7 +150,13 @@ def test_arguments_that_no_overload_takes_are_an_unknown_function(name: str, giv
 
 
 def test_aggregates_of_the_wrong_type_are_unknown_functions() -> None:
-    for name, given in (("sum", [TEXT]), ("max", [BOOLEAN]), ("bool_or", [INTEGER]), ("sum", []), ("sqrt", [DOUBLE])):
+    for name, given in (
+        ("sum", [TEXT]),
+        ("max", [BOOLEAN]),
+        ("bool_or", [INTEGER]),
+        ("sum", []),
+        ("sqrt", [DOUBLE]),
+    ):
         with pytest.raises(UnknownFunction):
             resolve_aggregate(name, given)
 
@@ -150,6 +178,12 @@ def test_the_common_type_of_several() -> None:
 def test_casts_that_do_not_exist_are_type_mismatches() -> None:
     assert resolve_cast(None, DATE) == DATE
     assert resolve_cast(BOOLEAN, INTEGER) == INTEGER
-    for source, target in ((BOOLEAN, BIGINT), (DATE, INTEGER), (INTERVAL, BIGINT), (TEXT, BYTEA), (DOUBLE, TIMESTAMP)):
+    for source, target in (
+        (BOOLEAN, BIGINT),
+        (DATE, INTEGER),
+        (INTERVAL, BIGINT),
+        (TEXT, BYTEA),
+        (DOUBLE, TIMESTAMP),
+    ):
         with pytest.raises(TypeMismatch, match="cannot cast type"):
             resolve_cast(source, target)

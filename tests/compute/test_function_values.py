@@ -1,4 +1,5 @@
-"""Functions answer what PostgreSQL answers: values that were taken from its documentation or follow from its rules."""
+"""Functions answer what PostgreSQL answers: values that were taken from its documentation or follow
+from its rules."""
 
 import datetime as dt
 from decimal import Decimal
@@ -7,7 +8,18 @@ from typing import Any
 import pytest
 from fixtures.plans import call, cast, computed, lit, rows
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, RelationDesc, numeric
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    RelationDesc,
+    numeric,
+)
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.plan.relational import Constant, Finishing
@@ -26,7 +38,11 @@ CASES: list[tuple[Scalar, Any]] = [
     (call("/", D("1.0"), 3), D("0.333333333333333333")),
     (call("/", D("-2"), D("3")), D("-0.666666666666666667")),
     (
-        call("/", cast(D("12345678901234567890.123456789"), numeric()), cast(D("98765432109876543210.987654321"), numeric())),
+        call(
+            "/",
+            cast(D("12345678901234567890.123456789"), numeric()),
+            cast(D("98765432109876543210.987654321"), numeric()),
+        ),
         D("0.124999998860937500"),
     ),
     (call("/", D("1"), D("2000000000000000000")), D("0.000000000000000001")),
@@ -78,7 +94,10 @@ CASES: list[tuple[Scalar, Any]] = [
     (call("+", dt.date(2001, 9, 28), 7), dt.date(2001, 10, 5)),
     (call("-", dt.date(2001, 10, 1), dt.date(2001, 9, 28)), 3),
     (call("+", dt.date(2001, 9, 28), dt.timedelta(hours=1)), T(2001, 9, 28, 1)),
-    (call("-", T(2001, 9, 29, 3), T(2001, 7, 27, 12)), {"months": 0, "days": 63, "microseconds": 54_000_000_000}),
+    (
+        call("-", T(2001, 9, 29, 3), T(2001, 7, 27, 12)),
+        {"months": 0, "days": 63, "microseconds": 54_000_000_000},
+    ),
     (call("to_timestamp", 1284352323.0), T(2010, 9, 13, 4, 32, 3, tzinfo=dt.UTC)),
     (call("make_date", 2013, 7, 15), dt.date(2013, 7, 15)),
     (cast(D("2.5"), INTEGER), 3),
@@ -117,6 +136,13 @@ def test_the_value_is_postgresqls(scalar: Scalar, wanted: Any, engine: DuckDbEng
 
 
 def test_nulls_go_through(engine: DuckDbEngine) -> None:
-    for name, given in (("+", (None, lit(1))), ("concat", (None, "a")), ("like", (None, "a")), ("nullif", (lit(1), lit(1)))):
-        ((found,),) = rows(engine.run(computed(ONE_ROW, call(name, *given)), Finishing(), {}, Timestamp(0)))
+    for name, given in (
+        ("+", (None, lit(1))),
+        ("concat", (None, "a")),
+        ("like", (None, "a")),
+        ("nullif", (lit(1), lit(1))),
+    ):
+        ((found,),) = rows(
+            engine.run(computed(ONE_ROW, call(name, *given)), Finishing(), {}, Timestamp(0))
+        )
         assert found is None

@@ -52,18 +52,24 @@ class Indexes:
         """From the answer ``before`` to that ``at``, which must be right."""
         answer = self.answer(plan, before)
         previous = PreviousResult(None, Timestamp(0), self._updates(plan, before), index)
-        changes = self.engine.changes(plan, plan.desc, self.inputs, Timestamp(before), Timestamp(at), previous)
+        changes = self.engine.changes(
+            plan, plan.desc, self.inputs, Timestamp(before), Timestamp(at), previous
+        )
         for *values, diff in rows(changes):
             answer[shown(values)] += diff
         assert +answer == self.answer(plan, at)
 
     def answer(self, plan: Plan, at: int) -> Counter[str]:
-        return Counter(map(shown, rows(self.engine.run(plan, Finishing(), self.inputs, Timestamp(at)))))
+        return Counter(
+            map(shown, rows(self.engine.run(plan, Finishing(), self.inputs, Timestamp(at))))
+        )
 
     def tables(self) -> int:
         """How many the database has."""
         session = self.engine._databases.current().session()
-        [(count,)] = session.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'group_state_%'").fetchall()
+        [(count,)] = session.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE table_name LIKE 'group_state_%'"
+        ).fetchall()
         return int(count)
 
     def _updates(self, plan: Plan, at: int) -> pa.Table:
@@ -86,7 +92,9 @@ def test_a_table_is_made_at_the_second_refresh_and_serves_the_later_ones(indexes
     assert indexes.tables() == 1
 
 
-def test_a_refresh_whose_updates_were_lost_is_repeated_from_the_same_table(indexes: Indexes) -> None:
+def test_a_refresh_whose_updates_were_lost_is_repeated_from_the_same_table(
+    indexes: Indexes,
+) -> None:
     for before, at in ((1, 2), (2, 3), (3, 4), (3, 4), (3, 6), (2, 5)):
         indexes.refresh(before, at)
     assert indexes.engine.state_builds(INDEX) == 1

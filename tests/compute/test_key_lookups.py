@@ -1,4 +1,5 @@
-"""Lookups by key: they find every row that has a value of the keys, scan where that is better, and stay within their memory."""
+"""Lookups by key: they find every row that has a value of the keys, scan where that is better, and
+stay within their memory."""
 
 from __future__ import annotations
 
@@ -14,7 +15,16 @@ from fixtures.lakes import updates_table
 from fixtures.planning import World
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import BIGINT, TEXT, TIME_COLUMN, TIMESTAMPTZ, Column, RelationDesc, ScalarType, numeric
+from reclock.algebra.relations import (
+    BIGINT,
+    TEXT,
+    TIME_COLUMN,
+    TIMESTAMPTZ,
+    Column,
+    RelationDesc,
+    ScalarType,
+    numeric,
+)
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
 from reclock.collections.lake import Lake
@@ -32,7 +42,9 @@ ROWS = 20_000
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 
 
-def stored(folder: Path, desc: RelationDesc, *parts: list[tuple[Any, ...]], id: str = "u1") -> Version:
+def stored(
+    folder: Path, desc: RelationDesc, *parts: list[tuple[Any, ...]], id: str = "u1"
+) -> Version:
     """A collection with a file for each part, the first at time 1."""
     collection = Lake(str(folder)).create(StorageCollectionId(GlobalId(id)), desc)
     for time, rows in enumerate(parts, 1):
@@ -41,15 +53,21 @@ def stored(folder: Path, desc: RelationDesc, *parts: list[tuple[Any, ...]], id: 
     return collection.pin()
 
 
-def found(lookups: KeyLookups, version: Version, columns: tuple[int, ...], keys: list[tuple[Any, ...]]) -> pa.Table | None:
+def found(
+    lookups: KeyLookups, version: Version, columns: tuple[int, ...], keys: list[tuple[Any, ...]]
+) -> pa.Table | None:
     types = [version.desc.columns[index].type for index in columns]
     with duckdb.connect() as session:
-        listed = ", ".join(f"c{place} {type_sql('duckdb', type)}" for place, type in enumerate(types))
+        listed = ", ".join(
+            f"c{place} {type_sql('duckdb', type)}" for place, type in enumerate(types)
+        )
         session.execute(f"CREATE TABLE keys ({listed})")
         if keys:
             session.executemany(f"INSERT INTO keys VALUES ({', '.join('?' for _ in types)})", keys)
         files = version.files(upper=version.upper)
-        return lookups.matching(KeyHashes(session, "keys"), version, files, columns, version.desc.names)
+        return lookups.matching(
+            KeyHashes(session, "keys"), version, files, columns, version.desc.names
+        )
 
 
 @pytest.mark.parametrize(
@@ -62,15 +80,21 @@ def found(lookups: KeyLookups, version: Version, columns: tuple[int, ...], keys:
         (BIGINT, None, 0),
     ],
 )
-def test_rows_are_found_in_every_file_by_values_of_every_type(tmp_path: Path, type: ScalarType, value: Any, other: Any) -> None:
+def test_rows_are_found_in_every_file_by_values_of_every_type(
+    tmp_path: Path, type: ScalarType, value: Any, other: Any
+) -> None:
     desc = RelationDesc((Column("n", BIGINT), Column("key", type)))
-    version = stored(tmp_path, desc, [(1, value), (2, other)], [(3, other)], [(4, value), (5, value)])
+    version = stored(
+        tmp_path, desc, [(1, value), (2, other)], [(3, other)], [(4, value), (5, value)]
+    )
     lookups = KeyLookups(1 << 20, from_request=1)
     key = value.replace(tzinfo=None) if isinstance(value, datetime) else value  # as plans see it
     for _ in range(2):
         updates = found(lookups, version, (1,), [(key,)])
         assert updates is not None
-        assert sorted(zip(updates["n"].to_pylist(), updates[TIME_COLUMN].to_pylist(), strict=True)) == [(1, 1), (4, 3), (5, 3)]
+        assert sorted(
+            zip(updates["n"].to_pylist(), updates[TIME_COLUMN].to_pylist(), strict=True)
+        ) == [(1, 1), (4, 3), (5, 3)]
     nothing = found(lookups, version, (1,), [])
     assert nothing is not None
     assert nothing.num_rows == 0
@@ -104,9 +128,13 @@ def test_the_first_lookup_scans_and_so_does_what_does_not_fit(tmp_path: Path) ->
     assert found(KeyLookups(100, from_request=1), version, (0,), [(1,)]) is None
 
 
-def test_files_that_nobody_used_lately_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_nobody_used_lately_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desc = RelationDesc((Column("n", BIGINT),))
-    first, second = (stored(tmp_path, desc, [(n,) for n in range(5_000)], id=id) for id in ("u1", "u2"))
+    first, second = (
+        stored(tmp_path, desc, [(n,) for n in range(5_000)], id=id) for id in ("u1", "u2")
+    )
     lookups = KeyLookups(200_000, from_request=1)
     assert found(lookups, first, (0,), [(1,)]) is not None
     assert found(lookups, second, (0,), [(1,)]) is None
@@ -140,20 +168,26 @@ def test_a_join_of_three_reads_only_what_matches_the_change(tmp_path: Path) -> N
     )
     view = world.catalog.relation(world.item("v").id)
     plan = expand(Get(view.collection, "v", view.desc), world.catalog)
-    relations = [world.catalog.relation(world.item(name).id) for name in ("customers", "orders", "lines")]
+    relations = [
+        world.catalog.relation(world.item(name).id) for name in ("customers", "orders", "lines")
+    ]
     rows: list[list[list[tuple[Any, ...]]]] = [
         [[(n, f"c{n}") for n in range(ROWS // 10)], []],
         [[(n, n % (ROWS // 10)) for n in range(ROWS)], []],
         [[(n, n) for n in range(ROWS)], [(77, -1), (78, -2)]],
     ]
     inputs = {
-        relation.collection: CollectionInput(stored(tmp_path, relation.desc, *(part for part in parts if part), id=f"u{number}"))
+        relation.collection: CollectionInput(
+            stored(tmp_path, relation.desc, *(part for part in parts if part), id=f"u{number}")
+        )
         for number, (relation, parts) in enumerate(zip(relations, rows, strict=True), 1)
     }
     lookups = Counting(1 << 26, from_request=1)
     engine = DuckDbEngine([str(tmp_path)], lookups=lookups)
     maintainer = maintenance.maintainer(plan, plan.desc)
-    updates = maintenance.refresh_each(maintainer, engine, inputs, None, None, [Timestamp(1), Timestamp(2)]).updates
+    updates = maintenance.refresh_each(
+        maintainer, engine, inputs, None, None, [Timestamp(1), Timestamp(2)]
+    ).updates
     new = [row for row in updates.to_pylist() if row[TIME_COLUMN] == 2]
     assert sorted((row["name"], row["amount"]) for row in new) == [("c77", -1), ("c78", -2)]
     assert lookups.counts == [2, 2]
@@ -165,20 +199,29 @@ def test_an_anti_join_looks_up_only_rows_whose_matches_come_or_go(tmp_path: Path
     world.execute("CREATE TABLE customers (id bigint, name text)")
     world.execute("CREATE TABLE orders (id bigint, customer bigint)")
     world.execute(
-        "CREATE VIEW v AS SELECT name FROM customers WHERE NOT EXISTS (SELECT 1 FROM orders WHERE customer = customers.id)"
+        "CREATE VIEW v AS SELECT name FROM customers WHERE NOT EXISTS (SELECT 1 FROM "
+        "orders WHERE customer = customers.id)"
     )
     view = world.catalog.relation(world.item("v").id)
     plan = expand(Get(view.collection, "v", view.desc), world.catalog)
-    customers, orders = (world.catalog.relation(world.item(name).id) for name in ("customers", "orders"))
+    customers, orders = (
+        world.catalog.relation(world.item(name).id) for name in ("customers", "orders")
+    )
     in_files = [[(n, f"c{n}") for n in range(ROWS)]]
-    with_orders = [[(n, n // 2) for n in range(ROWS)], [(-1, 7), (-2, 8)], [(-3, 9), (-4, ROWS - 1)]]
+    with_orders = [
+        [(n, n // 2) for n in range(ROWS)],
+        [(-1, 7), (-2, 8)],
+        [(-3, 9), (-4, ROWS - 1)],
+    ]
     inputs = {
         customers.collection: CollectionInput(stored(tmp_path, customers.desc, *in_files, id="u1")),
         orders.collection: CollectionInput(stored(tmp_path, orders.desc, *with_orders, id="u2")),
     }
     lookups = Counting(1 << 26, from_request=1)
     lookups.counts = []
-    engine = DuckDbEngine([str(tmp_path)], lookups=lookups, group_states=GroupStates(1 << 26, from_request=1))
+    engine = DuckDbEngine(
+        [str(tmp_path)], lookups=lookups, group_states=GroupStates(1 << 26, from_request=1)
+    )
     maintainer = maintenance.maintainer(plan, plan.desc, GlobalId("u3"))
     times = [Timestamp(time) for time in (1, 2, 3)]
     updates = maintenance.refresh_each(maintainer, engine, inputs, None, None, times).updates

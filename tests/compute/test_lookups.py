@@ -1,4 +1,5 @@
-"""A lookup finds in memory what a scan finds in the files, at every time, and takes no more memory than it may."""
+"""A lookup finds in memory what a scan finds in the files, at every time, and takes no more memory
+than it may."""
 
 import threading
 from collections import Counter
@@ -13,7 +14,16 @@ from fixtures.plans import rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, BYTEA, INTEGER, SMALLINT, TEXT, Column, RelationDesc
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    INTEGER,
+    SMALLINT,
+    TEXT,
+    Column,
+    RelationDesc,
+)
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
 from reclock.collections import arrangements as module
@@ -27,7 +37,9 @@ from reclock.errors import EvaluationError
 from reclock.plan.relational import Filter, Finishing, Get, Ordering, Plan, Project
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
 
-DESC = RelationDesc((Column("n", INTEGER), Column("name", TEXT), Column("bytes", BYTEA), Column("big", BIGINT)))
+DESC = RelationDesc(
+    (Column("n", INTEGER), Column("name", TEXT), Column("bytes", BYTEA), Column("big", BIGINT))
+)
 GET = Get(FLIGHTS, "flights", DESC)
 LAST = 12
 
@@ -41,13 +53,18 @@ values = st.tuples(
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[list[Update]]:
-    """Updates of a few appends, of which each row's diffs sum to no less than zero at any time; the last is not in the lake."""
+    """Updates of a few appends, of which each row's diffs sum to no less than zero at any time; the
+    last is not in the lake."""
     there: Counter[tuple[Any, ...]] = Counter()
     parts: list[list[Update]] = []
     for low in range(0, LAST, 4):
         parts.append([])
         for time in sorted(draw(st.lists(st.integers(low, low + 3), max_size=6))):
-            row = draw(st.sampled_from(sorted(there, key=repr))) if there and draw(st.booleans()) else draw(values)
+            row = (
+                draw(st.sampled_from(sorted(there, key=repr)))
+                if there and draw(st.booleans())
+                else draw(values)
+            )
             diff = draw(st.integers(-there[row], 2).filter(bool))
             there[row] += diff
             parts[-1].append(Update(row, Timestamp(time), diff))
@@ -67,7 +84,14 @@ def plans(draw: st.DrawFn) -> Plan:
         equal = Call("=", sides if draw(st.booleans()) else sides[::-1], BOOLEAN)
         if draw(st.booleans()):
             other = draw(st.sampled_from([index, index, 3]))
-            beside = Call("=", (ColumnRef(other, DESC.types[other]), Literal(draw(values)[other], DESC.types[other])), BOOLEAN)
+            beside = Call(
+                "=",
+                (
+                    ColumnRef(other, DESC.types[other]),
+                    Literal(draw(values)[other], DESC.types[other]),
+                ),
+                BOOLEAN,
+            )
             equal = Call("or", (beside, equal), BOOLEAN)
         predicates.append(equal)
     if draw(st.booleans()):
@@ -76,19 +100,41 @@ def plans(draw: st.DrawFn) -> Plan:
     shown = draw(st.none() | st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple))
     if shown is None:
         return plan
-    return Project(plan, shown, RelationDesc(tuple(Column(f"c{i}", DESC.types[index]) for i, index in enumerate(shown))))
+    return Project(
+        plan,
+        shown,
+        RelationDesc(tuple(Column(f"c{i}", DESC.types[index]) for i, index in enumerate(shown))),
+    )
 
 
-finishings = st.sampled_from([Finishing(), Finishing(visible=1), Finishing(order=(Ordering(0),), limit=1)])
+finishings = st.sampled_from(
+    [Finishing(), Finishing(visible=1), Finishing(order=(Ordering(0),), limit=1)]
+)
 
 
 def none() -> Engine:
     raise AssertionError("no engine for large reads is needed")
 
 
-def ask(plan: Plan, finishing: Finishing, read: CollectionInput, at: int, arrangements: Arrangements, small: Engine) -> Answer:
+def ask(
+    plan: Plan,
+    finishing: Finishing,
+    read: CollectionInput,
+    at: int,
+    arrangements: Arrangements,
+    small: Engine,
+) -> Answer:
     inputs, limit = {FLIGHTS: read}, 1 << 30
-    return peek(plan, finishing, inputs, Timestamp(at), arrangements=arrangements, small=small, large=none, threshold_bytes=limit)
+    return peek(
+        plan,
+        finishing,
+        inputs,
+        Timestamp(at),
+        arrangements=arrangements,
+        small=small,
+        large=none,
+        threshold_bytes=limit,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +143,15 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> tuple[DuckDbEngine, Path
     return DuckDbEngine([str(root)], threads=1), root
 
 
-@given(histories(), st.lists(st.tuples(plans(), finishings, st.integers(0, LAST)), min_size=1, max_size=6))
+@given(
+    histories(),
+    st.lists(st.tuples(plans(), finishings, st.integers(0, LAST)), min_size=1, max_size=6),
+)
 @settings(max_examples=40)
 def test_a_lookup_is_the_scan_at_every_time(
-    engine: tuple[DuckDbEngine, Path], parts: list[list[Update]], asked: list[tuple[Plan, Finishing, int]]
+    engine: tuple[DuckDbEngine, Path],
+    parts: list[list[Update]],
+    asked: list[tuple[Plan, Finishing, int]],
 ) -> None:
     small, root = engine
     lake = Lake(str(root / str(len(list(root.iterdir())))))
@@ -108,7 +159,10 @@ def test_a_lookup_is_the_scan_at_every_time(
     *stored, tail = parts
     for number, part in enumerate(stored):
         put(collection, *part, to=4 * number + 4)
-    read, arrangements = CollectionInput(collection.pin(), updates_table(tail, DESC)), Arrangements(1 << 20)
+    read, arrangements = (
+        CollectionInput(collection.pin(), updates_table(tail, DESC)),
+        Arrangements(1 << 20),
+    )
     for plan, finishing, at in asked * 2:
         scanned = rows(small.run(plan, finishing, {FLIGHTS: read}, Timestamp(at)))
         found = ask(plan, finishing, read, at, arrangements, small)
@@ -118,7 +172,9 @@ def test_a_lookup_is_the_scan_at_every_time(
 
 def lookup(value: int) -> Plan:
     return Project(
-        Filter(GET, (Call("=", (ColumnRef(0, INTEGER), Literal(value, INTEGER)), BOOLEAN),)), (1,), RelationDesc((DESC.columns[1],))
+        Filter(GET, (Call("=", (ColumnRef(0, INTEGER), Literal(value, INTEGER)), BOOLEAN),)),
+        (1,),
+        RelationDesc((DESC.columns[1],)),
     )
 
 
@@ -126,20 +182,30 @@ def lookup(value: int) -> Plan:
 def read(tmp_path: Path) -> CollectionInput:
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
     for part in range(2):
-        put(collection, *(Update((n, str(n), b"", n), Timestamp(part), 1) for n in range(100)), to=part + 1)
+        put(
+            collection,
+            *(Update((n, str(n), b"", n), Timestamp(part), 1) for n in range(100)),
+            to=part + 1,
+        )
     return CollectionInput(collection.pin())
 
 
-def test_a_column_is_arranged_when_it_is_looked_up_by_again(tmp_path: Path, read: CollectionInput) -> None:
+def test_a_column_is_arranged_when_it_is_looked_up_by_again(
+    tmp_path: Path, read: CollectionInput
+) -> None:
     small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
     engines = [ask(lookup(7), Finishing(), read, 5, arrangements, small).engine for _ in range(3)]
     assert engines == ["duckdb", lookups.NAME, lookups.NAME]
     others = {"arrangements": arrangements, "threshold_bytes": 1}
-    assert engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == lookups.NAME
+    assert (
+        engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == lookups.NAME
+    )
     assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == "spark"
 
 
-def test_files_are_read_once_however_many_ask(tmp_path: Path, read: CollectionInput, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_read_once_however_many_ask(
+    tmp_path: Path, read: CollectionInput, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small, arrangements, opened = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20), []
 
     class Counted(pq.ParquetFile):
@@ -149,7 +215,10 @@ def test_files_are_read_once_however_many_ask(tmp_path: Path, read: CollectionIn
 
     monkeypatch.setattr(module.pq, "ParquetFile", Counted)
     ask(lookup(1), Finishing(), read, 5, arrangements, small)
-    threads = [threading.Thread(target=ask, args=(lookup(1), Finishing(), read, 5, arrangements, small)) for _ in range(8)]
+    threads = [
+        threading.Thread(target=ask, args=(lookup(1), Finishing(), read, 5, arrangements, small))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -158,7 +227,9 @@ def test_files_are_read_once_however_many_ask(tmp_path: Path, read: CollectionIn
     assert rows(ask(lookup(1), Finishing(), read, 5, arrangements, small)) == [("1",), ("1",)]
 
 
-def test_what_is_in_use_is_not_thrown_out_for_something_else(read: CollectionInput, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_in_use_is_not_thrown_out_for_something_else(
+    read: CollectionInput, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files, now = read.version.all_files, [0.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     arrangements = Arrangements(sum(file.size_bytes for file in files) * module._GROWTH)
@@ -177,13 +248,23 @@ def test_what_is_in_use_is_not_thrown_out_for_something_else(read: CollectionInp
 
 def test_nothing_is_kept_beyond_the_limit(read: CollectionInput) -> None:
     arrangements = Arrangements(1)
-    assert [arrangements.having(read.version, read.version.all_files, "n", frozenset({3})) for _ in range(3)] == [None] * 3
+    assert [
+        arrangements.having(read.version, read.version.all_files, "n", frozenset({3}))
+        for _ in range(3)
+    ] == [None] * 3
 
 
 def test_a_row_with_a_negative_multiplicity_is_told_of(tmp_path: Path) -> None:
     broken = updates_table([Update((1, "a", None, None), Timestamp(0), -1)], DESC)
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
-    answer = ask(lookup(1), Finishing(), CollectionInput(collection.pin(), broken), 3, Arrangements(0), DuckDbEngine())
+    answer = ask(
+        lookup(1),
+        Finishing(),
+        CollectionInput(collection.pin(), broken),
+        3,
+        Arrangements(0),
+        DuckDbEngine(),
+    )
     with pytest.raises(Exception, match="negative multiplicity"):
         answer.batches.read_all()
 
@@ -194,6 +275,8 @@ def test_a_cast_that_fails_on_a_row_fails(tmp_path: Path) -> None:
     narrow = Call("=", (Cast(ColumnRef(0, INTEGER), SMALLINT), Literal(5, SMALLINT)), BOOLEAN)
     named = Call("=", (ColumnRef(1, TEXT), Literal("a", TEXT)), BOOLEAN)
     read = CollectionInput(collection.pin(), there)
-    answer = ask(Filter(GET, (named, narrow)), Finishing(), read, 3, Arrangements(0), DuckDbEngine())
+    answer = ask(
+        Filter(GET, (named, narrow)), Finishing(), read, 3, Arrangements(0), DuckDbEngine()
+    )
     with pytest.raises(EvaluationError, match="out of range"):
         answer.batches.read_all()

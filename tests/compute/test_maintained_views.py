@@ -1,4 +1,5 @@
-"""Maintained views, step by step in SQL: after each statement and refresh a view holds what its query answers."""
+"""Maintained views, step by step in SQL: after each statement and refresh a view holds what its
+query answers."""
 
 from __future__ import annotations
 
@@ -29,23 +30,55 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-CHANGES_THAT_CANCEL = ("INSERT INTO t VALUES (200, 5)", "UPDATE t SET v = 6", "UPDATE t SET a = 7", "DELETE FROM t")
-REPEATED_ROWS = ("INSERT INTO t VALUES (1, 1)", "INSERT INTO t VALUES (1, 2)", "INSERT INTO t VALUES (2, 2), (1, 3)")
-LARGE_NUMBERS = ("INSERT INTO n VALUES (1, 9e28)", "UPDATE n SET v = 8e28", "INSERT INTO n VALUES (1, -8e28)", "DELETE FROM n")
+CHANGES_THAT_CANCEL = (
+    "INSERT INTO t VALUES (200, 5)",
+    "UPDATE t SET v = 6",
+    "UPDATE t SET a = 7",
+    "DELETE FROM t",
+)
+REPEATED_ROWS = (
+    "INSERT INTO t VALUES (1, 1)",
+    "INSERT INTO t VALUES (1, 2)",
+    "INSERT INTO t VALUES (2, 2), (1, 3)",
+)
+LARGE_NUMBERS = (
+    "INSERT INTO n VALUES (1, 9e28)",
+    "UPDATE n SET v = 8e28",
+    "INSERT INTO n VALUES (1, -8e28)",
+    "DELETE FROM n",
+)
 
 VIEWS = {
     "an aggregate without keys": ("SELECT count(*) AS c FROM t", CHANGES_THAT_CANCEL),
-    "over a filter that hides each change": ("SELECT count(*) AS c, max(a) FROM t WHERE v > 100", CHANGES_THAT_CANCEL),
-    "HAVING without aggregates": ("SELECT 1 AS c FROM t HAVING true", (*CHANGES_THAT_CANCEL, *REPEATED_ROWS)),
-    "HAVING with one that begins to hold": ("SELECT 1 AS c FROM t HAVING count(*) > 1", (*REPEATED_ROWS, "DELETE FROM t")),
-    "over distinct rows": ("SELECT count(*) FROM (SELECT DISTINCT a FROM t) x", (*REPEATED_ROWS, "DELETE FROM t")),
-    "groups over distinct rows": ("SELECT a, count(*), sum(a) FROM (SELECT DISTINCT a FROM t) x GROUP BY a", REPEATED_ROWS),
+    "over a filter that hides each change": (
+        "SELECT count(*) AS c, max(a) FROM t WHERE v > 100",
+        CHANGES_THAT_CANCEL,
+    ),
+    "HAVING without aggregates": (
+        "SELECT 1 AS c FROM t HAVING true",
+        (*CHANGES_THAT_CANCEL, *REPEATED_ROWS),
+    ),
+    "HAVING with one that begins to hold": (
+        "SELECT 1 AS c FROM t HAVING count(*) > 1",
+        (*REPEATED_ROWS, "DELETE FROM t"),
+    ),
+    "over distinct rows": (
+        "SELECT count(*) FROM (SELECT DISTINCT a FROM t) x",
+        (*REPEATED_ROWS, "DELETE FROM t"),
+    ),
+    "groups over distinct rows": (
+        "SELECT a, count(*), sum(a) FROM (SELECT DISTINCT a FROM t) x GROUP BY a",
+        REPEATED_ROWS,
+    ),
     "over a union": ("SELECT sum(a) FROM (SELECT a FROM t UNION SELECT v FROM t) x", REPEATED_ROWS),
     "over a join with distinct rows": (
         "SELECT count(*) FROM t JOIN (SELECT DISTINCT a FROM t) x USING (a)",
         (*REPEATED_ROWS, "DELETE FROM t WHERE v = 2"),
     ),
-    "the first of distinct rows": ("SELECT a FROM (SELECT DISTINCT a FROM t) x ORDER BY a LIMIT 2", REPEATED_ROWS),
+    "the first of distinct rows": (
+        "SELECT a FROM (SELECT DISTINCT a FROM t) x ORDER BY a LIMIT 2",
+        REPEATED_ROWS,
+    ),
     "a sum near the largest number": ("SELECT sum(v) FROM n", LARGE_NUMBERS),
     "a group's sum near the largest number": ("SELECT a, sum(v) FROM n GROUP BY a", LARGE_NUMBERS),
 }
@@ -81,8 +114,12 @@ def test_a_progress_relation_is_read_in_views_as_in_queries(query: str, world: W
         world.write(group, at, *words)
         world.refresh()
         wanted = Counter(world.sql(query))
-        assert Counter(world.sql("SELECT * FROM m")) == Counter(world.sql("SELECT * FROM v")) == wanted
-        assert Counter(world.sql("SELECT * FROM m AS OF 1010")) == Counter(world.sql(f"{query} AS OF 1010"))
+        assert (
+            Counter(world.sql("SELECT * FROM m")) == Counter(world.sql("SELECT * FROM v")) == wanted
+        )
+        assert Counter(world.sql("SELECT * FROM m AS OF 1010")) == Counter(
+            world.sql(f"{query} AS OF 1010")
+        )
 
 
 def test_a_subscription_to_progress_sends_each_row_as_it_replaces_another(world: World) -> None:
@@ -90,7 +127,11 @@ def test_a_subscription_to_progress_sends_each_row_as_it_replaces_another(world:
     for at, words in ((1_010, "ab"), (1_020, "c")):
         world.write(group, at, *words)
     sent = world.sql("SUBSCRIBE words_progress AS OF 1010 UP TO 1021")
-    assert sorted(sent) == [(1_010, 1, 1_010, "o", 20), (1_020, -1, 1_010, "o", 20), (1_020, 1, 1_020, "o", 30)]
+    assert sorted(sent) == [
+        (1_010, 1, 1_010, "o", 20),
+        (1_020, -1, 1_010, "o", 20),
+        (1_020, 1, 1_020, "o", 30),
+    ]
 
 
 def test_a_sink_from_a_view_over_progress_writes_its_rows(world: World, tmp_path: Path) -> None:
@@ -103,8 +144,12 @@ def test_a_sink_from_a_view_over_progress_writes_its_rows(world: World, tmp_path
     assert delta_rows(tmp_path / "sinks" / "rows") == Counter([("o", 30)])
 
 
-@pytest.mark.parametrize("definition", ["CREATE DEFAULT INDEX ON words_progress", "CREATE INDEX ON words_progress (key)"])
-def test_an_index_on_a_progress_relation_is_maintained_and_read(definition: str, world: World) -> None:
+@pytest.mark.parametrize(
+    "definition", ["CREATE DEFAULT INDEX ON words_progress", "CREATE INDEX ON words_progress (key)"]
+)
+def test_an_index_on_a_progress_relation_is_maintained_and_read(
+    definition: str, world: World
+) -> None:
     group = world.create("words")
     world.sql(definition)
     world.sql("CREATE VIEW everything AS SELECT * FROM words_progress")
@@ -113,16 +158,27 @@ def test_an_index_on_a_progress_relation_is_maintained_and_read(definition: str,
     for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "")):
         world.write(group, at, *words)
         world.refresh()
-        for relation, index in (("words_progress", "words_progress_"), ("everything", "everything_")):
-            explained = "\n".join(line for (line,) in world.sql(f"EXPLAIN SELECT * FROM {relation}"))
+        for relation, index in (
+            ("words_progress", "words_progress_"),
+            ("everything", "everything_"),
+        ):
+            explained = "\n".join(
+                line for (line,) in world.sql(f"EXPLAIN SELECT * FROM {relation}")
+            )
             assert f"indexes: reclock.public.{index}" in explained
             assert "maintained from changes" in explained
             assert world.sql(f"SELECT * FROM {relation}") == [rows[at]]
             assert world.sql(f"SELECT * FROM {relation} AS OF 1010") == [rows[1_010]]
-            assert world.sql(f"SELECT byte_offset FROM {relation} WHERE key = 'o' AND mz_timestamp = {rows[at][0]}") == [
-                rows[at][2:]
-            ]
-        assert world.sql("SELECT mz_timestamp FROM words_progress JOIN words ON number = mz_timestamp - 1000") == []
+            assert world.sql(
+                f"SELECT byte_offset FROM {relation} WHERE key = 'o' AND mz_timestamp = "
+                f"{rows[at][0]}"
+            ) == [rows[at][2:]]
+        assert (
+            world.sql(
+                "SELECT mz_timestamp FROM words_progress JOIN words ON number = mz_timestamp - 1000"
+            )
+            == []
+        )
     with pytest.raises(DependentObjects):
         world.sql("DROP SOURCE words")
     world.sql("DROP SOURCE words CASCADE")
@@ -130,7 +186,9 @@ def test_an_index_on_a_progress_relation_is_maintained_and_read(definition: str,
 
 
 @pytest.mark.parametrize("index", ["", "CREATE DEFAULT INDEX ON words_progress"])
-def test_a_sink_from_a_progress_relation_writes_its_rows(index: str, world: World, tmp_path: Path) -> None:
+def test_a_sink_from_a_progress_relation_writes_its_rows(
+    index: str, world: World, tmp_path: Path
+) -> None:
     group = world.create("words")
     if index:
         world.sql(index)
@@ -139,21 +197,31 @@ def test_a_sink_from_a_progress_relation_writes_its_rows(index: str, world: Worl
         world.write(group, at, *words)
         world.refresh()
         cluster_steps.emit(world.environment, "k", at, owner="test")
-        assert delta_rows(tmp_path / "sinks" / "rows") == Counter(world.sql("SELECT * FROM words_progress"))
+        assert delta_rows(tmp_path / "sinks" / "rows") == Counter(
+            world.sql("SELECT * FROM words_progress")
+        )
 
 
 def test_a_view_over_progress_is_maintained_from_changes(world: World) -> None:
     group = world.create("words")
-    world.sql("CREATE MATERIALIZED VIEW m AS SELECT key, max(byte_offset) AS done FROM words_progress GROUP BY key")
+    world.sql(
+        "CREATE MATERIALIZED VIEW m AS SELECT key, max(byte_offset) AS done FROM "
+        "words_progress GROUP BY key"
+    )
     for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "def")):
         world.write(group, at, *words)
         world.refresh()
-    assert world.sql("SELECT how FROM mz_internal.mz_compute_last_refreshes") == [("maintained from changes",)]
+    assert world.sql("SELECT how FROM mz_internal.mz_compute_last_refreshes") == [
+        ("maintained from changes",)
+    ]
     assert world.sql("SELECT * FROM m") == [("o", 60)]
 
 
-def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp_path: Path) -> None:
-    """While the table has failed, so has the view; then it holds what its query answers, and a sink the rows."""
+def test_a_view_over_a_table_that_failed_and_came_back_goes_on(
+    world: World, tmp_path: Path
+) -> None:
+    """While the table has failed, so has the view; then it holds what its query answers, and a sink
+    the rows."""
     group = world.create("words")
     world.sql("CREATE MATERIALIZED VIEW m AS SELECT count(*) AS c, max(word) AS last FROM words")
     world.sql("CREATE SINK k FROM words INTO DELTA 'words'; CREATE SINK j FROM m INTO DELTA 'm'")
@@ -167,16 +235,22 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp
 
     def revive(at: int, *rows: tuple[str, int]) -> None:
         schema = arrow_schema(collection.desc, with_updates=True)
-        updates = pa.Table.from_pylist([{"word": w, "number": 1, "mz_timestamp": at, "mz_diff": n} for w, n in rows], schema)
+        updates = pa.Table.from_pylist(
+            [{"word": w, "number": 1, "mz_timestamp": at, "mz_diff": n} for w, n in rows], schema
+        )
         files = []
         if rows:
             folder = collection.folder
-            files = [write_file(folder, f"data/append-{at}-{uuid4().hex}.parquet", [updates], schema)]
+            files = [
+                write_file(folder, f"data/append-{at}-{uuid4().hex}.parquet", [updates], schema)
+            ]
         collection.revive(files, expected_upper=collection.upper(), at=Timestamp(at))
 
     def emit() -> list[str]:
         """What the sinks raise."""
-        _, failures = cluster_steps.emit_all(world.environment, ["reclock.public.k", "reclock.public.j"], world.now, owner="test")
+        _, failures = cluster_steps.emit_all(
+            world.environment, ["reclock.public.k", "reclock.public.j"], world.now, owner="test"
+        )
         return [failure.message for failure in failures]
 
     world.write(group, 1_010, "a", "b")
@@ -184,7 +258,9 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp
     assert emit() == []
     for at, rows, wanted in ((1_020, [("c", 1)], (3, "c")), (1_040, [], (3, "c"))):
         failure = OutputFailure(Timestamp(at), "it cannot be followed", None)
-        step(at, lambda failure=failure: collection.fail(failure, expected_upper=collection.upper()))
+        step(
+            at, lambda failure=failure: collection.fail(failure, expected_upper=collection.upper())
+        )
         failed = cluster_steps.refresh(world.environment, "default", at, owner="test").failed
         assert [each.message for each in failed] == ["it cannot be followed"]
         for relation in ("words", "m"):
@@ -193,7 +269,11 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp
         assert emit() == ["it cannot be followed"] * 2
         step(at + 10, lambda at=at, rows=rows: revive(at + 10, *rows))
         world.refresh()
-        assert world.sql("SELECT c, last FROM m") == world.sql("SELECT count(*), max(word) FROM words") == [wanted]
+        assert (
+            world.sql("SELECT c, last FROM m")
+            == world.sql("SELECT count(*), max(word) FROM words")
+            == [wanted]
+        )
         with pytest.raises(ErrorAtTime, match="it cannot be followed"):
             world.sql(f"SELECT * FROM m AS OF {at + 5}")
         with pytest.raises(ErrorAtTime, match="it cannot be followed"):

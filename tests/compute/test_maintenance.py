@@ -16,7 +16,14 @@ from reclock.collections.compaction import compact
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
-from reclock.compute.maintenance import MaintenanceMode, RefreshTimes, change_times, maintainer, refresh, refresh_times
+from reclock.compute.maintenance import (
+    MaintenanceMode,
+    RefreshTimes,
+    change_times,
+    maintainer,
+    refresh,
+    refresh_times,
+)
 from reclock.errors import InternalError
 from reclock.plan.relational import Reduce
 from reclock.plan.scalars import ColumnRef
@@ -24,7 +31,15 @@ from reclock.plan.scalars import ColumnRef
 INDEX = StorageCollectionId(GlobalId("u9"))
 
 
-def times(upper: int, at: int, changes: list[int], *, is_new: bool = False, readable_from: int = 0, limit: int = 3) -> RefreshTimes:
+def times(
+    upper: int,
+    at: int,
+    changes: list[int],
+    *,
+    is_new: bool = False,
+    readable_from: int = 0,
+    limit: int = 3,
+) -> RefreshTimes:
     return refresh_times(
         upper=Timestamp(upper),
         at=Timestamp(at),
@@ -55,20 +70,35 @@ def test_an_index_that_lags_too_far_jumps_to_the_last_change_and_forgets_what_wa
 
 
 def test_times_below_the_inputs_since_cannot_be_kept_apart() -> None:
-    assert times(10, 99, [11, 20], readable_from=15) == RefreshTimes((Timestamp(20),), since=Timestamp(20))
-    assert times(10, 99, [11], readable_from=15) == RefreshTimes((Timestamp(15),), since=Timestamp(15))
+    assert times(10, 99, [11, 20], readable_from=15) == RefreshTimes(
+        (Timestamp(20),), since=Timestamp(20)
+    )
+    assert times(10, 99, [11], readable_from=15) == RefreshTimes(
+        (Timestamp(15),), since=Timestamp(15)
+    )
     with pytest.raises(InternalError):
         times(10, 14, [11], readable_from=15)
 
 
-@given(st.integers(0, 50), st.integers(0, 50), st.sets(st.integers(0, 60)), st.booleans(), st.integers(0, 50), st.integers(1, 5))
+@given(
+    st.integers(0, 50),
+    st.integers(0, 50),
+    st.sets(st.integers(0, 60)),
+    st.booleans(),
+    st.integers(0, 50),
+    st.integers(1, 5),
+)
 def test_refreshes_cover_every_change_and_never_read_what_is_not_readable(
     upper: int, at: int, changes: set[int], is_new: bool, readable_from: int, limit: int
 ) -> None:
     if readable_from > at:
         return
-    decided = times(upper, at, sorted(changes), is_new=is_new, readable_from=readable_from, limit=limit)
-    due = {change for change in changes if upper <= change <= at} | ({upper} if is_new and upper <= at else set())
+    decided = times(
+        upper, at, sorted(changes), is_new=is_new, readable_from=readable_from, limit=limit
+    )
+    due = {change for change in changes if upper <= change <= at} | (
+        {upper} if is_new and upper <= at else set()
+    )
     assert list(decided.times) == sorted(set(decided.times))
     assert all(max(upper, readable_from) <= time <= at for time in decided.times)
     assert len(decided.times) <= limit
@@ -97,7 +127,9 @@ def test_a_refresh_writes_only_what_changed_at_each_time(tmp_path: Path) -> None
     put(source, update("a", 1, 5), update("b", 7, 5), to=6)
     put(source, update("a", 2, 8), to=9)
     put(source, update("a", 3, 9), update("a", 3, 10, -1), to=11)
-    plan = Reduce(get(FLIGHTS, DESC), (0,), (aggregate("max", ColumnRef(1, BIGINT)),), desc_of(TEXT, BIGINT))
+    plan = Reduce(
+        get(FLIGHTS, DESC), (0,), (aggregate("max", ColumnRef(1, BIGINT)),), desc_of(TEXT, BIGINT)
+    )
     desc = DESC
     kept = maintainer(plan, desc)
     assert kept.mode is MaintenanceMode.FROM_CHANGES

@@ -1,4 +1,5 @@
-"""Plans without the columns that nothing reads. That they are equal plans is a part of the laws of delta rules."""
+"""Plans without the columns that nothing reads. That they are equal plans is a part of the laws of
+delta rules."""
 
 from __future__ import annotations
 
@@ -8,11 +9,24 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, Column, RelationDesc
 from reclock.compute.narrowing import narrowed
 from reclock.compute.rendering import list_nodes
-from reclock.plan.relational import Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, Union
+from reclock.plan.relational import (
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    Map,
+    Plan,
+    Project,
+    Reduce,
+    Union,
+)
 from reclock.plan.scalars import ColumnRef
 
 ORDERS, LINES = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
-ORDER = RelationDesc(tuple(Column(name, BIGINT) for name in ("order", "customer", "priority", "comment")))
+ORDER = RelationDesc(
+    tuple(Column(name, BIGINT) for name in ("order", "customer", "priority", "comment"))
+)
 LINE = RelationDesc(tuple(Column(name, BIGINT) for name in ("line_order", "amount", "comment")))
 
 
@@ -26,17 +40,28 @@ def _reads(plan: Plan) -> dict[str, list[str]]:
 def test_collections_and_joins_have_only_what_is_read() -> None:
     orders, lines = Get(ORDERS, "orders", ORDER), Get(LINES, "lines", LINE)
     urgent = Filter(orders, (call("=", ColumnRef(2, BIGINT), 1),))
-    joined = Join(urgent, lines, JoinKind.INNER, ((0, 0),), (), RelationDesc(ORDER.columns + LINE.columns))
-    summed = Reduce(joined, (1,), (aggregate("sum", ColumnRef(5, BIGINT)),), desc_of(BIGINT, BIGINT))
+    joined = Join(
+        urgent, lines, JoinKind.INNER, ((0, 0),), (), RelationDesc(ORDER.columns + LINE.columns)
+    )
+    summed = Reduce(
+        joined, (1,), (aggregate("sum", ColumnRef(5, BIGINT)),), desc_of(BIGINT, BIGINT)
+    )
     plan = narrowed(summed)
-    assert _reads(plan) == {"orders": ["order", "customer", "priority"], "lines": ["line_order", "amount"]}
+    assert _reads(plan) == {
+        "orders": ["order", "customer", "priority"],
+        "lines": ["line_order", "amount"],
+    }
     assert isinstance(plan, Reduce)
     assert plan.desc == summed.desc
     assert plan.input.desc.names == ("customer", "amount")
 
 
 def test_what_nothing_reads_is_not_computed() -> None:
-    mapped = Map(get(LINES, LINE), (call("/", 1, ColumnRef(1, BIGINT)), call("+", ColumnRef(0, BIGINT), 1)), desc_of(*[BIGINT] * 5))
+    mapped = Map(
+        get(LINES, LINE),
+        (call("/", 1, ColumnRef(1, BIGINT)), call("+", ColumnRef(0, BIGINT), 1)),
+        desc_of(*[BIGINT] * 5),
+    )
     plan = narrowed(Project(mapped, (4,), desc_of(BIGINT)))
     [read] = _reads(plan).values()
     assert read == ["line_order"]

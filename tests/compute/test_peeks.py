@@ -63,8 +63,13 @@ def ask(tmp_path: Path, flights: CollectionInput) -> Callable[..., Answer]:
     return ask
 
 
-def test_only_files_with_times_that_are_read_count(flights: CollectionInput, ask: Callable[..., Answer]) -> None:
-    first, both = (bytes_to_read({FLIGHTS: flights, VALUES: TableInput(table())}, Timestamp(at)) for at in (5, 8))
+def test_only_files_with_times_that_are_read_count(
+    flights: CollectionInput, ask: Callable[..., Answer]
+) -> None:
+    first, both = (
+        bytes_to_read({FLIGHTS: flights, VALUES: TableInput(table())}, Timestamp(at))
+        for at in (5, 8)
+    )
     assert 0 < first < both == sum(file.size_bytes for file in flights.version.all_files)
     assert bytes_to_read({FLIGHTS: flights}, Timestamp(4)) == 0
     assert ask(both).engine == "duckdb"
@@ -73,7 +78,9 @@ def test_only_files_with_times_that_are_read_count(flights: CollectionInput, ask
     assert sorted(rows(ask(both))) == sorted(rows(ask(0))) == [("a", 1), ("b", 2)]
 
 
-def test_a_plan_that_the_large_engine_cannot_write_is_answered_by_the_small_one(ask: Callable[..., Answer]) -> None:
+def test_a_plan_that_the_large_engine_cannot_write_is_answered_by_the_small_one(
+    ask: Callable[..., Answer],
+) -> None:
     answer = ask(0, refuses=True)
     assert answer.engine == "duckdb"
     assert len(rows(answer)) == 2
@@ -86,5 +93,14 @@ def test_no_large_engine_is_started_for_a_small_read(tmp_path: Path) -> None:
     plan = computed(get(), cast(column("i"), TEXT))
     inputs = {VALUES: TableInput(table())}
     arrangements, small = Arrangements(0), DuckDbEngine()
-    answer = peek(plan, Finishing(), inputs, Timestamp(0), arrangements=arrangements, small=small, large=large, threshold_bytes=0)
+    answer = peek(
+        plan,
+        Finishing(),
+        inputs,
+        Timestamp(0),
+        arrangements=arrangements,
+        small=small,
+        large=large,
+        threshold_bytes=0,
+    )
     assert len(rows(answer)) == len(table())

@@ -1,4 +1,5 @@
-"""Rows of Spark come some partitions at a time; what is not wanted is not computed, and what is cancelled does not go on."""
+"""Rows of Spark come some partitions at a time; what is not wanted is not computed, and what is
+cancelled does not go on."""
 
 from __future__ import annotations
 
@@ -75,9 +76,13 @@ def await_tasks(spark: SparkSession) -> None:
         time.sleep(0.02)
 
 
-def test_rows_are_there_before_later_partitions_are_computed(spark: SparkSession, rows_of: RowsOf) -> None:
+def test_rows_are_there_before_later_partitions_are_computed(
+    spark: SparkSession, rows_of: RowsOf
+) -> None:
     last = (PARTITIONS - 1) * EACH
-    batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS).selectExpr("id", f"1 / (id - {last}) AS x"))
+    batches = rows_of(
+        spark.range(0, PARTITIONS * EACH, 1, PARTITIONS).selectExpr("id", f"1 / (id - {last}) AS x")
+    )
     assert ids(next(batches) for _ in range(PARTITIONS - 1)) == list(range(last))
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         next(batches)
@@ -87,14 +92,18 @@ def test_many_rows_wait_in_files_until_they_were_taken(
     spark: SparkSession, rows_of: RowsOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(_FILES, "maxRecordsPerFile", "300")
-    batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS).orderBy("id", ascending=False))
+    batches = rows_of(
+        spark.range(0, PARTITIONS * EACH, 1, PARTITIONS).orderBy("id", ascending=False)
+    )
     first = next(batches)
     assert waiting(tmp_path)
     assert ids([first, *batches]) == list(reversed(range(PARTITIONS * EACH)))
     assert not waiting(tmp_path)
 
 
-def test_who_stops_reading_leaves_no_file(spark: SparkSession, rows_of: RowsOf, tmp_path: Path) -> None:
+def test_who_stops_reading_leaves_no_file(
+    spark: SparkSession, rows_of: RowsOf, tmp_path: Path
+) -> None:
     batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS))
     next(batches)
     batches.close()
@@ -119,12 +128,16 @@ def test_few_rows_need_no_disk(spark: SparkSession) -> None:
         rows(asked(engine, get()))
 
 
-def test_a_task_that_writes_ends_soon_after_it_was_cancelled(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_task_that_writes_ends_soon_after_it_was_cancelled(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     spool = Spool.of_machine(tmp_path)
     found = SparkRows(spark, "endless", None, lambda: spool)
     numbers = spark.range(0, 1_000_000, 1, 1)
     with ThreadPoolExecutor(1) as threads:
-        reading = threads.submit(list, found.of(numbers.crossJoin(numbers.selectExpr("id AS other"))))
+        reading = threads.submit(
+            list, found.of(numbers.crossJoin(numbers.selectExpr("id AS other")))
+        )
         while not waiting(tmp_path):
             time.sleep(0.02)
         found.cancel()
@@ -135,7 +148,9 @@ def test_a_task_that_writes_ends_soon_after_it_was_cancelled(spark: SparkSession
     assert not waiting(tmp_path)
 
 
-def test_a_job_that_is_cancelled_ends_and_the_session_goes_on(spark: SparkSession, engine: SparkEngine) -> None:
+def test_a_job_that_is_cancelled_ends_and_the_session_goes_on(
+    spark: SparkSession, engine: SparkEngine
+) -> None:
     answer = asked(engine, counted(crossed(get(), 4)))
     with ThreadPoolExecutor(1) as threads:
         reading = threads.submit(rows, answer)
@@ -147,7 +162,9 @@ def test_a_job_that_is_cancelled_ends_and_the_session_goes_on(spark: SparkSessio
     assert rows(asked(engine, counted(get()))) == [(len(table()),)]
 
 
-def test_what_is_cancelled_before_its_first_job_begins_none(spark: SparkSession, engine: SparkEngine) -> None:
+def test_what_is_cancelled_before_its_first_job_begins_none(
+    spark: SparkSession, engine: SparkEngine
+) -> None:
     answer = asked(engine, counted(crossed(get(), 4)))
     answer.interrupt()
     with pytest.raises(QueryCanceled):

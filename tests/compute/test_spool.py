@@ -1,4 +1,5 @@
-"""Files of rows that wait are read in the order in which they were written, and are not left behind."""
+"""Files of rows that wait are read in the order in which they were written, and are not left
+behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Compressed objects are as what is in them: probed, bound, read and checked by the bytes of their contents."""
+"""Compressed objects are as what is in them: probed, bound, read and checked by the bytes of their
+contents."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ from reclock.connectors.connector import Increment
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.object_store import LocalBuckets, ObjectMissing
-from reclock.definitions.sources import BytesFormat, JsonFormat, LineFormat, ObjectsConnector, TextFormat
+from reclock.definitions.sources import (
+    BytesFormat,
+    JsonFormat,
+    LineFormat,
+    ObjectsConnector,
+    TextFormat,
+)
 from reclock.errors import DecodeFailed, UpstreamChanged
 
 NUMBERS = RelationDesc((Column("n", INTEGER),))
@@ -48,7 +55,9 @@ def kept(increments: list[Increment]) -> dict[object, tuple[object, ...]]:
     return {found.partition: (found.upper, *found.evidence) for found in increments}
 
 
-def test_objects_called_gz_are_read_as_their_contents_and_others_as_they_are(bucket: Bucket, monkeypatch) -> None:
+def test_objects_called_gz_are_read_as_their_contents_and_others_as_they_are(
+    bucket: Bucket, monkeypatch
+) -> None:
     monkeypatch.setattr("reclock.connectors.objects.compression.CHUNK_BYTES", 10)
     monkeypatch.setattr("reclock.connectors.objects.connector.SPLIT_BYTES", 25)
     text = "".join(f'{{"n": {n}}}\n' for n in range(20)).encode()
@@ -57,7 +66,10 @@ def test_objects_called_gz_are_read_as_their_contents_and_others_as_they_are(buc
     objects = bucket.objects(JsonFormat(), NUMBERS)
     found = objects.probe({})
     size = len(text)
-    assert [(own.partition, own.upper, own.covered) for own in found] == [("a.json.gz", size, size), ("b.json", size, size)]
+    assert [(own.partition, own.upper, own.covered) for own in found] == [
+        ("a.json.gz", size, size),
+        ("b.json", size, size),
+    ]
     assert found[0].evidence[0] == found[1].evidence[0]  # the checksum is of the contents
     assert len(objects.tasks(found, ())) > 4
     assert rows(objects, found) == [*range(20), *range(20)]
@@ -107,7 +119,9 @@ def test_what_is_no_gzip_is_a_definite_error(bucket: Bucket) -> None:
         (BytesFormat(), RelationDesc((Column("data", BYTEA),)), [b'a, "b', b"", b"\xc3\xa9\r"]),
     ],
 )
-def test_text_and_bytes_are_lines(bucket: Bucket, format: LineFormat, desc: RelationDesc, expected: list[object]) -> None:
+def test_text_and_bytes_are_lines(
+    bucket: Bucket, format: LineFormat, desc: RelationDesc, expected: list[object]
+) -> None:
     (bucket.folder / "lines").write_bytes('a, "b\n\n\u00e9\r\nunfinished'.encode())
     objects = bucket.objects(format, desc)
     assert rows(objects, objects.probe({})) == expected

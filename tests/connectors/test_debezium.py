@@ -63,15 +63,21 @@ def test_a_table_that_has_nothing_new_is_waited_for_too(topics: Topics) -> None:
 
 
 def told(topics: Topics, *transactions: list[str]) -> Connector:
-    """What a connector tells of transactions, each of which changes these tables; nothing is delivered."""
+    """What a connector tells of transactions, each of which changes these tables; nothing is
+    delivered."""
     connector = Connector(topics, "shop")  # type: ignore[arg-type]
     for number, tables in enumerate(transactions):
-        connector.transaction(number, [(table, row(number * 10 + place)) for place, table in enumerate(tables)])
+        connector.transaction(
+            number, [(table, row(number * 10 + place)) for place, table in enumerate(tables)]
+        )
     return connector
 
 
 LATE = "public.b@u9"
-BOUND: Bound = {"shop.transaction/0": (6, "shop.transaction"), "shop.public.a/0": (3, "shop.public.a")}
+BOUND: Bound = {
+    "shop.transaction/0": (6, "shop.transaction"),
+    "shop.public.a/0": (3, "shop.public.a"),
+}
 """What is bound of the host by three transactions."""
 
 
@@ -98,7 +104,10 @@ def test_a_table_that_comes_too_late_for_its_events_is_an_error(topics: Topics, 
     increments, error = begun()
     assert not increments
     assert error.message == '1 events of transaction "0" are gone from topic "shop.public.b"'
-    assert error.hint == "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads what is still there"
+    assert error.hint == (
+        "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads "
+        "what is still there"
+    )
 
 
 def test_events_that_may_yet_come_are_not_taken_for_lost(topics: Topics) -> None:
@@ -108,14 +117,19 @@ def test_events_that_may_yet_come_are_not_taken_for_lost(topics: Topics) -> None
     assert begun() == ({}, 'waits for 1 events of transaction "0" in topic "shop.public.b"')
 
 
-def test_a_table_whose_events_are_older_than_the_transaction_topic_is_an_error(topics: Topics) -> None:
+def test_a_table_whose_events_are_older_than_the_transaction_topic_is_an_error(
+    topics: Topics,
+) -> None:
     connector = told(topics, ["a", "b"], ["b"], ["a", "b"], ["a"])
     connector.topics["shop.public.b"] *= 2  # it begins again
     connector.deliver()
     topics.first["shop.transaction"] = 4
     _, error = begun()
     assert (error.partition, error.offset) == ("shop.public.b@u9/0", 0)
-    assert error.message == 'transaction "0" of "shop.public.b@u9/0" ended before topic "shop.transaction" begins'
+    assert (
+        error.message
+        == 'transaction "0" of "shop.public.b@u9/0" ended before topic "shop.transaction" begins'
+    )
     assert error.detail == "its events lie at 0 to 1"
     with pytest.raises(UpstreamChanged, match="ended before topic") as lost:
         probed({})
@@ -125,7 +139,8 @@ def test_a_table_whose_events_are_older_than_the_transaction_topic_is_an_error(t
 
 
 def test_what_a_connector_sends_again_is_not_taken_for_a_lost_transaction(topics: Topics) -> None:
-    """The topic has lost what ended before, and the transaction that has not ended stands before what comes twice."""
+    """The topic has lost what ended before, and the transaction that has not ended stands before
+    what comes twice."""
     connector = told(topics, ["a"], ["a", "b"])
     connector.transaction(7, [("b", row(70)), ("a", row(71))], upto=1)
     connector.topics["shop.public.b"].append(connector.topics["shop.public.b"][0])

@@ -1,4 +1,5 @@
-"""What an opened source carries of its connection: all that it takes to read, and nothing of it shown."""
+"""What an opened source carries of its connection: all that it takes to read, and nothing of it
+shown."""
 
 from __future__ import annotations
 
@@ -18,23 +19,43 @@ LINES = RelationDesc((Column("text", TEXT),))
 
 def opened(upstream: Any) -> Any:
     """As executors get it."""
-    context = ConnectionContext(LocalBuckets("/nowhere"), resolve_secret=lambda secret: f"value of {secret.name}")
-    connector = open_connector(SourceSpec(GlobalId("u1"), "s", upstream, TextFormat(), LINES), context)
+    context = ConnectionContext(
+        LocalBuckets("/nowhere"), resolve_secret=lambda secret: f"value of {secret.name}"
+    )
+    connector = open_connector(
+        SourceSpec(GlobalId("u1"), "s", upstream, TextFormat(), LINES), context
+    )
     return pickle.loads(pickle.dumps(connector))  # noqa: S301 what we just wrote
 
 
 def connection(name: str) -> Connection:
     options = (("ENDPOINT", f"http://{name}"), ("REGION", "eu"), ("ACCESS KEY ID", name))
-    return Connection(AWS, (*options, ("SECRET ACCESS KEY", SecretReference(name, "r")), ("SESSION TOKEN", f"token of {name}")))
+    return Connection(
+        AWS,
+        (
+            *options,
+            ("SECRET ACCESS KEY", SecretReference(name, "r")),
+            ("SESSION TOKEN", f"token of {name}"),
+        ),
+    )
 
 
 def test_streams_are_read_each_with_the_credentials_of_its_connection() -> None:
     for name in ("one", "two"):
-        stream = opened(KinesisConnector("taps", "eu", f"http://{name}", connection=connection(name)))
+        stream = opened(
+            KinesisConnector("taps", "eu", f"http://{name}", connection=connection(name))
+        )
         assert "value of" not in repr(stream) + str(stream)
         seen: list[Any] = []
-        replace(stream, connect=lambda *place, seen=seen, **credentials: seen.append((place, credentials)))._client()
-        keys = {"aws_access_key_id": name, "aws_secret_access_key": f"value of {name}", "aws_session_token": f"token of {name}"}
+        replace(
+            stream,
+            connect=lambda *place, seen=seen, **credentials: seen.append((place, credentials)),
+        )._client()
+        keys = {
+            "aws_access_key_id": name,
+            "aws_secret_access_key": f"value of {name}",
+            "aws_session_token": f"token of {name}",
+        }
         assert seen == [(("eu", f"http://{name}"), keys)]
 
 
@@ -43,5 +64,9 @@ def test_buckets_are_read_each_with_the_credentials_of_its_connection() -> None:
         objects = opened(ObjectsConnector("b", "**", connection=connection(name), queue="q"))
         assert "value of" not in repr(objects) + str(objects)
         buckets = objects.store.store
-        assert (buckets.endpoint, buckets.access_key_id, buckets.secret_access_key) == (f"http://{name}", name, f"value of {name}")
+        assert (buckets.endpoint, buckets.access_key_id, buckets.secret_access_key) == (
+            f"http://{name}",
+            name,
+            f"value of {name}",
+        )
         assert objects.queue.client["aws_secret_access_key"] == f"value of {name}"

@@ -1,5 +1,5 @@
-"""A queue says where to look: what it tells of is bound once, what it does not tell is found by the scan, and a message goes only
-when nothing is missing of it."""
+"""A queue says where to look: what it tells of is bound once, what it does not tell is found by the
+scan, and a message goes only when nothing is missing of it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,31 @@ DESC = RelationDesc((Column("n", INTEGER),))
 
 
 class Bucket:
-    """A bucket that tells a queue what happens in it; its reader, as ticks that are published use it."""
+    """A bucket that tells a queue what happens in it; its reader, as ticks that are published use
+    it."""
 
     def __init__(self, endpoint: str) -> None:
-        client = {"endpoint_url": endpoint, "region_name": "us-east-1", "aws_access_key_id": "k", "aws_secret_access_key": "s"}
+        client = {
+            "endpoint_url": endpoint,
+            "region_name": "us-east-1",
+            "aws_access_key_id": "k",
+            "aws_secret_access_key": "s",
+        }
         self.s3, self.sqs = boto3.client("s3", **client), boto3.client("sqs", **client)
         self.name = f"told-{uuid4().hex[:12]}"
         self.s3.create_bucket(Bucket=self.name)
         self.url = self.sqs.create_queue(QueueName=self.name)["QueueUrl"]
-        arn = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-        told = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:*"]}]}
-        self.s3.put_bucket_notification_configuration(Bucket=self.name, NotificationConfiguration=told)
+        arn = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["QueueArn"])[
+            "Attributes"
+        ]["QueueArn"]
+        told = {
+            "QueueConfigurations": [
+                {"QueueArn": arn, "Events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:*"]}
+            ]
+        }
+        self.s3.put_bucket_notification_configuration(
+            Bucket=self.name, NotificationConfiguration=told
+        )
         self.client = client
         self.restart()
         self.bound: dict[Any, Any] = {}
@@ -68,7 +82,9 @@ def bucket(s3_endpoint: str) -> Bucket:
     return Bucket(s3_endpoint)
 
 
-def test_after_the_first_scan_only_what_is_told_is_looked_at(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_first_scan_only_what_is_told_is_looked_at(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bucket.put("in/a", "in/b c", "elsewhere/d")
     assert bucket.tick() == ["in/a", "in/b c"]
     monkeypatch.setattr(S3Buckets, "list", lambda *_: pytest.fail("it was listed"))
@@ -83,14 +99,17 @@ def test_a_message_goes_only_when_what_it_tells_of_is_bound(bucket: Bucket) -> N
     bucket.put("in/a")
     assert [found.name for found in bucket.reader.probe(bucket.bound)] == ["in/a"]
     assert bucket.waiting() == 1
-    assert [found.name for found in bucket.reader.probe(bucket.bound)] == ["in/a"]  # a claim that was lost: nothing is forgotten
+    # a claim that was lost: nothing is forgotten
+    assert [found.name for found in bucket.reader.probe(bucket.bound)] == ["in/a"]
     assert bucket.tick() == ["in/a"]
     assert bucket.waiting() == 1
     assert bucket.tick() == []
     assert bucket.waiting() == 0
 
 
-def test_a_process_that_dies_leaves_its_messages_to_the_next(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_dies_leaves_its_messages_to_the_next(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bucket.tick()
     monkeypatch.setattr(notifications, "_HIDDEN_S", 0)
     bucket.put("in/a", "in/b")
@@ -105,7 +124,12 @@ def test_a_process_that_dies_leaves_its_messages_to_the_next(bucket: Bucket, mon
 def test_what_is_told_twice_out_of_order_or_wrongly_changes_nothing(bucket: Bucket) -> None:
     bucket.put("in/a")
     bucket.tick()
-    event = {"Records": [{"s3": {"bucket": {"name": bucket.name}, "object": {"key": key}}} for key in ("in/a", "in/never")]}
+    event = {
+        "Records": [
+            {"s3": {"bucket": {"name": bucket.name}, "object": {"key": key}}}
+            for key in ("in/a", "in/never")
+        ]
+    }
     wrapped = json.dumps({"Type": "Notification", "Message": json.dumps(event)})
     foreign = {"Records": [{"s3": {"bucket": {"name": "another"}, "object": {"key": "in/x"}}}]}
     bodies = [
@@ -127,7 +151,9 @@ def test_what_is_told_twice_out_of_order_or_wrongly_changes_nothing(bucket: Buck
     assert bucket.waiting() == 0
 
 
-def test_what_was_never_told_is_found_by_the_scan_of_its_time(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_never_told_is_found_by_the_scan_of_its_time(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bucket.tick()
     bucket.put("in/a")
     bucket.sqs.purge_queue(QueueUrl=bucket.url)
@@ -145,7 +171,9 @@ def test_an_error_of_one_object_forgets_neither_it_nor_the_others(bucket: Bucket
         with pytest.raises(UpstreamChanged, match='"in/a" shrank'):
             bucket.tick()
     assert bucket.waiting() == 2 + 1  # one of a step before, which is bound
-    assert [found.name for found in bucket.reader.probe(bucket.bound, [("in/a", 0, 10)]) if found.size] == ["in/b"]
+    assert [
+        found.name for found in bucket.reader.probe(bucket.bound, [("in/a", 0, 10)]) if found.size
+    ] == ["in/b"]
 
 
 def test_a_queue_that_is_not_there_is_unavailable(bucket: Bucket) -> None:

@@ -4,7 +4,12 @@ import pickle
 
 import pytest
 
-from reclock.connectors.objects.object_store import LocalBuckets, ObjectMissing, S3Buckets, open_object_store
+from reclock.connectors.objects.object_store import (
+    LocalBuckets,
+    ObjectMissing,
+    S3Buckets,
+    open_object_store,
+)
 from reclock.errors import UpstreamUnavailable
 
 
@@ -15,8 +20,16 @@ def read(buckets, key, lower, upper):
 def test_a_listing_has_the_objects_under_a_prefix_in_order_of_key(buckets):
     for key in ("b/2.csv", "a.csv", "b/1.csv", "bb.csv"):
         buckets.put(key, key.encode())
-    assert [o.key for o in buckets.store.list("landing")] == ["a.csv", "b/1.csv", "b/2.csv", "bb.csv"]
-    assert [(o.key, o.size) for o in buckets.store.list("landing", "b/")] == [("b/1.csv", 7), ("b/2.csv", 7)]
+    assert [o.key for o in buckets.store.list("landing")] == [
+        "a.csv",
+        "b/1.csv",
+        "b/2.csv",
+        "bb.csv",
+    ]
+    assert [(o.key, o.size) for o in buckets.store.list("landing", "b/")] == [
+        ("b/1.csv", 7),
+        ("b/2.csv", 7),
+    ]
     assert [o.key for o in buckets.store.list("landing", "b")] == ["b/1.csv", "b/2.csv", "bb.csv"]
     assert buckets.store.list("landing", "nothing/here") == []
 
@@ -24,7 +37,11 @@ def test_a_listing_has_the_objects_under_a_prefix_in_order_of_key(buckets):
 def test_one_object_is_found_as_it_is_listed(buckets):
     buckets.put("a/b", b"one")
     buckets.put("a/bc", b"two")
-    assert [buckets.store.find("landing", key) for key in ("a/b", "a", "a/bcd")] == [buckets.store.list("landing")[0], None, None]
+    assert [buckets.store.find("landing", key) for key in ("a/b", "a", "a/bcd")] == [
+        buckets.store.list("landing")[0],
+        None,
+        None,
+    ]
 
 
 def test_a_range_is_read_exactly(buckets):
@@ -71,7 +88,9 @@ def test_an_endpoint_that_does_not_answer_is_unavailable():
 
 def test_the_root_says_which_kind_it_is(tmp_path):
     assert open_object_store(str(tmp_path)) == LocalBuckets(str(tmp_path))
-    opened = open_object_store("s3://", endpoint="http://x", access_key_id="k", secret_access_key="hidden")
+    opened = open_object_store(
+        "s3://", endpoint="http://x", access_key_id="k", secret_access_key="hidden"
+    )
     assert isinstance(opened, S3Buckets)
     assert "hidden" not in repr(opened)
 
@@ -84,7 +103,9 @@ def test_a_bucket_is_a_folder_right_below_the_root(tmp_path, bucket):
         LocalBuckets(str(tmp_path / "root")).list(bucket)
 
 
-@pytest.mark.parametrize("key", ["../secret", "a/../../secret", "/etc/hostname", "file-link", "folder-link/secret"])
+@pytest.mark.parametrize(
+    "key", ["../secret", "a/../../secret", "/etc/hostname", "file-link", "folder-link/secret"]
+)
 def test_nothing_outside_a_bucket_is_read_or_listed(tmp_path, key):
     folder = tmp_path / "landing"
     folder.mkdir()
@@ -94,7 +115,12 @@ def test_nothing_outside_a_bucket_is_read_or_listed(tmp_path, key):
     (folder / "file-link").symlink_to(tmp_path / "secret")
     (folder / "folder-link").symlink_to(tmp_path / "other")
     store = LocalBuckets(str(tmp_path))
-    assert store.list("landing") == [] == store.list("landing", "folder-link/") == store.list("landing", "../")
+    assert (
+        store.list("landing")
+        == []
+        == store.list("landing", "folder-link/")
+        == store.list("landing", "../")
+    )
     with pytest.raises(ObjectMissing, match="cannot read"):
         list(store.read("landing", key, 0, 1))
 

@@ -18,7 +18,9 @@ OBJECTS = ObjectsConnector("landing", "**/*.csv")
 
 
 def look(buckets, evidence=(), format=CSV, skips=()):
-    return probe(Unzipped(buckets.store, "AUTO"), OBJECTS, format, DESC, {e.key: e for e in evidence}, skips)
+    return probe(
+        Unzipped(buckets.store, "AUTO"), OBJECTS, format, DESC, {e.key: e for e in evidence}, skips
+    )
 
 
 def test_what_is_new_is_cut_back_to_the_last_whole_record(buckets):
@@ -71,7 +73,8 @@ def test_an_object_rewritten_with_the_same_bytes_only_gets_a_new_version(buckets
 
 
 def test_a_deleted_object_keeps_its_rows_and_holds_up_no_other(buckets):
-    """However many are deleted. One that comes back goes on where it was, if its bound bytes are the same."""
+    """However many are deleted. One that comes back goes on where it was, if its bound bytes are
+    the same."""
     for key in ("a.csv", "b.csv", "c.csv"):
         buckets.put(key, b"1,x\n")
     evidence = [growth.evidence for growth in look(buckets)]
@@ -79,7 +82,10 @@ def test_a_deleted_object_keeps_its_rows_and_holds_up_no_other(buckets):
     buckets.delete("b.csv")
     buckets.put("c.csv", b"1,x\n2,y\n")
     gone_a, gone_b, grown = look(buckets, evidence)
-    assert [(gone.key, gone.lower, gone.upper, gone.splits, gone.evidence.is_deleted) for gone in (gone_a, gone_b)] == [
+    assert [
+        (gone.key, gone.lower, gone.upper, gone.splits, gone.evidence.is_deleted)
+        for gone in (gone_a, gone_b)
+    ] == [
         ("a.csv", 4, 4, (), True),
         ("b.csv", 4, 4, (), True),
     ]
@@ -115,7 +121,12 @@ def test_an_object_that_did_not_just_grow_is_a_definite_error(buckets, now, byte
 
     buckets.put("b.csv", b"1,x\n2,y\n")
     aside, grown = look(buckets, evidence, skips=[("a.csv", byte, byte + 1)])
-    assert (aside.key, aside.lower, aside.upper, aside.evidence.is_abandoned) == ("a.csv", 8, 8, True)
+    assert (aside.key, aside.lower, aside.upper, aside.evidence.is_abandoned) == (
+        "a.csv",
+        8,
+        8,
+        True,
+    )
     assert (grown.key, grown.upper) == ("b.csv", 8)
     assert look(buckets, [aside.evidence, grown.evidence]) == []
     buckets.put("a.csv", b"1,x\n2,y\n3,z\n4,u\n")
@@ -143,7 +154,11 @@ def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(bucke
         assert piece[:1].isdigit()
         at, crc = split.upper, zlib.crc32(piece, crc)
         assert crc == split.crc_after
-    assert (at, crc) == (growth.evidence.length, growth.evidence.crc32) == (len(content), zlib.crc32(content))
+    assert (
+        (at, crc)
+        == (growth.evidence.length, growth.evidence.crc32)
+        == (len(content), zlib.crc32(content))
+    )
 
 
 def test_a_quote_that_never_closes_is_a_definite_error(buckets, monkeypatch):
@@ -186,7 +201,9 @@ def test_of_several_errors_that_of_the_first_object_is_raised(buckets):
 NOTHING_BOUND = ObjectEvidence("a.csv", 0, 0, "")
 
 
-@pytest.mark.parametrize("corrected", [b"1,x\n2,y\n3,z\n", b"1,x\n2,y\n", b"1,x\n22,yy\n", b"1,x\n"])
+@pytest.mark.parametrize(
+    "corrected", [b"1,x\n2,y\n3,z\n", b"1,x\n2,y\n", b"1,x\n22,yy\n", b"1,x\n"]
+)
 def test_a_range_that_is_not_published_may_be_corrected_in_any_length(buckets, corrected):
     buckets.put("a.csv", b"1,x\nbad\n")
     look(buckets)

@@ -11,7 +11,11 @@ from reclock.errors import InvalidOption
     [
         ("*.csv", ["a.csv", ".csv"], ["a/b.csv", "a.csv2", "acsv"]),
         ("**/*.csv", ["a.csv", "a/b.csv", "a/b/c.csv"], ["a.json"]),
-        ("flights/**/*.csv", ["flights/a.csv", "flights/2013/01/a.csv"], ["flights.csv", "x/flights/a.csv"]),
+        (
+            "flights/**/*.csv",
+            ["flights/a.csv", "flights/2013/01/a.csv"],
+            ["flights.csv", "x/flights/a.csv"],
+        ),
         ("flights/**", ["flights/a", "flights/b/c"], ["flights"]),
         ("**", ["a", "a/b"], []),
         ("a/*/c", ["a/b/c"], ["a/c", "a/b/b/c"]),
@@ -32,7 +36,9 @@ def test_a_pattern_matches_whole_keys(pattern, matching, other):
     assert all(key.startswith(literal_prefix(pattern)) for key in matching)
 
 
-@pytest.mark.parametrize("pattern", ["a**", "**b", "a/**b/c", "[a", "[]", "{a,b", "a}", "{a,{b,c}}", "[z-a]"])
+@pytest.mark.parametrize(
+    "pattern", ["a**", "**b", "a/**b/c", "[a", "[]", "{a,b", "a}", "{a,{b,c}}", "[z-a]"]
+)
 def test_a_malformed_pattern_is_refused(pattern):
     with pytest.raises(InvalidOption, match="invalid object pattern"):
         compile_pattern(pattern)

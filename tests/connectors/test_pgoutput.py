@@ -1,4 +1,5 @@
-"""Logical replication messages: what PostgreSQL's documentation says they are made of, and nothing else, decodes, however many."""
+"""Logical replication messages: what PostgreSQL's documentation says they are made of, and nothing
+else, decodes, however many."""
 
 from __future__ import annotations
 
@@ -6,7 +7,18 @@ import struct
 from contextlib import suppress
 
 import pytest
-from fixtures.pgoutput import UNCHANGED, Begin, Change, Commit, Message, Relation, RelationColumn, Row, TruncateMessage, decode
+from fixtures.pgoutput import (
+    UNCHANGED,
+    Begin,
+    Change,
+    Commit,
+    Message,
+    Relation,
+    RelationColumn,
+    Row,
+    TruncateMessage,
+    decode,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +72,11 @@ def messages(*data: bytes) -> MessageBatch:
 
 
 def row_of(values: Values, row: int) -> Row:
-    found = zip(values.sizes[:, row], (values.column(i)(row, 1)[0].as_py() for i in range(len(values.sizes))), strict=True)
+    found = zip(
+        values.sizes[:, row],
+        (values.column(i)(row, 1)[0].as_py() for i in range(len(values.sizes))),
+        strict=True,
+    )
     return tuple(UNCHANGED if size == UNSENT else text for size, text in found)
 
 
@@ -83,7 +99,10 @@ def read(data: bytes, message: Message | None) -> Message | None:
             found = one.table()
             if isinstance(found, pgoutput.TruncateMessage):
                 return TruncateMessage(found.relation_ids)
-            columns = tuple(RelationColumn(column.name, column.type_oid, column.is_key) for column in found.columns)
+            columns = tuple(
+                RelationColumn(column.name, column.type_oid, column.is_key)
+                for column in found.columns
+            )
             return Relation(found.id, found.schema, found.name, found.replica_identity, columns)
 
 
@@ -97,7 +116,10 @@ def test_a_message_is_what_it_is_documented_to_be(data: bytes, message: Message 
     assert read(data, message) == message
 
 
-@given(st.sampled_from([example for example in EXAMPLES if example[1] is not None]), st.integers(min_value=0))
+@given(
+    st.sampled_from([example for example in EXAMPLES if example[1] is not None]),
+    st.integers(min_value=0),
+)
 def test_a_message_that_is_cut_is_refused(example: tuple[bytes, Message | None], at: int) -> None:
     data, message = example
     if isinstance(message, Commit):  # it tells nothing that is looked at
@@ -115,17 +137,30 @@ def test_a_message_that_is_cut_is_refused(example: tuple[bytes, Message | None],
 def test_anything_decodes_or_is_refused(data: bytes, columns: int) -> None:
     with suppress(ValueError):
         messages(data).kinds()
-    for read_one in (MessageBatch.table, MessageBatch.commit_lsns, MessageBatch.relation_ids, lambda one: one.changes(columns)):
+    for read_one in (
+        MessageBatch.table,
+        MessageBatch.commit_lsns,
+        MessageBatch.relation_ids,
+        lambda one: one.changes(columns),
+    ):
         with suppress(ValueError):
             read_one(messages(data))
 
 
-VALUES = st.one_of(st.none(), st.just(UNCHANGED), st.text(max_size=4), st.text(min_size=300, max_size=400))
+VALUES = st.one_of(
+    st.none(), st.just(UNCHANGED), st.text(max_size=4), st.text(min_size=300, max_size=400)
+)
 ROWS = st.tuples(VALUES, VALUES)
 CHANGES = st.one_of(
     st.builds(lambda new: b"I" + struct.pack(">I", 5) + b"N" + tuple_data(new), ROWS),
     st.builds(lambda new: b"U" + struct.pack(">I", 5) + b"N" + tuple_data(new), ROWS),
-    st.builds(lambda old, new: b"U" + struct.pack(">I", 5) + b"O" + tuple_data(old) + b"N" + tuple_data(new), ROWS, ROWS),
+    st.builds(
+        lambda old, new: (
+            b"U" + struct.pack(">I", 5) + b"O" + tuple_data(old) + b"N" + tuple_data(new)
+        ),
+        ROWS,
+        ROWS,
+    ),
     st.builds(lambda old: b"D" + struct.pack(">I", 5) + b"K" + tuple_data(old), ROWS),
 )
 
@@ -148,6 +183,14 @@ def _text(row: Row | None) -> str | None:
 
 
 def test_what_is_no_utf_8_is_refused() -> None:
-    changes = messages(b"I" + struct.pack(">I", 5) + b"N" + struct.pack(">H", 1) + b"t" + struct.pack(">I", 1) + b"\xe9").changes(1)
+    changes = messages(
+        b"I"
+        + struct.pack(">I", 5)
+        + b"N"
+        + struct.pack(">H", 1)
+        + b"t"
+        + struct.pack(">I", 1)
+        + b"\xe9"
+    ).changes(1)
     with pytest.raises(ValueError, match="UTF8"):
         changes.new.column(0)(0, 1)

@@ -1,4 +1,5 @@
-"""Changes of a table, however the server's blocks cut them, make of it what it was: by key, and by whole rows."""
+"""Changes of a table, however the server's blocks cut them, make of it what it was: by key, and by
+whole rows."""
 
 from __future__ import annotations
 
@@ -45,7 +46,14 @@ def relation(identity: str, oids: tuple[int, ...] = (23, 23, 25)) -> bytes:
         bytes([identity == "f" or i == 0]) + name.encode() + b"\0" + struct.pack(">Ii", oid, -1)
         for i, (name, oid) in enumerate(zip(names, oids, strict=True))
     )
-    return b"R" + struct.pack(">I", 5) + b"public\0t\0" + identity.encode() + struct.pack(">H", len(oids)) + columns
+    return (
+        b"R"
+        + struct.pack(">I", 5)
+        + b"public\0t\0"
+        + identity.encode()
+        + struct.pack(">H", len(oids))
+        + columns
+    )
 
 
 def begin(lsn: int) -> bytes:
@@ -101,15 +109,23 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("update"), IDS, IDS, NUMBERS, LARGE),
     st.tuples(st.just("truncate")),
 )
-STEPS = st.lists(st.lists(st.one_of(OPERATIONS, st.just(("begin",))), max_size=25), min_size=1, max_size=3)
+STEPS = st.lists(
+    st.lists(st.one_of(OPERATIONS, st.just(("begin",))), max_size=25), min_size=1, max_size=3
+)
 
 
-def told(reading: ChangeCollector, log: list[bytes], cuts: list[int], rows: int) -> list[pa.Table | None]:
+def told(
+    reading: ChangeCollector, log: list[bytes], cuts: list[int], rows: int
+) -> list[pa.Table | None]:
     """What is read of the messages, cut into blocks."""
     found: list[pa.Table | ChangeCount | OutputFailed | None] = []
     for lower, upper in zip([0, *cuts], [*cuts, len(log)], strict=True):
         if block := log[lower:upper]:
-            reading.take(MessageBatch.of(b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)))
+            reading.take(
+                MessageBatch.of(
+                    b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)
+                )
+            )
             found += [table for _, table in reading.ready(rows)]
     found += [table for _, table in reading.ready(1)]
     assert not any(isinstance(table, OutputFailed) for table in found)
@@ -117,7 +133,8 @@ def told(reading: ChangeCollector, log: list[bytes], cuts: list[int], rows: int)
 
 
 def upserted(before: Table, read: list[pa.Table | None], *, is_exact: bool) -> Table:
-    """What the changes by key make of the output: its state, and the rows that came, met by the last of each lineage."""
+    """What the changes by key make of the output: its state, and the rows that came, met by the
+    last of each lineage."""
     state, lineages = dict(before), {}
     for table in read:
         if table is None:
@@ -142,7 +159,9 @@ def upserted(before: Table, read: list[pa.Table | None], *, is_exact: bool) -> T
     return state
 
 
-@given(STEPS, st.lists(st.integers(1, 40), max_size=3), st.sampled_from([1, 3, 1000]), st.booleans())
+@given(
+    STEPS, st.lists(st.integers(1, 40), max_size=3), st.sampled_from([1, 3, 1000]), st.booleans()
+)
 def test_changes_by_key_make_of_the_output_what_the_table_is(
     steps: list[list[tuple]], cuts: list[int], rows: int, is_exact: bool
 ) -> None:
@@ -154,14 +173,18 @@ def test_changes_by_key_make_of_the_output_what_the_table_is(
                 server.log.append(begin(20))
             else:
                 getattr(server, name)(*arguments)
-        reading = ChangeCollector({"public.t": RelationDesc(COLUMNS, key=("id",))}, [(0, END)], is_exact=is_exact)
+        reading = ChangeCollector(
+            {"public.t": RelationDesc(COLUMNS, key=("id",))}, [(0, END)], is_exact=is_exact
+        )
         own = sorted({cut for cut in cuts if cut < len(server.log)})
         output = upserted(output, told(reading, server.log, own, rows), is_exact=is_exact)
         assert output == server.table
 
 
 @given(STEPS, st.lists(st.integers(1, 40), max_size=3), st.sampled_from([1, 3, 1000]))
-def test_changes_of_whole_rows_make_of_the_output_what_the_table_is(steps: list[list[tuple]], cuts: list[int], rows: int) -> None:
+def test_changes_of_whole_rows_make_of_the_output_what_the_table_is(
+    steps: list[list[tuple]], cuts: list[int], rows: int
+) -> None:
     server = Server("f", {})
     output: Counter[tuple] = Counter()
     for operations in steps:
@@ -170,7 +193,9 @@ def test_changes_of_whole_rows_make_of_the_output_what_the_table_is(steps: list[
             if name != "begin":
                 getattr(server, name)(*arguments)
         reading = ChangeCollector({"public.t": RelationDesc(COLUMNS)}, [(0, END)])
-        for table in told(reading, server.log, sorted({cut for cut in cuts if cut < len(server.log)}), rows):
+        for table in told(
+            reading, server.log, sorted({cut for cut in cuts if cut < len(server.log)}), rows
+        ):
             if table is None:
                 output.clear()
             else:
@@ -187,8 +212,15 @@ def test_only_transactions_within_the_ranges_are_told(cuts: list[int]) -> None:
     for lsn in (5, 10, 19, 20, 30, 40, 50):
         server.log.append(begin(lsn))
         server.insert(lsn, 0, "x")
-    reading = ChangeCollector({"public.t": RelationDesc(COLUMNS, key=("id",))}, [(10, 20), (30, 45)])
-    found = [row["id"] for table in told(reading, server.log, cuts, 1) if table is not None for row in table.to_pylist()]
+    reading = ChangeCollector(
+        {"public.t": RelationDesc(COLUMNS, key=("id",))}, [(10, 20), (30, 45)]
+    )
+    found = [
+        row["id"]
+        for table in told(reading, server.log, cuts, 1)
+        if table is not None
+        for row in table.to_pylist()
+    ]
     assert found == [10, 19, 30, 40]
     assert reading.is_over
 
@@ -198,10 +230,19 @@ def test_a_value_that_does_not_fit_fails_its_table_naming_it(identity: str) -> N
     """And no other table: what came before of it is given up, and nothing that follows is told."""
     server = Server(identity, {})
     server.log.append(relation(identity, (23, 1700)))
-    server.log.append(relation("f").replace(struct.pack(">I", 5) + b"public\0t", struct.pack(">I", 6) + b"public\0other"))
+    server.log.append(
+        relation("f").replace(
+            struct.pack(">I", 5) + b"public\0t", struct.pack(">I", 6) + b"public\0other"
+        )
+    )
     for lsn in range(10, 60, 10):
         server.log.append(begin(lsn))
-        server.log.append(b"I" + struct.pack(">I", 5) + b"N" + tuple_data((str(lsn), "NaN" if lsn in (30, 50) else "1")))
+        server.log.append(
+            b"I"
+            + struct.pack(">I", 5)
+            + b"N"
+            + tuple_data((str(lsn), "NaN" if lsn in (30, 50) else "1"))
+        )
         server.log.append(b"I" + struct.pack(">I", 6) + b"N" + tuple_data((str(lsn), "0", "x")))
     key = ("id",) if identity == "d" else None
     tables = {
@@ -209,14 +250,22 @@ def test_a_value_that_does_not_fit_fails_its_table_naming_it(identity: str) -> N
         "public.other": RelationDesc(COLUMNS),
     }
     reading = ChangeCollector(tables, [(0, END)])
-    reading.take(MessageBatch.of(b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)))
+    reading.take(
+        MessageBatch.of(
+            b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)
+        )
+    )
     found = list(reading.ready(1))
-    [failure] = [error for table, error in found if isinstance(error, OutputFailed) and table == "public.t"]
+    [failure] = [
+        error for table, error in found if isinstance(error, OutputFailed) and table == "public.t"
+    ]
     assert str(failure) == f'table "public.t", column "small": {numeric()} cannot hold NaN'
     row = "id = 30" if key else "id = 30, small = NaN"
     assert str(failure.detail).startswith(f"in the row with {row}, committed at LSN 0/1E")
     assert not any(isinstance(rows, pa.Table) for table, rows in found if table == "public.t")
-    [others] = [rows for table, rows in found if isinstance(rows, pa.Table) and table == "public.other"]
+    [others] = [
+        rows for table, rows in found if isinstance(rows, pa.Table) and table == "public.other"
+    ]
     assert others["id"].to_pylist() == [10, 20, 30, 40, 50]
 
 
@@ -224,9 +273,12 @@ TRANSACTIONS = st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max
 
 
 @given(TRANSACTIONS, st.data())
-def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(changes: list[list[int]], data: st.DataObject) -> None:
-    """Each transaction writes some changes into the log, beside the others, and its commit record at the end of them. Whatever LSNs
-    are bound, step by step, each row is staged once, and no step stages more rows than it may."""
+def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(
+    changes: list[list[int]], data: st.DataObject
+) -> None:
+    """Each transaction writes some changes into the log, beside the others, and its commit record
+    at the end of them. Whatever LSNs are bound, step by step, each row is staged once, and no step
+    stages more rows than it may."""
     slots = [i for i, own in enumerate(changes) for _ in range(len(own) + 1)]
     order = data.draw(st.permutations(slots))
     position, commits = 0, {}
@@ -243,7 +295,9 @@ def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(chang
     staged: Counter[tuple[int, int]] = Counter()
     for lower, upper in zip([0, *cuts], cuts, strict=False):
         reading = ChangeCollector({"public.t": RelationDesc(COLUMNS)}, [(lower, upper)])
-        reading.take(MessageBatch.of(b"".join(log), b"".join(struct.pack(">i", len(each)) for each in log)))
+        reading.take(
+            MessageBatch.of(b"".join(log), b"".join(struct.pack(">i", len(each)) for each in log))
+        )
         found = [each for _, each in reading.ready(1)]
         rows = [row for table in found if isinstance(table, pa.Table) for row in table.to_pylist()]
         counts = [each.changes for each in found if isinstance(each, ChangeCount)]

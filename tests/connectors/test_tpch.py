@@ -1,4 +1,5 @@
-"""TPCH: the tables agree with one another as TPC-H says, at the first tick and after every later one."""
+"""TPCH: the tables agree with one another as TPC-H says, at the first tick and after every later
+one."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from reclock.definitions.load_generators import GENERATED
 from reclock.definitions.sources import LoadGenerator
 
 TABLES = GENERATED["TPCH"]
-COUNTS = {"region": 5, "nation": 25, "supplier": 10, "part": 200, "partsupp": 800, "customer": 150, "orders": 1500}
+COUNTS = {
+    "region": 5,
+    "nation": 25,
+    "supplier": 10,
+    "part": 200,
+    "partsupp": 800,
+    "customer": 150,
+    "orders": 1500,
+}
 """At scale factor 0.001."""
 
 KEYS = (
@@ -42,7 +51,9 @@ WRONG_ITEMS = """
 
 def state(ticks: int) -> dict[str, pa.Table]:
     """What is there after so many ticks."""
-    generator = Generator(LoadGenerator("TPCH", 10, scale_factor=0.001), TABLES, Timestamp(0), Timestamp(0))
+    generator = Generator(
+        LoadGenerator("TPCH", 10, scale_factor=0.001), TABLES, Timestamp(0), Timestamp(0)
+    )
     found: dict[str, Counter[Any]] = {name: Counter() for name in TABLES}
     schemas = {}
     for task in generator.tasks([Increment((), 0, ticks, ticks)], ()):
@@ -71,10 +82,16 @@ def check(tables: dict[str, pa.Table]) -> None:
         assert tables[name].num_rows == count
     assert ask(tables, "SELECT count(DISTINCT o_orderkey) FROM orders") == [(1500,)]
     for table, columns, other, key in KEYS:
-        assert ask(tables, f"SELECT count(*) FROM {table} WHERE {columns} NOT IN (SELECT {key} FROM {other})") == [(0,)]
+        assert ask(
+            tables,
+            f"SELECT count(*) FROM {table} WHERE {columns} NOT IN (SELECT {key} FROM {other})",
+        ) == [(0,)]
     assert ask(tables, WRONG_ORDERS) == []
     assert ask(tables, WRONG_ITEMS) == []
-    drawn = "SELECT count(DISTINCT l_returnflag), count(DISTINCT l_shipmode), min(l_linenumber) FROM lineitem"
+    drawn = (
+        "SELECT count(DISTINCT l_returnflag), count(DISTINCT l_shipmode), min(l_linenumber) "
+        "FROM lineitem"
+    )
     assert ask(tables, drawn) == [(3, 7, 1)]
 
 
@@ -88,7 +105,9 @@ def test_the_tables_agree_at_first_and_after_every_refresh() -> None:
 
 
 def test_without_an_interval_there_is_only_the_first_tick() -> None:
-    once = Generator(LoadGenerator("TPCH", 0, scale_factor=0.001), TABLES, Timestamp(5), Timestamp(10**9))
+    once = Generator(
+        LoadGenerator("TPCH", 0, scale_factor=0.001), TABLES, Timestamp(5), Timestamp(10**9)
+    )
     assert [(own.lower, own.upper) for own in once.probe({})] == [(0, 1)]
     assert once.probe({(): (1,)}) == []
     assert once.upstream.is_monotonic

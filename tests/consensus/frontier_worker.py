@@ -1,4 +1,5 @@
-"""One of several processes that use the same frontier groups at once; what it does is named by its first argument."""
+"""One of several processes that use the same frontier groups at once; what it does is named by its
+first argument."""
 
 import json
 import os
@@ -31,7 +32,9 @@ def claim_each(url: str, name: str, groups: str) -> list[str]:
     for n in range(int(groups)):
         frontiers.create(f"u{n}", since=Timestamp(0), upper=Timestamp(0))
         try:
-            frontiers.claim(f"u{n}", at=Timestamp(5), payload={"by": name}, owner=name, lease_ms=60_000)
+            frontiers.claim(
+                f"u{n}", at=Timestamp(5), payload={"by": name}, owner=name, lease_ms=60_000
+            )
             won.append(f"u{n}")
         except ClaimConflict:
             pass
@@ -39,14 +42,17 @@ def claim_each(url: str, name: str, groups: str) -> list[str]:
 
 
 def publish_often(url: str, name: str, times: str) -> list[int]:
-    """Claims two groups at a time and publishes them together, while idle advances go on; answers the times it published."""
+    """Claims two groups at a time and publishes them together, while idle advances go on; answers
+    the times it published."""
     frontiers = Frontiers(connect(url), LEADERSHIP)
     for group in ("a", "b"):
         frontiers.create(group, since=Timestamp(0), upper=Timestamp(0))
     published: list[int] = []
     while len(published) < int(times):
         both = frontiers.get_all(["a", "b"])
-        assert both["a"].upper == both["b"].upper, "groups published together have one upper at every moment"
+        assert both["a"].upper == both["b"].upper, (
+            "groups published together have one upper at every moment"
+        )
         at = both["a"].upper
         try:
             claims = {"a": frontiers.claim("a", at=at, payload={}, owner=name, lease_ms=60_000)}
@@ -76,4 +82,10 @@ def die_inside(url: str, name: str) -> None:
 if __name__ == "__main__":
     print("ready", flush=True)
     sys.stdin.readline()
-    print(json.dumps({f.__name__: f for f in (claim_each, publish_often, die_inside)}[sys.argv[1]](*sys.argv[2:])))
+    print(
+        json.dumps(
+            {f.__name__: f for f in (claim_each, publish_often, die_inside)}[sys.argv[1]](
+                *sys.argv[2:]
+            )
+        )
+    )

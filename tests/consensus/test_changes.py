@@ -1,4 +1,5 @@
-"""Changes of the catalog wake up those who watch it, in any process; whoever watches asks the database nothing."""
+"""Changes of the catalog wake up those who watch it, in any process; whoever watches asks the
+database nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def test_a_change_by_another_process_wakes_up(consensus: Consensus, other: Conse
             changed.clear()
 
 
-def test_a_watch_that_lost_its_connection_begins_anew(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watch_that_lost_its_connection_begins_anew(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("reclock.consensus.database.changes._AGAIN_S", 0.01)
     consensus = Consensus.connect(postgres_url)
     oracle = ConsensusOracle(consensus, lambda: Timestamp(1))

@@ -34,9 +34,14 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> int:
     return right() // 1_000_000
 
 
-def test_a_process_with_a_clock_years_ahead_does_not_move_time(home: Path, ahead: int, consensus_url: str) -> None:
+def test_a_process_with_a_clock_years_ahead_does_not_move_time(
+    home: Path, ahead: int, consensus_url: str
+) -> None:
     if consensus_url.startswith("sqlite"):  # an embedded database has no other clock
-        with pytest.raises(ClockImplausible, match="days beyond the newest timestamp"), Environment.open(home):
+        with (
+            pytest.raises(ClockImplausible, match="days beyond the newest timestamp"),
+            Environment.open(home),
+        ):
             pass
         return
     with Environment.open(home) as environment:
@@ -47,7 +52,9 @@ def test_a_process_with_a_clock_years_ahead_does_not_move_time(home: Path, ahead
         assert max(frontier.upper for frontier in frontiers) < ahead + TEN_YEARS_MS // 2
 
 
-def test_a_clock_that_jumps_while_the_process_runs_is_refused_and_moves_nothing(tmp_path: Path) -> None:
+def test_a_clock_that_jumps_while_the_process_runs_is_refused_and_moves_nothing(
+    tmp_path: Path,
+) -> None:
     now = [Timestamp(1_700_000_000_000)]
     with Environment.initialise(tmp_path / "home", clock=lambda: now[0]) as environment:
         _execute(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (0)")
@@ -62,7 +69,9 @@ def test_a_clock_that_jumps_while_the_process_runs_is_refused_and_moves_nothing(
         _execute(environment, "INSERT INTO t VALUES (1)")
 
 
-def test_a_clock_that_is_right_after_all_is_believed_by_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_right_after_all_is_believed_by_the_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     start = Timestamp(1_700_000_000_000)
     with Environment.initialise(tmp_path / "home", clock=lambda: start):
         pass

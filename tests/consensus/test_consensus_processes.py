@@ -1,4 +1,5 @@
-"""Several processes on one consensus: they create it at once, race for claims, publish together, and die."""
+"""Several processes on one consensus: they create it at once, race for claims, publish together,
+and die."""
 
 import signal
 from pathlib import Path
@@ -18,20 +19,34 @@ def test_every_claim_has_one_winner(consensus_url: str) -> None:
     won = run_at_once(WORKER, [("claim_each", consensus_url, name, "30") for name in names])
     assert sorted(group for groups in won for group in groups) == sorted(f"u{n}" for n in range(30))
     consensus = Consensus.connect(consensus_url)
-    owners = {group: f.claim.owner for group, f in Frontiers(consensus, Leadership(1, 0)).get_all().items() if f.claim}
-    assert owners == {group: name for name, groups in zip(names, won, strict=True) for group in groups}
+    owners = {
+        group: f.claim.owner
+        for group, f in Frontiers(consensus, Leadership(1, 0)).get_all().items()
+        if f.claim
+    }
+    assert owners == {
+        group: name for name, groups in zip(names, won, strict=True) for group in groups
+    }
     consensus.close()
 
 
-def test_what_is_published_together_is_seen_together_and_nothing_is_lost(consensus_url: str) -> None:
-    published = run_at_once(WORKER, [("publish_often", consensus_url, f"p{n}", "15") for n in range(3)])
+def test_what_is_published_together_is_seen_together_and_nothing_is_lost(
+    consensus_url: str,
+) -> None:
+    published = run_at_once(
+        WORKER, [("publish_often", consensus_url, f"p{n}", "15") for n in range(3)]
+    )
     assert sorted(at for times in published for at in times) == list(range(45))
     consensus = Consensus.connect(consensus_url)
-    assert {(f.upper, f.claim) for f in Frontiers(consensus, Leadership(1, 0)).get_all().values()} == {(45, None)}
+    assert {
+        (f.upper, f.claim) for f in Frontiers(consensus, Leadership(1, 0)).get_all().values()
+    } == {(45, None)}
     consensus.close()
 
 
-def test_a_writer_killed_inside_a_transaction_leaves_nothing_and_blocks_nobody(consensus_url: str) -> None:
+def test_a_writer_killed_inside_a_transaction_leaves_nothing_and_blocks_nobody(
+    consensus_url: str,
+) -> None:
     worker = start(WORKER, ("die_inside", consensus_url, "dead"))
     await_ready(worker)
     release(worker)

@@ -1,4 +1,5 @@
-"""One process leads a controller at a time, by terms and leases; what its term wrote is fenced by the next."""
+"""One process leads a controller at a time, by terms and leases; what its term wrote is fenced by
+the next."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def test_the_first_leads_until_it_leaves(seat) -> None:
     assert first.take() is None
 
 
-def test_a_lease_that_is_over_is_anothers_and_its_term_writes_nothing(consensus, clock, seat) -> None:
+def test_a_lease_that_is_over_is_anothers_and_its_term_writes_nothing(
+    consensus, clock, seat
+) -> None:
     first, second = seat("a"), seat("b")
     term = first.take()
     frontiers = Frontiers(first.within(term), LEADERSHIP)

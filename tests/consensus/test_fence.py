@@ -21,7 +21,9 @@ T = Timestamp
 
 
 def lead(consensus: Consensus, epoch: int, deploy_generation: int) -> None:
-    consensus.transact(lambda connection: fence.advance(connection, Leadership(epoch, deploy_generation)))
+    consensus.transact(
+        lambda connection: fence.advance(connection, Leadership(epoch, deploy_generation))
+    )
 
 
 def test_leadership_grows_by_generation_first_and_then_by_epoch(consensus: Consensus) -> None:
@@ -86,7 +88,9 @@ def test_a_fenced_process_can_write_nothing(consensus: Consensus, leadership: Le
     assert (old.get_all(), old_holds.earliest(), old_statuses.current()) == before
 
 
-def test_what_a_fenced_process_claimed_is_finished_by_its_successor(consensus: Consensus, leadership: Leadership) -> None:
+def test_what_a_fenced_process_claimed_is_finished_by_its_successor(
+    consensus: Consensus, leadership: Leadership
+) -> None:
     old = Frontiers(consensus, leadership)
     old.create("u1", since=T(0), upper=T(10))
     old.claim("u1", at=T(10), payload={"staged": "f"}, owner="old", lease_ms=0)
@@ -110,7 +114,9 @@ def test_a_leadership_row_that_was_lost_is_put_back_by_the_next_process(
     monkeypatch.setenv("RECLOCK_CONSENSUS_URL", consensus_url)
     with Environment.initialise(tmp_path / "home") as environment:
         epoch = environment.stores.leadership.epoch
-        environment.stores.consensus.transact(lambda connection: connection.execute(sa.text("DELETE FROM reclock_leadership")))
+        environment.stores.consensus.transact(
+            lambda connection: connection.execute(sa.text("DELETE FROM reclock_leadership"))
+        )
         with pytest.raises(LeadershipUnknown):
             environment.stores.statuses.record(GlobalId("u1"), "running", at=T(1))
     with Environment.open(tmp_path / "home") as again:

@@ -7,12 +7,21 @@ from reclock.consensus.frontiers import tables
 from reclock.consensus.frontiers.claims import Claim, GroupFrontier
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
-from reclock.errors import ClaimConflict, InternalError, NothingClaimed, SinceHeld, UnknownCollection, UpperMismatch
+from reclock.errors import (
+    ClaimConflict,
+    InternalError,
+    NothingClaimed,
+    SinceHeld,
+    UnknownCollection,
+    UpperMismatch,
+)
 
 T = Timestamp
 
 
-def claimed(frontiers: Frontiers, group: str = "u1", at: int = 10, owner: str = "a", **payload: object) -> Claim:
+def claimed(
+    frontiers: Frontiers, group: str = "u1", at: int = 10, owner: str = "a", **payload: object
+) -> Claim:
     return frontiers.claim(group, at=T(at), payload=payload, owner=owner, lease_ms=1000)
 
 
@@ -55,7 +64,11 @@ def test_a_claim_is_read_back_as_it_was_given(u1: Frontiers, clock) -> None:
     claim = claimed(u1, bindings=[["o", 5]], staging="f", text="ž'\"; DROP TABLE x")
     assert (claim.at, claim.owner, claim.lease_until) == (10, "a", clock.at + 1000)
     assert u1.get("u1") == GroupFrontier("u1", T(3), T(10), claim)
-    assert u1.get("u1").claim.payload == {"bindings": [["o", 5]], "staging": "f", "text": "ž'\"; DROP TABLE x"}
+    assert u1.get("u1").claim.payload == {
+        "bindings": [["o", 5]],
+        "staging": "f",
+        "text": "ž'\"; DROP TABLE x",
+    }
 
 
 def test_a_claim_below_the_upper_needs_a_newer_time(u1: Frontiers) -> None:
@@ -65,7 +78,9 @@ def test_a_claim_below_the_upper_needs_a_newer_time(u1: Frontiers) -> None:
     assert u1.get("u1").claim is None
 
 
-def test_a_claimed_group_cannot_be_claimed_even_when_the_lease_has_run_out(u1: Frontiers, clock) -> None:
+def test_a_claimed_group_cannot_be_claimed_even_when_the_lease_has_run_out(
+    u1: Frontiers, clock
+) -> None:
     claimed(u1)
     for _ in range(2):
         for owner in ("a", "b"):
@@ -82,7 +97,12 @@ def test_taking_over(u1: Frontiers, clock) -> None:
     assert '"a"' in (refused.value.detail or "")
     own = u1.take_over("u1", owner="a", lease_ms=500)  # a restarted writer finds its own
     assert own is not None
-    assert (own.at, own.payload, own.owner, own.lease_until) == (10, {"phase": "bound"}, "a", clock.at + 500)
+    assert (own.at, own.payload, own.owner, own.lease_until) == (
+        10,
+        {"phase": "bound"},
+        "a",
+        clock.at + 500,
+    )
     clock.advance(499)
     with pytest.raises(ClaimConflict):
         u1.take_over("u1", owner="b", lease_ms=500)
@@ -94,7 +114,9 @@ def test_taking_over(u1: Frontiers, clock) -> None:
     assert u1.get("u1").claim == other
 
 
-def test_a_writer_that_slept_while_its_claim_was_taken_over_can_do_nothing(u1: Frontiers, clock) -> None:
+def test_a_writer_that_slept_while_its_claim_was_taken_over_can_do_nothing(
+    u1: Frontiers, clock
+) -> None:
     asleep = claimed(u1)
     clock.advance(1000)
     awake = u1.take_over("u1", owner="b", lease_ms=1000)
@@ -183,7 +205,11 @@ def test_a_decision_is_written_into_the_claim_and_its_writer_must_read_it(u1: Fr
         u1.decide("u1", dict)
     claim = claimed(u1, phase="staged")
     decided = u1.decide("u1", lambda payload: {**payload, "decisions": {"waive": ["c"]}})
-    assert (decided.at, decided.owner, decided.lease_until) == (claim.at, claim.owner, claim.lease_until)
+    assert (decided.at, decided.owner, decided.lease_until) == (
+        claim.at,
+        claim.owner,
+        claim.lease_until,
+    )
     with pytest.raises(ClaimConflict):
         u1.publish({"u1": claim}, T(11))
     again = u1.take_over("u1", owner="a", lease_ms=1000)
@@ -198,7 +224,12 @@ def test_idle_groups_advance_and_claimed_ones_stand_still(u1: Frontiers) -> None
     claim = claimed(u1, "u2")
     ahead = claimed(u1, "u4", at=30)
     assert u1.advance_idle(["u1", "u2", "u3", "u4"], T(20)) == {"u1", "u3", "u4"}
-    assert {group: f.upper for group, f in u1.get_all().items()} == {"u1": 20, "u2": 10, "u3": 30, "u4": 30}
+    assert {group: f.upper for group, f in u1.get_all().items()} == {
+        "u1": 20,
+        "u2": 10,
+        "u3": 30,
+        "u4": 30,
+    }
     assert (u1.get("u2").claim, u1.get("u4").claim) == (claim, ahead)
 
 
@@ -258,7 +289,9 @@ def test_compaction_does_not_pass_a_hold(u1: Frontiers, holds: ReadHolds) -> Non
     assert u1.get("u1").since == 7
 
 
-def test_a_dropped_group_is_gone_for_its_writer_and_its_holders(u1: Frontiers, holds: ReadHolds) -> None:
+def test_a_dropped_group_is_gone_for_its_writer_and_its_holders(
+    u1: Frontiers, holds: ReadHolds
+) -> None:
     claim = claimed(u1)
     hold = holds.acquire(["u1"], T(5), owner="q", lease_ms=None)
     u1.drop(["u1", "u9"])

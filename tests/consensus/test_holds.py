@@ -1,4 +1,5 @@
-"""Read holds: what is held stays readable, for as long as the lease lasts on the database's clock."""
+"""Read holds: what is held stays readable, for as long as the lease lasts on the database's
+clock."""
 
 import pytest
 
@@ -46,7 +47,9 @@ def test_the_earliest_hold_counts(holds: ReadHolds) -> None:
     assert holds.earliest(["u1", "u7"]) == {"u1": 10}
 
 
-def test_a_hold_runs_out_on_the_databases_clock(holds: ReadHolds, frontiers: Frontiers, clock) -> None:
+def test_a_hold_runs_out_on_the_databases_clock(
+    holds: ReadHolds, frontiers: Frontiers, clock
+) -> None:
     hold = holds.acquire(["u1"], T(5), owner="q", lease_ms=1000)
     clock.advance(999)
     with pytest.raises(SinceHeld):

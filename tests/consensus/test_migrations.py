@@ -1,4 +1,5 @@
-"""Tables of any release become this release's, whoever opens them first; those of a later release are left alone."""
+"""Tables of any release become this release's, whoever opens them first; those of a later release
+are left alone."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def scripts() -> ScriptDirectory:
 
 def test_the_migrations_make_the_tables_that_the_code_uses(consensus: Consensus) -> None:
     def differences(connection: sa.Connection) -> list[object]:
-        every = MigrationContext.configure(connection, opts={"version_table": TABLE, "compare_type": True})
+        every = MigrationContext.configure(
+            connection, opts={"version_table": TABLE, "compare_type": True}
+        )
         return compare_metadata(every, every_table())
 
     assert consensus.read(differences) == []
@@ -59,10 +62,15 @@ def test_checks_of_columns_are_made_too(consensus: Consensus) -> None:
         return {name: len(inspector.get_check_constraints(name)) for name in every_table().tables}
 
     def wanted(table: sa.Table) -> int:
-        constraints = [*table.constraints, *(one for column in table.columns for one in column.constraints)]
+        constraints = [
+            *table.constraints,
+            *(one for column in table.columns for one in column.constraints),
+        ]
         return sum(isinstance(constraint, sa.CheckConstraint) for constraint in constraints)
 
-    assert consensus.read(checks) == {name: wanted(table) for name, table in every_table().tables.items()}
+    assert consensus.read(checks) == {
+        name: wanted(table) for name, table in every_table().tables.items()
+    }
 
 
 def test_tables_from_before_versions_keep_their_rows(consensus_url: str) -> None:
@@ -75,7 +83,9 @@ def test_tables_from_before_versions_keep_their_rows(consensus_url: str) -> None
             connection.exec_driver_sql(f"DROP TABLE {later}")
     consensus.close()
     consensus = Consensus.connect(consensus_url)
-    assert consensus.read(lambda c: c.execute(sa.select(frontier.c.group_id, frontier.c.upper)).all()) == [("u1", 2)]
+    assert consensus.read(
+        lambda c: c.execute(sa.select(frontier.c.group_id, frontier.c.upper)).all()
+    ) == [("u1", 2)]
     assert consensus.read(migrations.is_current)
     assert consensus.read(lambda c: sa.inspect(c).has_table("reclock_restart"))
     consensus.close()
@@ -87,15 +97,30 @@ def test_tables_of_a_later_release_are_used_as_they_are(consensus_url: str) -> N
     with engine.begin() as connection:
         connection.exec_driver_sql(f"UPDATE {TABLE} SET version_num = '9999'")
     consensus = Consensus.connect(consensus_url)
-    assert consensus.read(lambda connection: connection.exec_driver_sql(f"SELECT version_num FROM {TABLE}").scalar()) == "9999"
+    assert (
+        consensus.read(
+            lambda connection: connection.exec_driver_sql(
+                f"SELECT version_num FROM {TABLE}"
+            ).scalar()
+        )
+        == "9999"
+    )
     consensus.close()
     engine.dispose()
 
 
-@pytest.mark.parametrize("path", sorted(Path(versions.__path__[0]).glob("v*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(Path(versions.__path__[0]).glob("v*.py")), ids=lambda path: path.stem
+)
 def test_migrations_only_add(path: Path) -> None:
-    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    operations = {call.attr for call in calls if isinstance(call, ast.Attribute) and getattr(call.value, "id", None) == "op"}
+    calls = [
+        node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+    ]
+    operations = {
+        call.attr
+        for call in calls
+        if isinstance(call, ast.Attribute) and getattr(call.value, "id", None) == "op"
+    }
     assert operations <= {"create_table", "create_index", "add_column"}
 
 
@@ -104,5 +129,8 @@ def test_the_version_is_that_of_the_last_migration() -> None:
 
 
 def test_migrations_do_not_change() -> None:
-    present = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(versions.__path__[0]).glob("v*.py")}
+    present = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in Path(versions.__path__[0]).glob("v*.py")
+    }
     assert present == FROZEN

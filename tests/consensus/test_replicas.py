@@ -1,4 +1,5 @@
-"""Registrations of replicas: one incarnation is the present one, and it is alive while it says so."""
+"""Registrations of replicas: one incarnation is the present one, and it is alive while it says
+so."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    consensus = Consensus.connect(f"sqlite:///{tmp_path / 'c.db'}", clock=lambda: Timestamp(made.now))
+    consensus = Consensus.connect(
+        f"sqlite:///{tmp_path / 'c.db'}", clock=lambda: Timestamp(made.now)
+    )
     leadership = Leadership(epoch=2, deploy_generation=0)
     made = World(consensus, Replicas(consensus, leadership))
     consensus.transact(lambda connection: fence.advance(connection, leadership))
@@ -94,6 +97,8 @@ def test_each_incarnation_has_a_token_that_is_not_shown(world: World) -> None:
 
 def test_who_is_fenced_registers_nothing(world: World) -> None:
     incarnation = world.replicas.begin(REPLICA, CLUSTER, lease_ms=LEASE_MS)
-    world.consensus.transact(lambda connection: fence.advance(connection, Leadership(epoch=3, deploy_generation=0)))
+    world.consensus.transact(
+        lambda connection: fence.advance(connection, Leadership(epoch=3, deploy_generation=0))
+    )
     with pytest.raises(Fenced):
         world.replicas.beat(REPLICA, incarnation, lease_ms=LEASE_MS)

@@ -49,10 +49,14 @@ def test_a_round_claims_what_it_can(rounds: RefreshRounds, frontiers: Frontiers,
         "u3": None,
         "u4": answers["u4"],
     }
-    assert state.groups["u1"].claim == Claim(answers["u1"].id, T(12), "a", T(clock.at + 1000), {"of": "u1"})
+    assert state.groups["u1"].claim == Claim(
+        answers["u1"].id, T(12), "a", T(clock.at + 1000), {"of": "u1"}
+    )
 
 
-def test_a_round_publishes_what_it_still_may(rounds: RefreshRounds, frontiers: Frontiers, holds: ReadHolds) -> None:
+def test_a_round_publishes_what_it_still_may(
+    rounds: RefreshRounds, frontiers: Frontiers, holds: ReadHolds
+) -> None:
     claims = claimed(rounds, "u1", "u2", "u3", "u4")
     frontiers.decide("u2", dict)  # now the claim has another id
     hold = holds.acquire(["u3"], T(5), owner="reader", lease_ms=1000)
@@ -80,7 +84,9 @@ def test_a_round_publishes_what_it_still_may(rounds: RefreshRounds, frontiers: F
     assert rounds.publish([Publication("u3", T(20), claims["u3"], since=T(12))]) == {"u3": None}
 
 
-def test_a_publication_may_be_repeated_and_never_goes_back(rounds: RefreshRounds, frontiers: Frontiers) -> None:
+def test_a_publication_may_be_repeated_and_never_goes_back(
+    rounds: RefreshRounds, frontiers: Frontiers
+) -> None:
     claims = claimed(rounds, "u1")
     published = Publication("u1", T(20), claims["u1"])
     assert rounds.publish([published]) == rounds.publish([published]) == {"u1": None}
@@ -102,10 +108,16 @@ def test_lasting_holds_follow_what_is_published(rounds: RefreshRounds, holds: Re
     assert found == {"u1": [19], "u2": [9], "u4": [9]}  # what a reader holds is not the index's
 
 
-def test_a_round_is_as_many_transactions_for_many_groups(rounds: RefreshRounds, consensus: Consensus) -> None:
-    with patch.object(Consensus, "transact", autospec=True, side_effect=Consensus.transact) as transact:
+def test_a_round_is_as_many_transactions_for_many_groups(
+    rounds: RefreshRounds, consensus: Consensus
+) -> None:
+    with patch.object(
+        Consensus, "transact", autospec=True, side_effect=Consensus.transact
+    ) as transact:
         claims = claimed(rounds, "u1", "u2", "u3", "u4", "u5")
-        rounds.publish([Publication(group, T(13), claim, MINIMUM) for group, claim in claims.items()])
+        rounds.publish(
+            [Publication(group, T(13), claim, MINIMUM) for group, claim in claims.items()]
+        )
         assert transact.call_count == 2
         assert (rounds.claim([], owner="a", lease_ms=1), rounds.publish([])) == ({}, {})
         assert transact.call_count == 2

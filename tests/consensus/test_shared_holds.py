@@ -34,7 +34,9 @@ def taken(holds: ReadHolds) -> list[int]:
     return [hold.at for hold in holds.owned_by("reader")]
 
 
-def test_reads_at_the_hold_or_later_take_no_other(shared: SharedHolds, holds: ReadHolds, statements: list[str]) -> None:
+def test_reads_at_the_hold_or_later_take_no_other(
+    shared: SharedHolds, holds: ReadHolds, statements: list[str]
+) -> None:
     with shared.held(["u1"], T(10)), shared.held(["u1"], T(12)):
         assert taken(holds) == [10]
     statements.clear()
@@ -43,7 +45,9 @@ def test_reads_at_the_hold_or_later_take_no_other(shared: SharedHolds, holds: Re
     assert taken(holds) == [10]
 
 
-def test_a_read_before_the_hold_has_its_own_and_gives_it_back(shared: SharedHolds, holds: ReadHolds) -> None:
+def test_a_read_before_the_hold_has_its_own_and_gives_it_back(
+    shared: SharedHolds, holds: ReadHolds
+) -> None:
     with shared.held(["u1"], T(10)):
         with shared.held(["u1"], T(7)):
             assert taken(holds) == [7, 10]
@@ -60,7 +64,9 @@ def test_what_cannot_be_read_is_refused(shared: SharedHolds, holds: ReadHolds) -
     assert taken(holds) == []
 
 
-def test_a_hold_is_renewed_while_it_is_leaned_on(shared: SharedHolds, frontiers: Frontiers, clock) -> None:
+def test_a_hold_is_renewed_while_it_is_leaned_on(
+    shared: SharedHolds, frontiers: Frontiers, clock
+) -> None:
     with shared.held(["u1"], T(10)):
         for _ in range(10):
             clock.advance(LEASE_MS * 3 // 4)
@@ -71,7 +77,9 @@ def test_a_hold_is_renewed_while_it_is_leaned_on(shared: SharedHolds, frontiers:
     frontiers.allow_compaction("u1", T(11))
 
 
-def test_readers_without_a_break_do_not_keep_since_for_ever(shared: SharedHolds, frontiers: Frontiers, clock) -> None:
+def test_readers_without_a_break_do_not_keep_since_for_ever(
+    shared: SharedHolds, frontiers: Frontiers, clock
+) -> None:
     reading = shared.held(["u1"], T(10))
     reading.__enter__()
     for at in range(11, 20):
@@ -87,7 +95,9 @@ def test_readers_without_a_break_do_not_keep_since_for_ever(shared: SharedHolds,
     reading.__exit__(None, None, None)
 
 
-def test_what_nobody_leans_on_can_be_release(shared: SharedHolds, holds: ReadHolds, frontiers: Frontiers) -> None:
+def test_what_nobody_leans_on_can_be_release(
+    shared: SharedHolds, holds: ReadHolds, frontiers: Frontiers
+) -> None:
     with shared.held(["u1"], T(10)):
         with shared.held(["u2"], T(10)):
             pass
@@ -99,7 +109,9 @@ def test_what_nobody_leans_on_can_be_release(shared: SharedHolds, holds: ReadHol
         assert taken(holds) == [95]
 
 
-def test_a_hold_that_was_lost_serves_nobody_else(shared: SharedHolds, frontiers: Frontiers, clock) -> None:
+def test_a_hold_that_was_lost_serves_nobody_else(
+    shared: SharedHolds, frontiers: Frontiers, clock
+) -> None:
     with shared.held(["u1"], T(10)):
         clock.advance(LEASE_MS)
         frontiers.allow_compaction("u1", T(50))

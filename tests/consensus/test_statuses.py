@@ -33,11 +33,15 @@ def test_the_present_status_and_its_history(statuses: Statuses) -> None:
     assert len(statuses.history()) == 4
 
 
-def test_an_unchanged_status_adds_nothing_and_keeps_its_beginning(statuses: Statuses, statements: list[str]) -> None:
+def test_an_unchanged_status_adds_nothing_and_keeps_its_beginning(
+    statuses: Statuses, statements: list[str]
+) -> None:
     statuses.record("u1", "stalled", error="e", at=T(1))
     statements.clear()
     statuses.record("u1", "stalled", error="e", at=T(2))
-    assert [statement for statement in statements if not statement.startswith(("SELECT", "BEGIN"))] == []
+    assert [
+        statement for statement in statements if not statement.startswith(("SELECT", "BEGIN"))
+    ] == []
     assert len(statements) > 0
     assert statuses.current()["u1"].at == 1
     assert len(statuses.history("u1")) == 1
@@ -48,7 +52,13 @@ def test_an_unchanged_status_adds_nothing_and_keeps_its_beginning(statuses: Stat
 def test_many_are_recorded_at_one_moment(statuses: Statuses) -> None:
     statuses.record("u1", "running", at=T(1))
     statuses.record_all([Status(f"u{n}", "running", None, None, None, T(2)) for n in range(5)])
-    assert {s.name: s.at for s in statuses.current().values()} == {"u0": 2, "u1": 1, "u2": 2, "u3": 2, "u4": 2}
+    assert {s.name: s.at for s in statuses.current().values()} == {
+        "u0": 2,
+        "u1": 1,
+        "u2": 2,
+        "u3": 2,
+        "u4": 2,
+    }
     statuses.record_all([])
 
 

@@ -1,4 +1,5 @@
-"""The store: serializable transactions, consistent reads, and errors that give nothing away, on both databases."""
+"""The store: serializable transactions, consistent reads, and errors that give nothing away, on
+both databases."""
 
 import contextlib
 import os
@@ -24,7 +25,9 @@ from reclock.errors import (
     ReclockError,
 )
 
-counter = sa.Table("test_store_counter", sa.MetaData(), sa.Column("value", sa.Integer, nullable=False))
+counter = sa.Table(
+    "test_store_counter", sa.MetaData(), sa.Column("value", sa.Integer, nullable=False)
+)
 
 
 def value(connection: sa.Connection) -> int:
@@ -32,7 +35,8 @@ def value(connection: sa.Connection) -> int:
 
 
 def increment(connection: sa.Connection) -> int:
-    """Reads, then writes what it read and one more: loses updates unless transactions are serializable."""
+    """Reads, then writes what it read and one more: loses updates unless transactions are
+    serializable."""
     found = value(connection)
     connection.execute(sa.update(counter).values(value=found + 1))
     return found + 1
@@ -137,7 +141,9 @@ def test_the_clock_of_leases_is_the_databases_unless_one_is_given(consensus_url:
     consensus.close()
 
 
-def test_a_writer_waits_in_vain_within_a_bound(counting: Consensus, consensus_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_waits_in_vain_within_a_bound(
+    counting: Consensus, consensus_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(databases, "BUSY_TIMEOUT_S", 0.05)
     monkeypatch.setattr(store, "PATIENCE_S", 0.1)
     impatient = Consensus.connect(consensus_url)
@@ -168,7 +174,10 @@ def test_a_writer_waits_in_vain_within_a_bound(counting: Consensus, consensus_ur
 def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
     consensus = Consensus.connect(postgres_url)
     consensus.transact(start_at_zero)
-    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    others = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+        "current_database() AND pid <> pg_backend_pid()"
+    )
     killer = sa.create_engine(postgres_url)
     for step in range(2):
         with killer.connect() as connection:
@@ -199,7 +208,9 @@ def test_a_full_disk_is_named(consensus_url: str) -> None:
     consensus.close()
 
 
-def test_a_connection_that_breaks_during_the_commit_leaves_it_open_whether_it_happened(postgres_url: str) -> None:
+def test_a_connection_that_breaks_during_the_commit_leaves_it_open_whether_it_happened(
+    postgres_url: str,
+) -> None:
     consensus = Consensus.connect(postgres_url)
     consensus.transact(start_at_zero)
     killer = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT")
@@ -209,7 +220,8 @@ def test_a_connection_that_breaks_during_the_commit_leaves_it_open_whether_it_ha
         runs.append(increment(connection))
         backend = {"pid": connection.scalar(sa.text("SELECT pg_backend_pid()"))}
         with killer.connect() as other:
-            other.execute(sa.text("SELECT pg_terminate_backend(:pid, 10000)"), backend)  # waits until it is gone
+            # waits until it is gone
+            other.execute(sa.text("SELECT pg_terminate_backend(:pid, 10000)"), backend)
 
     with pytest.raises(ConsensusOutcomeUnknown):
         consensus.transact(lose_the_connection)
@@ -220,7 +232,9 @@ def test_a_connection_that_breaks_during_the_commit_leaves_it_open_whether_it_ha
     consensus.close()
 
 
-def test_a_writer_asleep_inside_a_transaction_stops_nobody_for_ever(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_asleep_inside_a_transaction_stops_nobody_for_ever(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(databases, "BUSY_TIMEOUT_S", 0.5)
     drowsy = Consensus.connect(postgres_url)
     drowsy.transact(start_at_zero)
@@ -289,11 +303,18 @@ def test_errors_and_repr_keep_the_password(postgres_url: str) -> None:
     assert url.password not in repr(consensus)
     consensus.close()
     hidden = url.set(query={"password": "s3cret-too"})
-    for wrong in (url.set(password="s3cret"), url.set(password="s3cret", port=1), hidden.set(port=1)):
+    for wrong in (
+        url.set(password="s3cret"),
+        url.set(password="s3cret", port=1),
+        hidden.set(port=1),
+    ):
         with pytest.raises(ConsensusUnavailable) as refused:
             Consensus.connect(wrong.render_as_string(hide_password=False))
         assert "s3cret" not in everything_said(refused.value)
 
 
 def everything_said(error: ReclockError) -> str:
-    return "\n".join(traceback.format_exception(error)) + f"{error.message} {error.detail} {error.hint} {error.args!r}"
+    return (
+        "\n".join(traceback.format_exception(error))
+        + f"{error.message} {error.detail} {error.hint} {error.args!r}"
+    )

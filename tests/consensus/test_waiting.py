@@ -1,4 +1,5 @@
-"""A statement ends in time while consensus is waited for; a session's commits are durable whatever the server's default is."""
+"""A statement ends in time while consensus is waited for; a session's commits are durable whatever
+the server's default is."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ def busy(url: str) -> Iterator[None]:
         other.close()
 
 
-def test_a_transaction_that_waits_for_the_writer_can_be_cancelled(consensus: Consensus, consensus_url: str) -> None:
+def test_a_transaction_that_waits_for_the_writer_can_be_cancelled(
+    consensus: Consensus, consensus_url: str
+) -> None:
     consensus.transact(note("before"))
     checks: list[str] = []
 
@@ -86,7 +89,9 @@ def test_what_is_not_cancelled_waits_on(consensus: Consensus, consensus_url: str
 
 
 @pytest.mark.parametrize("value", ["off", "local", "on"])
-def test_commits_are_durable_where_the_database_is_set_up_to_lose_them(postgres_url: str, value: str) -> None:
+def test_commits_are_durable_where_the_database_is_set_up_to_lose_them(
+    postgres_url: str, value: str
+) -> None:
     database = postgres_url.rsplit("/", 1)[1]
     with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {database} SET synchronous_commit = {value}")

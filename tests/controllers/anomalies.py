@@ -1,11 +1,14 @@
-"""The three anomalies that a single event loop would rule out, looked for in two processes whose controllers are late at random.
+"""The three anomalies that a single event loop would rule out, looked for in two processes whose
+controllers are late at random.
 
-c1 makes a table, c2 inserts into it, c1 reads it; each knows that what came before it was acknowledged, and nothing else. Wrong
-would be: the INSERT says that there is no table; the SELECT says so; the SELECT lacks the row.
+c1 makes a table, c2 inserts into it, c1 reads it; each knows that what came before it was
+acknowledged, and nothing else. Wrong would be: the INSERT says that there is no table; the SELECT
+says so; the SELECT lacks the row.
 
     python tests/controllers/anomalies.py --runs 10000
 
-``--plant`` breaks the worker processes in one of three ways, so that each of the anomalies shows: the search finds what is there.
+``--plant`` breaks the worker processes in one of three ways, so that each of the anomalies shows:
+the search finds what is there.
 """
 
 from __future__ import annotations
@@ -49,7 +52,8 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
     from reclock.runtime.control_plane import ControlPlane
     from reclock.runtime.environment import Environment
 
-    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))  # answers alone go to standard output
+    # answers alone go to standard output
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     chance, answering = random.Random(seed), threading.Lock()
 
     def late(point: str) -> None:
@@ -66,13 +70,17 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
             cached: dict[str, Any] = {}
             read_all = environment.stores.oracle.read_all
             environment.stores.oracle.read_all = lambda: cached.setdefault("all", read_all())  # type: ignore[method-assign]
-            environment.stores.oracle.read_ts = lambda line: environment.stores.oracle.read_all()[line]  # type: ignore[method-assign]
+            environment.stores.oracle.read_ts = lambda line: environment.stores.oracle.read_all()[
+                line
+            ]  # type: ignore[method-assign]
         sessions = [Session(environment) for _ in range(LANES)]
 
         def answer(lane: int, text: str) -> None:
             found: dict[str, Any] = {"lane": lane}
             try:
-                found["rows"] = [list(row) for result in sessions[lane].execute(text) for row in result.rows()]
+                found["rows"] = [
+                    list(row) for result in sessions[lane].execute(text) for row in result.rows()
+                ]
             except Exception as error:
                 found["error"] = f"{type(error).__name__}: {error}"
             with answering:
@@ -95,7 +103,9 @@ class Worker:
 
     def __init__(self, home: Path, *arguments: str) -> None:
         command = [sys.executable, __file__, "--home", str(home), *arguments]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._asking = threading.Lock()
         self._answers: list[queue.Queue[dict[str, Any]]] = [queue.Queue() for _ in range(LANES)]
         assert self._process.stdout is not None
@@ -121,9 +131,15 @@ class Worker:
 
 
 def search(
-    home: Path, runs: int, *, seed: int = 0, plant: str | None = None, modes: Sequence[tuple[str, ...]] = MODES
+    home: Path,
+    runs: int,
+    *,
+    seed: int = 0,
+    plant: str | None = None,
+    modes: Sequence[tuple[str, ...]] = MODES,
 ) -> Counter[str]:
-    """What happened in how many runs: ``fine``, or what not. ``modes``: in which processes controllers keep running, by turns."""
+    """What happened in how many runs: ``fine``, or what not. ``modes``: in which processes
+    controllers keep running, by turns."""
     from reclock.runtime.environment import Environment
 
     with Environment.initialise(home):
@@ -134,16 +150,24 @@ def search(
     return found
 
 
-def _part(home: Path, runs: range, loops: tuple[str, ...], seed: int, plant: str | None) -> Counter[str]:
+def _part(
+    home: Path, runs: range, loops: tuple[str, ...], seed: int, plant: str | None
+) -> Counter[str]:
     with ExitStack() as scope:
         clients = []
         for client in ("1", "2"):
-            arguments = ["--seed", str(seed + int(client)), *(["--loops"] if client in loops else [])]
+            arguments = [
+                "--seed",
+                str(seed + int(client)),
+                *(["--loops"] if client in loops else []),
+            ]
             worker = Worker(home, *arguments, *(["--plant", plant] if plant else []))
             scope.callback(worker.close)
             clients.append(worker)
         lanes = scope.enter_context(ThreadPoolExecutor(LANES))
-        return sum(lanes.map(lambda lane: _lane(clients, lane, runs[lane::LANES]), range(LANES)), Counter())
+        return sum(
+            lanes.map(lambda lane: _lane(clients, lane, runs[lane::LANES]), range(LANES)), Counter()
+        )
 
 
 def _lane(clients: list[Worker], lane: int, runs: range) -> Counter[str]:
@@ -159,7 +183,9 @@ def _lane(clients: list[Worker], lane: int, runs: range) -> Counter[str]:
     return found
 
 
-def _judged(made: dict[str, Any], inserted: dict[str, Any], read: dict[str, Any], value: int) -> str:
+def _judged(
+    made: dict[str, Any], inserted: dict[str, Any], read: dict[str, Any], value: int
+) -> str:
     if "error" in made:
         return f"CREATE failed: {made['error']}"
     if "error" in inserted:
@@ -174,7 +200,9 @@ def _without_digits(text: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plant", choices=PLANTS)
@@ -186,7 +214,9 @@ def main() -> None:
         return
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        for what, count in search(Path(folder), given.runs, seed=given.seed, plant=given.plant).most_common():
+        for what, count in search(
+            Path(folder), given.runs, seed=given.seed, plant=given.plant
+        ).most_common():
             print(f"{count:6} {what}")
     print(f"{given.runs} runs in {time.monotonic() - started:.0f} s")
 

@@ -12,13 +12,20 @@ from reclock.controllers.active_peeks import ActivePeeks
 from reclock.errors import ClusterDropped, QueryCanceled
 
 PATIENCE_S = 30
-OTHERS = [thing for thing in initial_objects() if not (isinstance(thing, IdAllocator) and thing.name == "cluster")]
+OTHERS = [
+    thing
+    for thing in initial_objects()
+    if not (isinstance(thing, IdAllocator) and thing.name == "cluster")
+]
 GONE = CatalogSnapshot.of([*OTHERS, IdAllocator("cluster", 3)], Timestamp(2))
-THERE = CatalogSnapshot.of([*OTHERS, IdAllocator("cluster", 3), Cluster(2, "c", None, "u1")], Timestamp(1))
+THERE = CatalogSnapshot.of(
+    [*OTHERS, IdAllocator("cluster", 3), Cluster(2, "c", None, "u1")], Timestamp(1)
+)
 
 
 def test_what_was_about_to_begin_when_its_cluster_was_dropped_is_stopped_too() -> None:
-    """A first word to stop may find nothing to stop: it is said again until the question is over."""
+    """A first word to stop may find nothing to stop: it is said again until the question is
+    over."""
     active_peeks, begins, stopped = ActivePeeks(), threading.Event(), threading.Event()
 
     def stop() -> None:

@@ -1,4 +1,5 @@
-"""None of the reference's three anomalies shows, over two processes with late controllers; and each of them would."""
+"""None of the reference's three anomalies shows, over two processes with late controllers; and each
+of them would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The compute controller and its replica: what is maintained follows the catalog, and peeks are refused or cancelled by name."""
+"""The compute controller and its replica: what is maintained follows the catalog, and peeks are
+refused or cancelled by name."""
 
 from __future__ import annotations
 
@@ -39,25 +40,43 @@ def peek_of(environment: Environment, name: str) -> Peek:
     catalog = environment.stores.planner_catalog()
     entry = next(entry for entry in catalog.relations() if entry.name.item == name)
     at = Timestamp(environment.stores.frontiers.get("tables").upper - 1)
-    return Peek("p1", catalog.snapshot.content_upper, at, Get(entry.collection, name, entry.desc), Finishing())
+    return Peek(
+        "p1",
+        catalog.snapshot.content_upper,
+        at,
+        Get(entry.collection, name, entry.desc),
+        Finishing(),
+    )
 
 
 def test_the_catalog_decides_what_is_maintained(environment: Environment) -> None:
     controller: Any = environment.control_plane.compute_controller(CLUSTER)
     sql(
         environment,
-        "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t; INSERT INTO t VALUES (1), (2)",
+        (
+            "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM "
+            "t; INSERT INTO t VALUES (1), (2)"
+        ),
     )
-    assert [dataflow.name for dataflow in controller.dataflows()] == ["reclock.public.v_primary_idx"]
-    assert [index.index for index in tick.run(environment, owner="tick").refreshed[0].indexes] == ["reclock.public.v_primary_idx"]
+    assert [dataflow.name for dataflow in controller.dataflows()] == [
+        "reclock.public.v_primary_idx"
+    ]
+    assert [index.index for index in tick.run(environment, owner="tick").refreshed[0].indexes] == [
+        "reclock.public.v_primary_idx"
+    ]
     sql(environment, "DROP VIEW v")
     assert controller.dataflows() == []
     assert tick.run(environment, owner="tick").refreshed[0].indexes == ()
 
 
-def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(environment: Environment) -> None:
+def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(
+    environment: Environment,
+) -> None:
     first: Any = environment.control_plane.compute_controller(CLUSTER)
-    sql(environment, "CREATE TABLE t (a int); CREATE INDEX kept ON t (a); CREATE INDEX gone ON t (a)")
+    sql(
+        environment,
+        "CREATE TABLE t (a int); CREATE INDEX kept ON t (a); CREATE INDEX gone ON t (a)",
+    )
     assert len(first.dataflows()) == 2
     sql(environment, "DROP INDEX gone; CREATE INDEX new ON t (a)")
     commands = []
@@ -72,7 +91,10 @@ def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(environment
 
     ComputeController(environment.stores.planner_catalog, CLUSTER, Watched()).step()
     assert commands == ["DropDataflow", "CreateDataflow", "AdvanceCatalogFrontier"]
-    assert sorted(flow.name.rpartition(".")[2] for flow in first.replica.running().values()) == ["kept", "new"]
+    assert sorted(flow.name.rpartition(".")[2] for flow in first.replica.running().values()) == [
+        "kept",
+        "new",
+    ]
 
 
 def test_a_peek_of_an_index_that_is_gone_is_refused(environment: Environment) -> None:
@@ -90,11 +112,17 @@ def test_a_peek_of_an_index_that_is_gone_is_refused(environment: Environment) ->
 def test_a_peek_before_its_time_in_the_catalog_is_not_answered(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
     with pytest.raises(ReplicaBehind):
-        environment.control_plane.compute_controller(CLUSTER).peek(replace(peek_of(environment, "t"), catalog_ts=MAXIMUM))
+        environment.control_plane.compute_controller(CLUSTER).peek(
+            replace(peek_of(environment, "t"), catalog_ts=MAXIMUM)
+        )
 
 
 def test_a_peek_is_cancelled_by_its_id_and_only_while_it_runs(environment: Environment) -> None:
-    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)))
+    sql(
+        environment,
+        "CREATE TABLE t (a int); INSERT INTO t VALUES "
+        + ", ".join(f"({number})" for number in range(2_000)),
+    )
     controller: Any = environment.control_plane.compute_controller(CLUSTER)
     catalog = environment.stores.planner_catalog()
     statement = plan_statement(parse("SELECT x.a FROM t x, t y, t z")[0], catalog, SessionNames())

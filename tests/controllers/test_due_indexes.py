@@ -22,7 +22,10 @@ NOW = T(1_000)
 def due(plan, read_ts: int, *, claim: Claim | None = None, **uppers: int) -> bool:
     """Whether the index ``u9`` over ``plan`` is due, with these uppers of groups."""
     groups = {TABLES if group == "tables" else group: T(upper) for group, upper in uppers.items()}
-    frontiers = {group: GroupFrontier(group, T(0), upper, claim if group == "u9" else None) for group, upper in groups.items()}
+    frontiers = {
+        group: GroupFrontier(group, T(0), upper, claim if group == "u9" else None)
+        for group, upper in groups.items()
+    }
     return has_due_index([Dataflow(GlobalId("u9"), "i", plan, DESC)], frontiers, T(read_ts), NOW)
 
 

@@ -48,16 +48,22 @@ def test_another_is_asked_beside_one_that_hangs_and_the_late_answer_is_disposed_
 
 
 def test_another_is_asked_at_once_when_one_is_lost() -> None:
-    answer, errors = HedgedCall([lost, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+    answer, errors = HedgedCall(
+        [lost, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print
+    ).run(nothing)
     assert answer == (1, "soon")
     assert [type(error) for error in errors] == [ReplicaLost]
-    answer, errors = HedgedCall([lost, lost], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+    answer, errors = HedgedCall(
+        [lost, lost], hedge_s=3600, passes=(ReplicaLost,), dispose=print
+    ).run(nothing)
     assert (answer, len(errors)) == (None, 2)
 
 
 def test_an_error_that_is_an_answer_ends_it() -> None:
     with pytest.raises(EvaluationError):
-        HedgedCall([wrong, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+        HedgedCall([wrong, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(
+            nothing
+        )
 
 
 def test_who_waits_can_be_interrupted_though_all_hang() -> None:

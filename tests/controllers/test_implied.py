@@ -33,7 +33,10 @@ def test_a_source_has_its_outputs_bindings_and_evidence_in_one_group() -> None:
 
 def test_a_view_has_nothing_a_table_its_rows_an_index_its_own_collection_unread_so_far() -> None:
     world = World()
-    world.execute("CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE DEFAULT INDEX IN CLUSTER other ON v")
+    world.execute(
+        "CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE DEFAULT INDEX "
+        "IN CLUSTER other ON v"
+    )
     table, index = storage_commands({}, world.catalog)
     assert isinstance(table, CreateCollections)
     assert isinstance(index, CreateCollections)
@@ -50,7 +53,9 @@ def test_what_is_dropped_goes_and_what_is_newer_than_the_catalog_stays() -> None
     world.execute("CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t")
     present, running = incarnations(world.catalog), dataflows(world.catalog, DEFAULT)
     world.execute("DROP TABLE t CASCADE")
-    assert storage_commands(present | {GlobalId("u999"): ""}, world.catalog) == [DropCollections(tuple(sorted(present)))]
+    assert storage_commands(present | {GlobalId("u999"): ""}, world.catalog) == [
+        DropCollections(tuple(sorted(present)))
+    ]
     assert compute_commands(running, world.catalog, DEFAULT) == [DropDataflow(id) for id in running]
 
 
@@ -72,10 +77,18 @@ CHANGES = st.one_of(
     st.builds("CREATE TABLE {} (x int)".format, st.sampled_from(NAMES)),
     st.builds(f"CREATE SOURCE {{}} (x int) {S3} FORMAT CSV".format, st.sampled_from(NAMES)),
     st.builds("CREATE VIEW v{0} AS SELECT x FROM {0}".format, st.sampled_from(NAMES)),
-    st.builds("CREATE INDEX IN CLUSTER {1} ON {0} (x)".format, st.sampled_from(NAMES), st.sampled_from(["default", "other"])),
+    st.builds(
+        "CREATE INDEX IN CLUSTER {1} ON {0} (x)".format,
+        st.sampled_from(NAMES),
+        st.sampled_from(["default", "other"]),
+    ),
     st.builds("CREATE INDEX ON v{} (x)".format, st.sampled_from(NAMES)),
     st.builds("ALTER TABLE {} RENAME TO {}".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
-    st.builds("DROP {} {} CASCADE".format, st.sampled_from(["TABLE", "SOURCE", "VIEW v"]), st.sampled_from(NAMES)),
+    st.builds(
+        "DROP {} {} CASCADE".format,
+        st.sampled_from(["TABLE", "SOURCE", "VIEW v"]),
+        st.sampled_from(NAMES),
+    ),
 )
 
 
@@ -97,7 +110,9 @@ def incarnations_of(present: dict[GlobalId, CreateCollections]) -> dict[GlobalId
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(CHANGES, min_size=1, max_size=14), st.data())
-def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(statements: list[str], data: st.DataObject) -> None:
+def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(
+    statements: list[str], data: st.DataObject
+) -> None:
     moments = history(statements)
     seen = [moment for moment in moments[:-1] if data.draw(st.booleans())] + moments[-1:]
     present: dict[GlobalId, CreateCollections] = {}
@@ -117,7 +132,11 @@ def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(state
                 else:
                     del flows[command.id]
     for end in seen[-1:]:
-        rebuilt = [command for command in storage_commands({}, end) if isinstance(command, CreateCollections)]
+        rebuilt = [
+            command
+            for command in storage_commands({}, end)
+            if isinstance(command, CreateCollections)
+        ]
         assert [present[id] for id in sorted(present, key=lambda id: int(id[1:]))] == rebuilt
         assert running == {cluster: dataflows(end, cluster) for cluster in running}
         assert storage_commands(incarnations_of(present), end) == []

@@ -17,7 +17,14 @@ from reclock.algebra.ids import GlobalId
 from reclock.consensus.processes.replicas import Incarnation, Registration
 from reclock.controllers import controller
 from reclock.errors import NoReplicas, ReplicaLost, StatementTimeout, UnknownObject
-from reclock.protocol.compute import ComputeCommand, Peek, PeekResponse, Refresh, Refreshed, RefreshResponse
+from reclock.protocol.compute import (
+    ComputeCommand,
+    Peek,
+    PeekResponse,
+    Refresh,
+    Refreshed,
+    RefreshResponse,
+)
 from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 from reclock.runtime.environment import Environment
 from reclock.runtime.replica import find, run
@@ -49,7 +56,11 @@ def test_who_waits_in_vain_is_told_of_each_replica_why_it_is_not_there(tmp_path:
     with Environment.initialise(tmp_path) as environment:
         orchestrator = environment.control_plane.orchestrator = NeverUp()
         session = Session(environment)
-        list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'"))
+        list(
+            session.execute(
+                "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'"
+            )
+        )
         with pytest.raises(StatementTimeout) as raised:
             list(session.execute("SET cluster = c; SET statement_timeout = 3000; SELECT a FROM t"))
         assert raised.value.detail is not None
@@ -64,17 +75,28 @@ def test_a_cluster_without_replicas_answers_at_once_that_it_has_none(tmp_path: P
         session = Session(environment)
         environment.control_plane.orchestrator = NeverUp()
         list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1)"))
-        list(session.execute("CREATE CLUSTER c SIZE '1'; DROP CLUSTER REPLICA c.r1; SET cluster = c; SET statement_timeout = 0"))
+        list(
+            session.execute(
+                "CREATE CLUSTER c SIZE '1'; DROP CLUSTER REPLICA c.r1; SET cluster = c; "
+                "SET statement_timeout = 0"
+            )
+        )
         with pytest.raises(NoReplicas, match='cluster "c" has no replicas'):
             list(session.execute("SELECT a FROM t"))
 
 
-def test_without_autostart_a_replica_is_whoever_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_autostart_a_replica_is_whoever_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RECLOCK_REPLICA_AUTOSTART", "false")
     monkeypatch.setenv("RECLOCK_REPLICA_WARM_UP", "false")
     with Environment.initialise(tmp_path) as environment, Environment.open(tmp_path) as elsewhere:
         session, stopping = Session(environment), threading.Event()
-        list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'"))
+        list(
+            session.execute(
+                "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'"
+            )
+        )
         with pytest.raises(StatementTimeout) as raised:
             list(session.execute("SET cluster = c; SET statement_timeout = 1000; SELECT a FROM t"))
         assert '"c.r1" was not started yet' in str(raised.value.detail)
@@ -97,7 +119,9 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int, succeeds: bool
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr(controller, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=time.sleep))
+    monkeypatch.setattr(
+        controller, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=time.sleep)
+    )
     refreshed = (Refreshed("i", 7, (6,), 1),)
     asked: list[int] = []
 
@@ -105,7 +129,9 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         """An `Orchestrator` whose processes are there at once."""
 
         def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
-            environment.stores.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
+            environment.stores.replicas.announce(
+                replica.id, incarnation, "nowhere", lease_ms=600_000
+            )
 
     class Computes:
         """A `Replica` that refreshes; the first of them for an hour, until they are no more."""
@@ -124,13 +150,17 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
             if len(asked) > lost:
                 return refreshed
             clock[0] += 3600
-            environment.stores.replicas.lost(self._registration.replica_id, self._registration.incarnation, "killed")
+            environment.stores.replicas.lost(
+                self._registration.replica_id, self._registration.incarnation, "killed"
+            )
             raise ReplicaLost("c.r1")
 
     with Environment.initialise(tmp_path) as environment:
         environment.control_plane.orchestrator = UpAtOnce()
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
-        sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
+        sized = environment.control_plane.managed_controller(
+            environment.stores.planner_catalog().cluster_id("c")
+        )
         sized.requests.links.connect = sized._commanded.connect = Computes
         if succeeds:
             assert sized.refresh(Refresh((GlobalId("u1"),), 6, "test")) == refreshed
@@ -149,10 +179,14 @@ class Present(NeverUp):
         self._environment = environment
 
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
-        self._environment.stores.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
+        self._environment.stores.replicas.announce(
+            replica.id, incarnation, "nowhere", lease_ms=600_000
+        )
 
 
-def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_is_named(tmp_path: Path) -> None:
+def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_is_named(
+    tmp_path: Path,
+) -> None:
     release, asked = threading.Event(), []
 
     class Peeks:
@@ -180,8 +214,15 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
     with Environment.initialise(tmp_path) as environment:
         environment.control_plane.orchestrator = Present(environment)
         session = Session(environment)
-        list(session.execute("CREATE TABLE t (a bigint); CREATE CLUSTER c SIZE '1'; CREATE CLUSTER REPLICA c.r2; SET cluster = c"))
-        sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
+        list(
+            session.execute(
+                "CREATE TABLE t (a bigint); CREATE CLUSTER c SIZE '1'; CREATE CLUSTER "
+                "REPLICA c.r2; SET cluster = c"
+            )
+        )
+        sized = environment.control_plane.managed_controller(
+            environment.stores.planner_catalog().cluster_id("c")
+        )
         sized.requests.links.connect = sized._commanded.connect = Peeks
         for _ in range(2):
             [result] = session.execute("SELECT a FROM t")
@@ -190,7 +231,10 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         assert asked == [asked[0], answered, answered], "it is asked first from now on"
         with pytest.raises(UnknownObject):
             list(session.execute("SET cluster_replica = nobody; SELECT a FROM t"))
-        names = {replica.id: replica.name for replica in environment.stores.planner_catalog().snapshot.cluster_replicas.values()}
+        names = {
+            replica.id: replica.name
+            for replica in environment.stores.planner_catalog().snapshot.cluster_replicas.values()
+        }
         release.set()
         [_, result] = session.execute(f"SET cluster_replica = {names[asked[0]]}; SELECT a FROM t")
         assert list(result.rows()) == [(asked[0],)]
@@ -213,18 +257,27 @@ def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path
     with Environment.initialise(tmp_path) as environment:
         environment.control_plane.orchestrator = Present(environment)
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
-        sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
+        sized = environment.control_plane.managed_controller(
+            environment.stores.planner_catalog().cluster_id("c")
+        )
         sized._commanded.connect = Silent
         sized.step(stays=True)
         replica: Any
         [replica] = sized.led().values()
-        others = (replica_id for replica_id, (_, led) in environment.control_plane.reported_replicas().items() if led is None)
+        others = (
+            replica_id
+            for replica_id, (_, led) in environment.control_plane.reported_replicas().items()
+            if led is None
+        )
         assert list(others) == []
         sized._end_term()
         assert sized.led() == {}
-        assert [led for id, (_, led) in environment.control_plane.reported_replicas().items() if id > 0] == [None]
+        assert [
+            led for id, (_, led) in environment.control_plane.reported_replicas().items() if id > 0
+        ] == [None]
         commanded = len(replica.commands)
         sized._seat.leave()
         sized.step(stays=True)
         assert list(sized.led().values()) == [replica]
-        assert len(replica.commands) > commanded  # another leader might have commanded something else
+        # another leader might have commanded something else
+        assert len(replica.commands) > commanded

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from reclock.consensus.processes.replicas import Incarnation, Registration
-from reclock.controllers.replica_reconciliation import ReplicaChanges, RestartBackoff, reconcile_replicas
+from reclock.controllers.replica_reconciliation import (
+    ReplicaChanges,
+    RestartBackoff,
+    reconcile_replicas,
+)
 from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 
 OLD, NEW = (ReplicaDescription(id, "c", "r1", str(id)) for id in (1, 2))
 
 
-def found(id: int, *, is_alive: bool = True, address: str | None = "grpc://127.0.0.1:1") -> Registration:
+def found(
+    id: int, *, is_alive: bool = True, address: str | None = "grpc://127.0.0.1:1"
+) -> Registration:
     return Registration(id, 7, Incarnation(1), address, "t", is_alive)
 
 
 def test_what_is_wanted_and_not_alive_is_started() -> None:
     assert reconcile_replicas([OLD, NEW], [], lambda _: False) == ReplicaChanges((OLD, NEW), ())
-    assert reconcile_replicas([OLD, NEW], [found(1), found(2, is_alive=False)], lambda _: True) == ReplicaChanges((NEW,), ())
-    assert reconcile_replicas([OLD], [found(1, address=None)], lambda _: False) == ReplicaChanges((), ())
+    assert reconcile_replicas(
+        [OLD, NEW], [found(1), found(2, is_alive=False)], lambda _: True
+    ) == ReplicaChanges((NEW,), ())
+    assert reconcile_replicas([OLD], [found(1, address=None)], lambda _: False) == ReplicaChanges(
+        (), ()
+    )
 
 
 def test_what_is_replaced_serves_until_another_can() -> None:
     assert reconcile_replicas([NEW], [found(1)], lambda _: False) == ReplicaChanges((NEW,), ())
-    assert reconcile_replicas([NEW], [found(1), found(2, address=None)], lambda _: True) == ReplicaChanges((), ())
-    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: False) == ReplicaChanges((), ())
-    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: True) == ReplicaChanges((), (1,))
+    assert reconcile_replicas(
+        [NEW], [found(1), found(2, address=None)], lambda _: True
+    ) == ReplicaChanges((), ())
+    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: False) == ReplicaChanges(
+        (), ()
+    )
+    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: True) == ReplicaChanges(
+        (), (1,)
+    )
 
 
 def test_of_a_dropped_cluster_nothing_stays() -> None:
-    assert reconcile_replicas([], [found(1), found(2, is_alive=False)], lambda _: False) == ReplicaChanges((), (1, 2))
+    assert reconcile_replicas(
+        [], [found(1), found(2, is_alive=False)], lambda _: False
+    ) == ReplicaChanges((), (1, 2))
 
 
 def test_who_does_not_come_up_is_started_after_longer_and_longer() -> None:
@@ -36,7 +54,13 @@ def test_who_does_not_come_up_is_started_after_longer_and_longer() -> None:
     pauses = []
     for _ in range(12):
         restarts.record_end(EndedProcess(1, Incarnation(1), "exit code 1"), 100)
-        pauses.append(next(pause for pause in (0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 31) if restarts.may_start(1, 100 + pause)))
+        pauses.append(
+            next(
+                pause
+                for pause in (0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 31)
+                if restarts.may_start(1, 100 + pause)
+            )
+        )
     assert pauses == [0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30]
     assert restarts.may_start(2, 100)
     restarts.reset(1)

@@ -1,4 +1,5 @@
-"""The storage controller over real stores: led for one step or by a loop, delayed, deposed, and never waited for without need."""
+"""The storage controller over real stores: led for one step or by a loop, delayed, deposed, and
+never waited for without need."""
 
 from __future__ import annotations
 
@@ -26,7 +27,13 @@ def sql(environment: Environment, text: str) -> list[tuple]:
 
 
 def seat(environment: Environment, owner: str, lease_ms: int = 600_000) -> Seat:
-    return Seat(environment.stores.consensus, environment.stores.leadership, "storage", owner=owner, lease_ms=lease_ms)
+    return Seat(
+        environment.stores.consensus,
+        environment.stores.leadership,
+        "storage",
+        owner=owner,
+        lease_ms=lease_ms,
+    )
 
 
 def upper(environment: Environment) -> int:
@@ -58,7 +65,9 @@ def test_a_definition_waits_for_nobody(environment: Environment) -> None:
     assert environment.stores.tables.log.known() == frozenset()
 
 
-def test_without_a_leader_whoever_needs_a_collection_leads_for_one_step(environment: Environment, other: Environment) -> None:
+def test_without_a_leader_whoever_needs_a_collection_leads_for_one_step(
+    environment: Environment, other: Environment
+) -> None:
     sql(environment, "CREATE TABLE t (a int)")
     sql(other, "INSERT INTO t VALUES (1)")
     assert sql(environment, "SELECT a FROM t") == [(1,)]
@@ -66,7 +75,9 @@ def test_without_a_leader_whoever_needs_a_collection_leads_for_one_step(environm
     assert (standing.leader, standing.catalog_frontier) == (None, upper(environment))
 
 
-def test_a_statement_asks_consensus_once_how_far_the_controller_is(environment: Environment, monkeypatch) -> None:
+def test_a_statement_asks_consensus_once_how_far_the_controller_is(
+    environment: Environment, monkeypatch
+) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
     asked = []
     monkeypatch.setattr(Seat, "look", lambda self: asked.append(None))
@@ -81,11 +92,18 @@ def test_a_query_without_collections_needs_no_storage_controller(environment: En
     assert sql(environment, "SELECT 1") == [(1,)]
     assert sql(environment, "SELECT name FROM mz_objects WHERE name = 't'") == [("t",)]
     assert sql(environment, "SELECT * FROM mz_frontiers") == []
-    assert [(it.name, it.upper) for it in overview_of(environment).objects] == [("reclock.public.t", None)]
+    assert [(it.name, it.upper) for it in overview_of(environment).objects] == [
+        ("reclock.public.t", None)
+    ]
 
 
-@pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SELECT * FROM t", "COPY t TO STDOUT", "DELETE FROM t"])
-def test_a_statement_waits_for_a_leader_that_is_late_and_says_so(environment: Environment, statement: str) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    ["INSERT INTO t VALUES (1)", "SELECT * FROM t", "COPY t TO STDOUT", "DELETE FROM t"],
+)
+def test_a_statement_waits_for_a_leader_that_is_late_and_says_so(
+    environment: Environment, statement: str
+) -> None:
     seat(environment, "ghost").take()
     with pytest.raises(StatementTimeout) as late:
         sql(environment, f"CREATE TABLE t (a int); SET statement_timeout = '100'; {statement}")
@@ -116,7 +134,9 @@ def test_one_whose_lease_is_over_is_not_waited_for(environment: Environment) -> 
     assert seat(environment, "").look().term == 2
 
 
-def test_a_loop_follows_what_other_processes_define(environment: Environment, other: Environment) -> None:
+def test_a_loop_follows_what_other_processes_define(
+    environment: Environment, other: Environment
+) -> None:
     with environment.control_plane.storage_controller.looping():
         for number in range(5):
             sql(other, f"CREATE TABLE t{number} (a int); INSERT INTO t{number} VALUES ({number})")
@@ -125,7 +145,9 @@ def test_a_loop_follows_what_other_processes_define(environment: Environment, ot
     assert seat(other, "").look().leader is None
 
 
-def test_of_two_loops_one_leads_and_the_other_takes_over(environment: Environment, other: Environment) -> None:
+def test_of_two_loops_one_leads_and_the_other_takes_over(
+    environment: Environment, other: Environment
+) -> None:
     with other.control_plane.storage_controller.looping():
         with environment.control_plane.storage_controller.looping():
             sql(other, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
@@ -137,7 +159,9 @@ def test_of_two_loops_one_leads_and_the_other_takes_over(environment: Environmen
         assert sql(other, "INSERT INTO v VALUES (1); SELECT a FROM v") == [(1,)]
 
 
-@pytest.mark.parametrize("asleep_at", ["controllers.storage.before_command", "tables.create.before_register"])
+@pytest.mark.parametrize(
+    "asleep_at", ["controllers.storage.before_command", "tables.create.before_register"]
+)
 def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
     environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch, asleep_at: str
 ) -> None:
@@ -148,7 +172,8 @@ def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
         if point == asleep_at:
             monkeypatch.undo()
             later = environment.stores.consensus.now
-            monkeypatch.setattr(other.stores.consensus, "_clock", lambda: later(None) + 600_000)  # its lease is over
+            # its lease is over
+            monkeypatch.setattr(other.stores.consensus, "_clock", lambda: later(None) + 600_000)
             sql(other, "DROP TABLE t CASCADE")
             other.control_plane.storage_controller.step()
             monkeypatch.undo()
@@ -191,10 +216,22 @@ def test_a_drop_that_the_lake_refuses_is_done_later_and_holds_up_nobody(
     assert not environment.stores.lake.exists(StorageCollectionId(index))
 
 
-def test_a_table_goes_when_the_reads_that_began_before_are_done(environment: Environment, other: Environment) -> None:
-    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); CREATE DEFAULT INDEX ON u")
+def test_a_table_goes_when_the_reads_that_began_before_are_done(
+    environment: Environment, other: Environment
+) -> None:
+    sql(
+        environment,
+        (
+            "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); "
+            "CREATE DEFAULT INDEX ON u"
+        ),
+    )
     tick.run(environment, owner="tick")  # the index holds the tables for ever
-    [table] = [entry.collection for entry in environment.stores.planner_catalog().relations() if entry.name.item == "t"]
+    [table] = [
+        entry.collection
+        for entry in environment.stores.planner_catalog().relations()
+        if entry.name.item == "t"
+    ]
     session = Session(environment)
     list(session.execute("BEGIN; SELECT a FROM u"))
     sql(other, "DROP TABLE t")
@@ -211,7 +248,13 @@ def test_a_table_goes_when_the_reads_that_began_before_are_done(environment: Env
 def test_a_query_of_what_is_dropped_before_it_holds_it_says_so(
     environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) FROM t; INSERT INTO t VALUES (1)")
+    sql(
+        environment,
+        (
+            "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) FROM t; "
+            "INSERT INTO t VALUES (1)"
+        ),
+    )
     dropped, prepare = [], queries.QueryExecution.prepare
 
     def overtaken(query: queries.QueryExecution) -> queries.ReadPlan:
@@ -230,7 +273,10 @@ def test_a_query_of_what_is_dropped_before_it_holds_it_says_so(
 def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
     environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT sum(a) FROM t; CREATE DEFAULT INDEX ON v")
+    sql(
+        environment,
+        "CREATE TABLE t (a int); CREATE VIEW v AS SELECT sum(a) FROM t; CREATE DEFAULT INDEX ON v",
+    )
     sql(environment, "INSERT INTO t VALUES (1)")
     tick.run(environment, owner="tick")
     controller: Any = environment.control_plane.compute_controller(1)
@@ -250,12 +296,20 @@ def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
 
 
 def test_everything_is_rebuilt_from_the_catalog_alone(environment: Environment) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); INSERT INTO t VALUES (1)")
+    sql(
+        environment,
+        (
+            "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); "
+            "INSERT INTO t VALUES (1)"
+        ),
+    )
     [index] = [entry.id for entry in environment.stores.planner_catalog().indexes()]
     environment.stores.frontiers.drop([index])
     environment.stores.lake.drop_all(GlobalId(index))
     environment.stores.frontiers.create(
-        "u999", since=environment.stores.oracle.read_ts(EPOCH_MS), upper=environment.stores.oracle.read_ts(EPOCH_MS)
+        "u999",
+        since=environment.stores.oracle.read_ts(EPOCH_MS),
+        upper=environment.stores.oracle.read_ts(EPOCH_MS),
     )
     environment.control_plane.storage_controller.step()
     assert environment.stores.lake.exists(StorageCollectionId(index))

@@ -18,11 +18,21 @@ from reclock.oracle.oracle import ConsensusOracle
 def work(url: str, home: Path, operation: str) -> None:
     """``operation`` is ``mend``, or the implementation to convert to."""
     settings, consensus = Settings.load(home), Consensus.connect(url)
-    oracle, now = ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM), system_clock()
+    oracle, now = (
+        ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM),
+        system_clock(),
+    )
     if operation == "mend":
         mark = find_mark(settings, consensus, may_make=False)
         log = open_log(mark.catalog, mark.id, settings, consensus)
         state = DurableCatalog(log, oracle=oracle, clock=system_clock, deploy_generation=0)
         state.mend(Edit("setting", '{"name":"a"}', '{"value":"b"}'), user="ada", occurred_at=now)
     else:
-        convert_catalog(cast(Implementation, operation), settings, consensus, oracle=oracle, user="ada", occurred_at=now)
+        convert_catalog(
+            cast(Implementation, operation),
+            settings,
+            consensus,
+            oracle=oracle,
+            user="ada",
+            occurred_at=now,
+        )

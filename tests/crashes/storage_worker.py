@@ -1,4 +1,5 @@
-"""What is done to all that storage keeps, in the midst of which a process is killed. Each is given where that is."""
+"""What is done to all that storage keeps, in the midst of which a process is killed. Each is given
+where that is."""
 
 from __future__ import annotations
 
@@ -58,7 +59,11 @@ def drop_table(url: str, root: str) -> None:
 def lead_cluster(home: Path, cluster: str) -> None:
     """Leads the cluster's compute controller for as long as the process lives."""
     with Environment.open(home) as environment:
-        [id] = [found.id for found in environment.stores.catalog.sync().clusters.values() if found.name == cluster]
+        [id] = [
+            found.id
+            for found in environment.stores.catalog.sync().clusters.values()
+            if found.name == cluster
+        ]
         while True:
             environment.control_plane.managed_controller(id).step(stays=True)
             time.sleep(0.02)

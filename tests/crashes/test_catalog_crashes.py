@@ -1,4 +1,5 @@
-"""A process is killed between any two durable steps of the catalog: opened again, it is as before or as after, never between."""
+"""A process is killed between any two durable steps of the catalog: opened again, it is as before
+or as after, never between."""
 
 from __future__ import annotations
 
@@ -107,7 +108,11 @@ PLACES = [("stash", "sqlite"), ("stash", "postgresql"), ("persist", "sqlite"), (
 
 
 def each(points: Mapping[str, Mapping[str, object]]) -> list[Any]:
-    return [pytest.param(place, killed_at, id="-".join([*place, killed_at])) for place in PLACES for killed_at in points[place[0]]]
+    return [
+        pytest.param(place, killed_at, id="-".join([*place, killed_at]))
+        for place in PLACES
+        for killed_at in points[place[0]]
+    ]
 
 
 def crash(place: CatalogPlace, operation: str, killed_at: str) -> None:
@@ -128,14 +133,20 @@ def open_again(place: CatalogPlace) -> DurableCatalogState:
 @pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CatalogPlace]:
     implementation, database = request.param
-    url = f"sqlite:///{tmp_path / 'consensus.db'}" if database == "sqlite" else request.getfixturevalue("postgres_url")
+    url = (
+        f"sqlite:///{tmp_path / 'consensus.db'}"
+        if database == "sqlite"
+        else request.getfixturevalue("postgres_url")
+    )
     made = CatalogPlace(implementation, url, tmp_path)
     yield made
     made.close()
 
 
 @pytest.mark.parametrize(
-    ("place", "killed_at"), [*each(POINTS_OF_OPEN), (("persist", "sqlite"), "catalog.persist.create.landed")], indirect=["place"]
+    ("place", "killed_at"),
+    [*each(POINTS_OF_OPEN), (("persist", "sqlite"), "catalog.persist.create.landed")],
+    indirect=["place"],
 )
 def test_a_first_open_happens_or_does_not(place: CatalogPlace, killed_at: str) -> None:
     reached = POINTS_OF_OPEN[place.implementation].get(killed_at, BEFORE_EPOCH)
@@ -156,7 +167,11 @@ def test_a_migration_happens_or_does_not(place: CatalogPlace, killed_at: str) ->
     stored = {(update.kind, update.key): update.value for update in place.log().snapshot()[1]}
     expected = sample(CATALOG_VERSION if reached == OPENED else 1)
     builtin = {"id_allocator", "system_object_mapping"} if reached == OPENED else set()
-    differing = {row for row in stored.keys() | expected.keys() if stored.get(row) != expected.get(row) and row[0] not in builtin}
+    differing = {
+        row
+        for row in stored.keys() | expected.keys()
+        if stored.get(row) != expected.get(row) and row[0] not in builtin
+    }
     assert differing <= {("config", '{"key":"epoch"}')}
     assert (("cluster", '{"id":1}') in stored) == (reached == OPENED)
     state = open_again(place)
@@ -178,7 +193,9 @@ def test_a_commit_happens_or_does_not(place: CatalogPlace, killed_at: str) -> No
     assert [event.id for event in state.get_audit_logs()] == list(range(1, len(expected) + 2))
 
 
-def commit_until(state: DurableCatalogState, is_enough: Callable[[DeltaLog], bool], place: CatalogPlace) -> set[str]:
+def commit_until(
+    state: DurableCatalogState, is_enough: Callable[[DeltaLog], bool], place: CatalogPlace
+) -> set[str]:
     names: set[str] = set()
     while not is_enough(DeltaLog.open(place.folder)):
         names.add(create_schema(state, f"s{len(names)}").name)
@@ -189,10 +206,16 @@ def commit_until(state: DurableCatalogState, is_enough: Callable[[DeltaLog], boo
 @pytest.mark.parametrize(
     ("killed_at", "is_next"),
     [
-        ("catalog.persist.merge.files_written", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
+        (
+            "catalog.persist.merge.files_written",
+            lambda log: len(log.files()) == APPENDS_PER_MERGE - 1,
+        ),
         ("catalog.persist.merge.landed", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
         ("catalog.persist.merge.deleted", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
-        ("collections.checkpoint.written", lambda log: log.version % COMMITS_PER_CHECKPOINT == COMMITS_PER_CHECKPOINT - 1),
+        (
+            "collections.checkpoint.written",
+            lambda log: log.version % COMMITS_PER_CHECKPOINT == COMMITS_PER_CHECKPOINT - 1,
+        ),
     ],
 )
 def test_tidying_up_changes_nothing_wherever_it_dies(
@@ -213,7 +236,9 @@ def test_tidying_up_changes_nothing_wherever_it_dies(
 
 
 @pytest.mark.parametrize(("place", "killed_at"), each(POINTS_OF_COMPACTION), indirect=["place"])
-def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes(place: CatalogPlace, killed_at: str) -> None:
+def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes(
+    place: CatalogPlace, killed_at: str
+) -> None:
     state = place.state()
     state.open(BUILTINS)
     behind = joined(place)
@@ -244,7 +269,9 @@ def test_files_of_a_compaction_that_died_go_once_it_cannot_land(place: CatalogPl
     state.open(BUILTINS)
     create_schema(state, "raw")
     crash(place, "compact", "catalog.persist.compact.files_written")
-    written = {info.path for info in place.folder.walk("data")} - {file.path for file in DeltaLog.open(place.folder).files()}
+    written = {info.path for info in place.folder.walk("data")} - {
+        file.path for file in DeltaLog.open(place.folder).files()
+    }
     assert written
     for number in range(COMMITS_BESIDE_COMPACTION + APPENDS_PER_MERGE):
         create_schema(state, f"s{number}")

@@ -1,4 +1,5 @@
-"""The leader of the storage controller is killed at every point of its way: whoever comes next finishes, from the catalog alone."""
+"""The leader of the storage controller is killed at every point of its way: whoever comes next
+finishes, from the catalog alone."""
 
 from __future__ import annotations
 
@@ -46,28 +47,53 @@ def test_what_a_killed_leader_was_about_to_make_is_made_by_the_next(
 ) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int)")
     die_at(killed_at, storage_worker.lead, tmp_path)
-    assert sql(environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); SELECT t.a, u.a FROM t, u") == [(1, 2)]
+    assert sql(
+        environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); SELECT t.a, u.a FROM t, u"
+    ) == [(1, 2)]
     [index] = [entry.id for entry in environment.stores.planner_catalog().indexes()]
     assert environment.stores.lake.exists(StorageCollectionId(index))
     assert index in environment.stores.frontiers.get_all()
 
 
 @pytest.mark.parametrize(
-    "killed_at", ["controllers.storage.before_command", "collections.drop.hidden", "tables.drop.before_forget"]
+    "killed_at",
+    ["controllers.storage.before_command", "collections.drop.hidden", "tables.drop.before_forget"],
 )
-def test_what_a_killed_leader_was_about_to_drop_the_next_drops(environment: Environment, tmp_path: Path, killed_at: str) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); INSERT INTO t VALUES (1)")
+def test_what_a_killed_leader_was_about_to_drop_the_next_drops(
+    environment: Environment, tmp_path: Path, killed_at: str
+) -> None:
+    sql(
+        environment,
+        (
+            "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); "
+            "INSERT INTO t VALUES (1)"
+        ),
+    )
     sql(environment, "DROP TABLE t CASCADE")
     die_at(killed_at, storage_worker.lead, tmp_path)
-    assert sql(environment, "INSERT INTO u VALUES (2); CREATE TABLE v (a int); INSERT INTO v VALUES (3); SELECT a FROM u") == [(2,)]
-    left = {entry.id for entry in environment.stores.planner_catalog().relations() if entry.table is not None}
+    assert sql(
+        environment,
+        (
+            "INSERT INTO u VALUES (2); CREATE TABLE v (a int); INSERT INTO v VALUES (3); "
+            "SELECT a FROM u"
+        ),
+    ) == [(2,)]
+    left = {
+        entry.id
+        for entry in environment.stores.planner_catalog().relations()
+        if entry.table is not None
+    }
     assert environment.stores.tables.log.known() == left
     assert environment.stores.frontiers.get_all().keys() == {"tables"}
     assert {id.source_id for id in environment.stores.lake.list()} == left
 
 
-@pytest.mark.parametrize("killed_at", ["controllers.compute.after_command", "controllers.compute.before_advance"])
-def test_a_reader_that_is_killed_takes_no_index_along(environment: Environment, tmp_path: Path, killed_at: str) -> None:
+@pytest.mark.parametrize(
+    "killed_at", ["controllers.compute.after_command", "controllers.compute.before_advance"]
+)
+def test_a_reader_that_is_killed_takes_no_index_along(
+    environment: Environment, tmp_path: Path, killed_at: str
+) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE DEFAULT INDEX ON t")
     die_at(killed_at, storage_worker.execute, tmp_path, "SELECT a FROM t")
     assert sql(environment, "INSERT INTO t VALUES (2); SELECT a FROM t ORDER BY a") == [(1,), (2,)]
@@ -97,7 +123,8 @@ def test_what_a_killed_leader_of_a_cluster_had_begun_the_next_goes_on_with(
 def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(
     tmp_path: Path, new_server: Callable[..., SqlServer]
 ) -> None:
-    """The first server leads and is stopped (SIGSTOP) before it can follow; then it is killed, and the second takes over."""
+    """The first server leads and is stopped (SIGSTOP) before it can follow; then it is killed, and
+    the second takes over."""
     first = new_server(tmp_path, RECLOCK_CONTROLLER_LEASE_MS="1000")
     with first.connect() as client:
         client.execute("CREATE TABLE a (n int)")

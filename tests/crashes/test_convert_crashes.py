@@ -1,4 +1,5 @@
-"""A process is killed between any two durable steps of converting or mending a catalog: it is as before or after, and goes on."""
+"""A process is killed between any two durable steps of converting or mending a catalog: it is as
+before or after, and goes on."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ from reclock.consensus.leadership.identity import EnvironmentMark
 
 OTHER: dict[Implementation, Implementation] = {"stash": "persist", "persist": "stash"}
 
-COPIED = ("catalog.convert.after_copy", "catalog.convert.before_switch", "catalog.convert.before_switch_commit")
+COPIED = (
+    "catalog.convert.after_copy",
+    "catalog.convert.before_switch",
+    "catalog.convert.before_switch_commit",
+)
 BEFORE_SWITCH: dict[Implementation, tuple[str, ...]] = {
     "stash": (
         "catalog.convert.before_seal",
@@ -53,7 +58,9 @@ class Environment:
     def __init__(self, home: Path, implementation: Implementation) -> None:
         self.url, self.home = f"sqlite:///{home / 'consensus.db'}", home
         self.place = CatalogPlace(implementation, self.url, home)
-        self.place.consensus.transact(lambda c: identity.establish(c, EnvironmentMark("tests", implementation)))
+        self.place.consensus.transact(
+            lambda c: identity.establish(c, EnvironmentMark("tests", implementation))
+        )
 
     @property
     def in_force(self) -> CatalogPlace:
@@ -73,7 +80,9 @@ class Environment:
     def convert(self, to: Implementation) -> None:
         place = self.place
         settings = Settings.load(self.home)
-        convert_catalog(to, settings, place.consensus, oracle=place.oracle, user="ada", occurred_at=NOW)
+        convert_catalog(
+            to, settings, place.consensus, oracle=place.oracle, user="ada", occurred_at=NOW
+        )
 
     def crash(self, operation: str, killed_at: str) -> None:
         """Run the operation in a process that dies at the point."""
@@ -85,7 +94,9 @@ def names(state: DurableCatalogState) -> list[str]:
 
 
 @pytest.mark.parametrize(("source", "killed_at"), CASES)
-def test_before_the_switch_the_old_catalog_goes_on(tmp_path: Path, source: Implementation, killed_at: str) -> None:
+def test_before_the_switch_the_old_catalog_goes_on(
+    tmp_path: Path, source: Implementation, killed_at: str
+) -> None:
     env = Environment(tmp_path, source)
     old = opened(env.place)
     create_schema(old, "before")
@@ -100,7 +111,9 @@ def test_before_the_switch_the_old_catalog_goes_on(tmp_path: Path, source: Imple
 
 
 @pytest.mark.parametrize(("source", "killed_at"), CASES)
-def test_a_conversion_that_died_is_finished_by_the_next(tmp_path: Path, source: Implementation, killed_at: str) -> None:
+def test_a_conversion_that_died_is_finished_by_the_next(
+    tmp_path: Path, source: Implementation, killed_at: str
+) -> None:
     env = Environment(tmp_path, source)
     create_schema(opened(env.place), "before")
     env.crash(OTHER[source], killed_at)
@@ -115,7 +128,9 @@ def test_a_conversion_that_died_is_finished_by_the_next(tmp_path: Path, source: 
 
 @pytest.mark.parametrize("source", BEFORE_SWITCH)
 @pytest.mark.parametrize("killed_at", ["catalog.convert.after_switch"])
-def test_after_the_switch_the_new_catalog_is_there(tmp_path: Path, source: Implementation, killed_at: str) -> None:
+def test_after_the_switch_the_new_catalog_is_there(
+    tmp_path: Path, source: Implementation, killed_at: str
+) -> None:
     env = Environment(tmp_path, source)
     create_schema(opened(env.place), "before")
     env.crash(OTHER[source], killed_at)
@@ -135,11 +150,17 @@ MENDING = {
 
 @pytest.mark.parametrize("source", BEFORE_SWITCH)
 @pytest.mark.parametrize("killed_at", MENDING)
-def test_an_edit_by_hand_happens_or_does_not(tmp_path: Path, source: Implementation, killed_at: str) -> None:
+def test_an_edit_by_hand_happens_or_does_not(
+    tmp_path: Path, source: Implementation, killed_at: str
+) -> None:
     env = Environment(tmp_path, source)
     create_schema(opened(env.place), "before")
     env.crash("mend", killed_at)
     state = env.started()
     epoch, is_made = MENDING[killed_at]
-    assert (state.epoch, len(state.get_settings()), len(state.get_audit_logs())) == (epoch, is_made, 1 + is_made)
+    assert (state.epoch, len(state.get_settings()), len(state.get_audit_logs())) == (
+        epoch,
+        is_made,
+        1 + is_made,
+    )
     create_schema(state, "afterwards")

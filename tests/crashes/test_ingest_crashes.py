@@ -1,8 +1,10 @@
-"""The ingestion is stopped at every named point between two durable steps and started again. The mapping is the one an undisturbed
-run makes, every byte is there exactly once, and nothing could be seen early.
+"""The ingestion is stopped at every named point between two durable steps and started again. The
+mapping is the one an undisturbed run makes, every byte is there exactly once, and nothing could be
+seen early.
 
-Most stops are made within one process, by an exception that nothing handles: the next driver, with stores opened anew, finds
-what was durable. Every point is done again with a process that is really killed.
+Most stops are made within one process, by an exception that nothing handles: the next driver, with
+stores opened anew, finds what was durable. Every point is done again with a process that is really
+killed.
 """
 
 import os
@@ -73,7 +75,8 @@ ROWS = [(1, "x"), (2, "y"), (3, "two\nlines"), (4, "u"), (6, "v")]
 
 
 def check(world, at):
-    """What the second step binds has one time, ``at`` or that of a step of its own if nothing had been claimed before."""
+    """What the second step binds has one time, ``at`` or that of a step of its own if nothing had
+    been claimed before."""
     assert [row[:2] for row in world.visible()] == ROWS
     assert {row[2] for row in world.visible()} == {10, at}
     assert world.mapping() == [("a.csv", 10, 8), ("a.csv", at, 18), ("d/b.csv", at, 4)]
@@ -108,7 +111,8 @@ def run_until_killed(world, at, owner, source=EVENTS):
 
 
 class Upstream:
-    """An upstream whose second step is stopped: what there is at the first tick, what comes after, what must be in the end."""
+    """An upstream whose second step is stopped: what there is at the first tick, what comes after,
+    what must be in the end."""
 
     source = EVENTS
     outputs = ("",)
@@ -125,7 +129,12 @@ class Auction(Upstream):
     """Several outputs on one set of bindings, without evidence."""
 
     source = SourceSpec(
-        GlobalId("u4"), "auction", LoadGenerator("AUCTION", 1000), None, RelationDesc(()), dict(GENERATED["AUCTION"])
+        GlobalId("u4"),
+        "auction",
+        LoadGenerator("AUCTION", 1000),
+        None,
+        RelationDesc(()),
+        dict(GENERATED["AUCTION"]),
     )
     outputs = ("auctions", "bids")
     clock = 4500
@@ -138,7 +147,9 @@ class Auction(Upstream):
     def check(self, world, at):
         auctions, bids = (world.visible(self.source, output) for output in self.outputs)
         assert [(row[0], row[-1]) for row in auctions] == [(1, 10), (2, at), (3, at), (4, at)]
-        assert sorted((row[0], row[-1]) for row in bids) == [(n, 10 if n < 10 else at) for n in range(40)]
+        assert sorted((row[0], row[-1]) for row in bids) == [
+            (n, 10 if n < 10 else at) for n in range(40)
+        ]
         assert len(world.visible(self.source, "users")) == 16
         assert world.mapping(self.source) == [((), 10, 2), ((), at, 3)]
 
@@ -150,9 +161,15 @@ class Upserts(Upstream):
         self.kafka, self.topic = kafka, kafka.topic(2)
         columns = (Column("text", TEXT), Column("key", TEXT, is_nullable=False))
         connector = KafkaConnector(
-            broker(kafka.address), self.topic, key_format=TextFormat(), include=(("KEY", "key"),), envelope="UPSERT"
+            broker(kafka.address),
+            self.topic,
+            key_format=TextFormat(),
+            include=(("KEY", "key"),),
+            envelope="UPSERT",
         )
-        self.source = SourceSpec(GlobalId("u4"), "topic", connector, TextFormat(), RelationDesc(columns, key=("key",)))
+        self.source = SourceSpec(
+            GlobalId("u4"), "topic", connector, TextFormat(), RelationDesc(columns, key=("key",))
+        )
 
     def fill(self, world):
         self.kafka.send(self.topic, [(b"a", b"1"), (b"b", b"2")], 0)
@@ -162,8 +179,16 @@ class Upserts(Upstream):
 
     def check(self, world, at):
         version = world.source_collections(self.source).outputs[""].pin()
-        assert self.rows(version.snapshot(Timestamp(10))) == [("a", "1", 1), ("b", "2", 1), ("x", "9", 1)]
-        assert self.rows(version.snapshot(Timestamp(at))) == [("a", "3", 1), ("c", "4", 1), ("x", "9", 1)]
+        assert self.rows(version.snapshot(Timestamp(10))) == [
+            ("a", "1", 1),
+            ("b", "2", 1),
+            ("x", "9", 1),
+        ]
+        assert self.rows(version.snapshot(Timestamp(at))) == [
+            ("a", "3", 1),
+            ("c", "4", 1),
+            ("x", "9", 1),
+        ]
         changes = version.changes(Timestamp(11), Timestamp(99))
         assert self.rows(changes) == [("a", "1", -1), ("a", "3", 1), ("b", "2", -1), ("c", "4", 1)]
         assert set(changes["mz_timestamp"].to_pylist()) == {at}
@@ -182,20 +207,30 @@ class Resharded(Upstream):
     def __init__(self, kinesis):
         self.kinesis, self.stream = kinesis, kinesis.stream()
         connector = KinesisConnector(self.stream, "us-east-1", kinesis.endpoint)
-        self.source = SourceSpec(GlobalId("u4"), "stream", connector, TextFormat(), RelationDesc((Column("text", TEXT),)))
+        self.source = SourceSpec(
+            GlobalId("u4"), "stream", connector, TextFormat(), RelationDesc((Column("text", TEXT),))
+        )
 
     def fill(self, world):
         [self.first] = self.kinesis.put(self.stream, [b"a"], 0)
         world.tick(10)
         self.kinesis.put(self.stream, [b"b", b"c"], 0)
         self.kinesis.split(self.stream, 0)
-        [self.left], [self.right] = (self.kinesis.put(self.stream, [data], shard) for shard, data in ((1, b"d"), (2, b"e")))
+        [self.left], [self.right] = (
+            self.kinesis.put(self.stream, [data], shard) for shard, data in ((1, b"d"), (2, b"e"))
+        )
 
     def check(self, world, at):
         assert world.visible(self.source) == [("a", 10), ("b", at), ("c", at), ("d", at), ("e", at)]
-        ending = int(self.kinesis.shards(self.stream)[0]["SequenceNumberRange"]["EndingSequenceNumber"])
+        ending = int(
+            self.kinesis.shards(self.stream)[0]["SequenceNumberRange"]["EndingSequenceNumber"]
+        )
         parent = [(0, 10, self.first + 1), (0, at, ending - self.first)]
-        assert world.mapping(self.source) == [*parent, (1, at, self.left + 1), (2, at, self.right + 1)]
+        assert world.mapping(self.source) == [
+            *parent,
+            (1, at, self.left + 1),
+            (2, at, self.right + 1),
+        ]
 
 
 class Transfers(Upstream):
@@ -210,7 +245,12 @@ class Transfers(Upstream):
         upstream = DebeziumConnector(broker(kafka.address), f"{self.connector.prefix}.transaction")
         desc = RelationDesc((Column("money", INTEGER, is_nullable=False),))
         self.source = SourceSpec(
-            GlobalId("u4"), "bank", upstream, JsonFormat(), RelationDesc(()), dict.fromkeys(self.outputs, desc)
+            GlobalId("u4"),
+            "bank",
+            upstream,
+            JsonFormat(),
+            RelationDesc(()),
+            dict.fromkeys(self.outputs, desc),
         )
 
     def fill(self, world):
@@ -223,14 +263,21 @@ class Transfers(Upstream):
         self.connector.deliver()
 
     def move(self, id, giro, saved, upto=None):
-        rows = [(op, *(None if money is None else {"money": money} for money in change)) for op, *change in (giro, saved)]
-        self.connector.transaction(id, [("giro", event(*rows[0])), ("saved", event(*rows[1]))], upto)
+        rows = [
+            (op, *(None if money is None else {"money": money} for money in change))
+            for op, *change in (giro, saved)
+        ]
+        self.connector.transaction(
+            id, [("giro", event(*rows[0])), ("saved", event(*rows[1]))], upto
+        )
 
     def check(self, world, at):
         for output, money in zip(self.outputs, (70, 130), strict=True):
             version = world.source_collections(self.source).outputs[output].pin()
             assert [row["money"] for row in version.snapshot(Timestamp(at)).to_pylist()] == [money]
-            assert [row["money"] for row in version.snapshot(Timestamp(at - 1)).to_pylist()] == [100]
+            assert [row["money"] for row in version.snapshot(Timestamp(at - 1)).to_pylist()] == [
+                100
+            ]
         assert {time for _, time, _ in world.mapping(self.source)} == {10, at}
 
 
@@ -250,7 +297,10 @@ class Channel(Upstream):
 
     def check(self, world, at):
         assert world.visible(self.source) == [("1", at), ("2", at)]
-        assert world.mapping(self.source) == [(4, 10, self.start), (4, at, self.last * 100 + 100 - self.start)]
+        assert world.mapping(self.source) == [
+            (4, 10, self.start),
+            (4, at, self.last * 100 + 100 - self.start),
+        ]
 
 
 SERVICES = {Upserts: "kafka", Transfers: "kafka", Resharded: "kinesis", Channel: "pubnub_service"}
@@ -277,12 +327,19 @@ STOPS = [
 STOPS += [(Channel, point, 1) for point in ("ingest.after_read_once", *STEP_POINTS[1:])]
 STOPS += [
     (Transfers, point, nth)
-    for point, nth in (("ingest.after_claimed", 1), ("ingest.after_bind", 1), ("ingest.after_staged", 1), (COMMIT_POINTS[-1], 2))
+    for point, nth in (
+        ("ingest.after_claimed", 1),
+        ("ingest.after_bind", 1),
+        ("ingest.after_staged", 1),
+        (COMMIT_POINTS[-1], 2),
+    )
 ]
 
 
 @pytest.mark.parametrize(("upstream", "point", "occurrence"), STOPS, indirect=["upstream"])
-def test_a_stop_at_any_point_changes_nothing_of_the_outcome(tmp_path, spark, monkeypatch, upstream, point, occurrence):
+def test_a_stop_at_any_point_changes_nothing_of_the_outcome(
+    tmp_path, spark, monkeypatch, upstream, point, occurrence
+):
     def restart():
         return World(tmp_path, lambda: spark, (upstream.source,), now=upstream.clock)
 
@@ -291,7 +348,9 @@ def test_a_stop_at_any_point_changes_nothing_of_the_outcome(tmp_path, spark, mon
     stop_at(monkeypatch, point, occurrence)
     assert run_until_killed(world, 20, "first", upstream.source), f"{point} was never reached"
     monkeypatch.undo()
-    seen = {row[-1] for output in upstream.outputs for row in world.visible(upstream.source, output)}
+    seen = {
+        row[-1] for output in upstream.outputs for row in world.visible(upstream.source, output)
+    }
     assert seen <= ({10, 20} if point == "ingest.after_publish" else {10})
     world.close()
 
@@ -313,7 +372,9 @@ REREAD_STOPS = [
 
 
 @pytest.mark.parametrize(("point", "occurrence"), REREAD_STOPS)
-def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(tmp_path, spark, monkeypatch, point, occurrence):
+def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(
+    tmp_path, spark, monkeypatch, point, occurrence
+):
     world = World(tmp_path, lambda: spark)
     world.write("a.csv", "1,x\nbad,y\n")
     world.write("b.csv", "7,u\n")
@@ -335,7 +396,9 @@ def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(tmp_path,
     restarted.close()
 
 
-def test_a_decision_comes_too_late_once_one_of_several_outputs_has_its_rows(tmp_path, spark, monkeypatch):
+def test_a_decision_comes_too_late_once_one_of_several_outputs_has_its_rows(
+    tmp_path, spark, monkeypatch
+):
     """Staging again under another decision would leave the others without theirs."""
     auction = Auction()
     world = World(tmp_path, lambda: spark, (auction.source,))
@@ -374,14 +437,23 @@ def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, spark, m
 
 
 def tick_in_process(home, at, source=EVENTS):
-    """One tick in a process of its own. A Spark that it leaves behind ends with its standard input."""
+    """One tick in a process of its own. A Spark that it leaves behind ends with its standard
+    input."""
 
     def spark():
         from pyspark.sql import SparkSession
 
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.driver.memory", "512m")
-        return builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+        builder = (
+            SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.memory", "512m")
+        )
+        return (
+            builder.config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .getOrCreate()
+        )
 
     World(home, spark, (source,), lease_ms=200).tick(at, owner=f"process {at}")
 
@@ -400,7 +472,9 @@ def test_processes_that_are_killed_leave_nothing_half_done(tmp_path, spark, kill
     fill(world)
     for number, point in enumerate(killed_at):
         die_at(point, tick_in_process, tmp_path, 20 + number)
-        assert {row[2] for row in world.visible()} == ({10, 21} if point == "ingest.after_publish" else {10})
+        assert {row[2] for row in world.visible()} == (
+            {10, 21} if point == "ingest.after_publish" else {10}
+        )
         lease_runs_out(world)
     world.tick(50, owner="survivor")
     check(world, 21)
@@ -408,8 +482,12 @@ def test_processes_that_are_killed_leave_nothing_half_done(tmp_path, spark, kill
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("killed_at", [("ingest.after_reread", "collections.correct.before_commit")], ids=["each"])
-def test_processes_that_are_killed_while_they_bind_a_corrected_object_anew_change_nothing(tmp_path, spark, killed_at):
+@pytest.mark.parametrize(
+    "killed_at", [("ingest.after_reread", "collections.correct.before_commit")], ids=["each"]
+)
+def test_processes_that_are_killed_while_they_bind_a_corrected_object_anew_change_nothing(
+    tmp_path, spark, killed_at
+):
     world = World(tmp_path, lambda: spark)
     world.write("a.csv", "1,x\nbad,y\n")
     with pytest.raises(DecodeFailed):

@@ -1,5 +1,5 @@
-"""Maintenance is killed at every named point between two durable steps: no readable time is answered differently, then or after the
-next run; and that one finishes the work."""
+"""Maintenance is killed at every named point between two durable steps: no readable time is
+answered differently, then or after the next run; and that one finishes the work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ POINTS = [
 ]
 READABLE = range(1_101, 1_201, 9)
 QUERIES = [
-    "SELECT word, count(*) AS times, sum(number) AS total FROM words GROUP BY word ORDER BY word AS OF {at}",
+    (
+        "SELECT word, count(*) AS times, sum(number) AS total FROM words GROUP BY word ORDER "
+        "BY word AS OF {at}"
+    ),
     "SELECT key, byte_offset FROM words_progress AS OF {at}",
     "SELECT word, times FROM totals ORDER BY word AS OF {at}",
 ]
@@ -38,16 +41,25 @@ def answers(world: World) -> list[object]:
 
 
 def maintain(home: Path, crash_at: str = "") -> int | None:
-    retained = {"RETENTION_MS": "100", "INDEX_RETENTION_MS": "0", "VACUUM_GRACE_MS": "0", "CATALOG_RETENTION_MS": "0"}
+    retained = {
+        "RETENTION_MS": "100",
+        "INDEX_RETENTION_MS": "0",
+        "VACUUM_GRACE_MS": "0",
+        "CATALOG_RETENTION_MS": "0",
+    }
     settings = {f"RECLOCK_{name}": value for name, value in retained.items()}
     return command("maintain", "--home", str(home), **settings, RECLOCK_FAILPOINT=crash_at)
 
 
 @pytest.mark.parametrize("killed_at", POINTS)
-def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_path: Path, killed_at: str) -> None:
+def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(
+    tmp_path: Path, killed_at: str
+) -> None:
     world = World(tmp_path)
     group = world.create("words")
-    world.sql("CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM words GROUP BY word")
+    world.sql(
+        "CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM words GROUP BY word"
+    )
     for number in range(1, 9):
         world.write(group, 1_000 + 25 * number, "a", "b" if number % 2 else "c")
     world.refresh()
@@ -60,7 +72,8 @@ def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_pat
     world.write(group, 1_300, "late")
     assert maintain(tmp_path) == 0
     assert maintain(tmp_path) == 0
-    assert world.environment.stores.frontiers.get(group).since == 1_200  # the index has not read the rest
+    # the index has not read the rest
+    assert world.environment.stores.frontiers.get(group).since == 1_200
     assert world.sql(QUERIES[0].format(at=1_200)) == before[-1][0]
     for kind in (CollectionType.RECLOCKED, CollectionType.REMAPPING):
         collection = world.environment.stores.lake.open(StorageCollectionId(GlobalId(group), kind))

@@ -1,4 +1,5 @@
-"""A process is killed while it defines a role with a password: the role needs that password, or does not exist."""
+"""A process is killed while it defines a role with a password: the role needs that password, or
+does not exist."""
 
 from __future__ import annotations
 
@@ -15,13 +16,22 @@ from reclock.server.handshake import Credential, credential_of
 
 
 def credential(environment: Environment, name: str = "pam") -> Credential:
-    return credential_of(environment.stores.catalog.sync().role_by_name(name), environment.stores.passwords.get_all())
+    return credential_of(
+        environment.stores.catalog.sync().role_by_name(name), environment.stores.passwords.get_all()
+    )
 
 
-@pytest.mark.parametrize(("killed_at", "is_there"), [("definitions.before_commit", False), ("definitions.after_commit", True)])
-def test_a_role_never_logs_in_without_the_password_it_was_made_with(tmp_path: Path, killed_at: str, is_there: bool) -> None:
+@pytest.mark.parametrize(
+    ("killed_at", "is_there"),
+    [("definitions.before_commit", False), ("definitions.after_commit", True)],
+)
+def test_a_role_never_logs_in_without_the_password_it_was_made_with(
+    tmp_path: Path, killed_at: str, is_there: bool
+) -> None:
     with Environment.initialise(tmp_path) as environment:
-        die_at(killed_at, storage_worker.execute, tmp_path, "CREATE ROLE pam LOGIN PASSWORD 'pencil'")
+        die_at(
+            killed_at, storage_worker.execute, tmp_path, "CREATE ROLE pam LOGIN PASSWORD 'pencil'"
+        )
         assert (environment.stores.catalog.sync().role_by_name("pam") is not None) is is_there
         found = credential(environment)
         assert not found.is_open
@@ -38,9 +48,15 @@ def test_a_role_whose_verifier_is_lost_cannot_log_in(tmp_path: Path) -> None:
         assert credential(environment).is_open
 
 
-def test_roles_from_before_references_have_a_password_or_none_from_the_first_open_on(tmp_path: Path) -> None:
+def test_roles_from_before_references_have_a_password_or_none_from_the_first_open_on(
+    tmp_path: Path,
+) -> None:
     with Environment.initialise(tmp_path) as environment:
-        list(Session(environment).execute("CREATE ROLE pam LOGIN PASSWORD 'pencil'; CREATE ROLE sam LOGIN"))
+        list(
+            Session(environment).execute(
+                "CREATE ROLE pam LOGIN PASSWORD 'pencil'; CREATE ROLE sam LOGIN"
+            )
+        )
         catalog, passwords = environment.stores.catalog, environment.stores.passwords
         [verifier] = passwords.get_all().values()
         roles = [role for role in catalog.snapshot().roles.values() if role.name in ("pam", "sam")]
@@ -66,7 +82,11 @@ def test_passwords_of_lost_races_old_values_and_dropped_roles_are_not_kept(tmp_p
         session = Session(environment)
         list(session.execute("CREATE ROLE pam LOGIN PASSWORD 'a'; ALTER ROLE pam PASSWORD 'b'"))
         assert len(environment.stores.passwords.get_all()) == 1
-        list(session.execute("BEGIN; ALTER ROLE pam PASSWORD 'c'; ALTER ROLE pam PASSWORD 'd'; COMMIT"))
+        list(
+            session.execute(
+                "BEGIN; ALTER ROLE pam PASSWORD 'c'; ALTER ROLE pam PASSWORD 'd'; COMMIT"
+            )
+        )
         assert len(environment.stores.passwords.get_all()) == 1
         assert credential(environment).verifier is not None
         list(session.execute("DROP ROLE pam"))

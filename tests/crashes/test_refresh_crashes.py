@@ -1,4 +1,5 @@
-"""A refresh that ends at any point between two durable steps is finished by the next, to the same result."""
+"""A refresh that ends at any point between two durable steps is finished by the next, to the same
+result."""
 
 from __future__ import annotations
 
@@ -28,7 +29,15 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import ClaimConflict, ErrorAtTime, EvaluationError, InternalError, NotReadable, ReclockError, SinceHeld
+from reclock.errors import (
+    ClaimConflict,
+    ErrorAtTime,
+    EvaluationError,
+    InternalError,
+    NotReadable,
+    ReclockError,
+    SinceHeld,
+)
 from reclock.plan.relational import Get, Reduce
 from reclock.plan.scalars import Aggregate
 from reclock.protocol.compute import Dataflow, RefreshFailed
@@ -58,7 +67,9 @@ class Replica:
     results: KnownResults = field(default_factory=KnownResults)
 
     def __post_init__(self) -> None:
-        self.consensus = Consensus.connect(f"sqlite:///{self.folder / 'c.db'}", clock=lambda: Timestamp(self.now))
+        self.consensus = Consensus.connect(
+            f"sqlite:///{self.folder / 'c.db'}", clock=lambda: Timestamp(self.now)
+        )
         self.leadership = Leadership(epoch=2, deploy_generation=0)
         self.consensus.transact(lambda connection: fence.advance(connection, self.leadership))
         self.lake = Lake(str(self.folder / "lake"))
@@ -76,7 +87,11 @@ class Replica:
     def write(self, at: int, *words: str) -> None:
         rows = [{"word": word, "number": 1, "mz_timestamp": at, "mz_diff": 1} for word in words]
         collection = self.lake.open(SOURCE)
-        collection.append(pa.Table.from_pylist(rows), expected_upper=collection.upper(), new_upper=Timestamp(at + 1))
+        collection.append(
+            pa.Table.from_pylist(rows),
+            expected_upper=collection.upper(),
+            new_upper=Timestamp(at + 1),
+        )
         self.frontiers.advance_idle([SOURCE.source_id], Timestamp(at + 1))
 
     def refresh(self, at: int, owner: str = "r1"):
@@ -109,7 +124,9 @@ def refresh(folder: Path, at: int) -> None:
 
 @pytest.mark.parametrize("killed_at", POINTS)
 @pytest.mark.parametrize("crash_at_refresh", [1, 2])
-def test_a_crash_leaves_what_the_next_refresh_finishes(replica: Replica, killed_at: str, crash_at_refresh: int) -> None:
+def test_a_crash_leaves_what_the_next_refresh_finishes(
+    replica: Replica, killed_at: str, crash_at_refresh: int
+) -> None:
     replica.write(20, "a", "b")
     if crash_at_refresh == 2:
         replica.refresh(20)
@@ -136,7 +153,8 @@ def raising(error: ReclockError, at: int):
         return maintenance.refresh(*arguments)
 
     return mock.patch(
-        "reclock.clusters.index_step.maintenance", Mock(wraps=maintenance, refresh=refresh, NO_ANSWER=maintenance.NO_ANSWER)
+        "reclock.clusters.index_step.maintenance",
+        Mock(wraps=maintenance, refresh=refresh, NO_ANSWER=maintenance.NO_ANSWER),
     )
 
 
@@ -194,7 +212,9 @@ class Scripted(RefreshCosts):
 
 
 @pytest.mark.parametrize("first", list(MaintenanceMode))
-def test_a_refresh_in_either_way_goes_on_from_one_in_the_other(replica: Replica, first: MaintenanceMode) -> None:
+def test_a_refresh_in_either_way_goes_on_from_one_in_the_other(
+    replica: Replica, first: MaintenanceMode
+) -> None:
     [second] = set(MaintenanceMode) - {first}
     assert replica.refresh(10).how is MaintenanceMode.RECOMPUTED
     replica.costs = Scripted(0).script(first, second, first, second, first)
@@ -203,7 +223,9 @@ def test_a_refresh_in_either_way_goes_on_from_one_in_the_other(replica: Replica,
     for at, word in ((30, "a"), (40, "b"), (50, "a"), (60, "b")):
         replica.write(at, word)
         replica.refresh(at)
-    assert replica.costs.recorded == [(INDEX.source_id, mode) for mode in (first, second, first, second, first)]
+    assert replica.costs.recorded == [
+        (INDEX.source_id, mode) for mode in (first, second, first, second, first)
+    ]
     assert [replica.read(at) for at in (20, 30, 40, 50, 60)] == [
         {"a": 1},
         {"a": 2},
@@ -256,7 +278,9 @@ def test_a_reader_that_comes_during_a_jump_does_not_find_the_times_that_it_forge
     def read(name: str) -> None:
         if name == "refresh.after_claim":
             with pytest.raises(NotReadable):
-                replica.holds.acquire([INDEX.source_id], Timestamp(10), owner="reader", lease_ms=60_000)
+                replica.holds.acquire(
+                    [INDEX.source_id], Timestamp(10), owner="reader", lease_ms=60_000
+                )
 
     monkeypatch.setattr(failpoints, "on_reach", read)
     assert replica.refresh(40).times == (40,)

@@ -1,5 +1,5 @@
-"""Replicas are killed while they refresh and emit, ``--replica-kills`` times: every index is what its view would be, and every time
-is in the target of a sink once."""
+"""Replicas are killed while they refresh and emit, ``--replica-kills`` times: every index is what
+its view would be, and every time is in the target of a sink once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class Forked:
 
     def __init__(self, home: Path) -> None:
         script = Path(__file__).parents[1] / "fixtures" / "replica_zygote.py"
-        variables = {"PYTHONPATH": str(Path(reclock.__file__).parents[1]), "RECLOCK_REPLICA_WARM_UP": "false"}
+        variables = {
+            "PYTHONPATH": str(Path(reclock.__file__).parents[1]),
+            "RECLOCK_REPLICA_WARM_UP": "false",
+        }
         self.zygote = subprocess.Popen(
             [sys.executable, str(script), str(home)],
             stdin=subprocess.PIPE,
@@ -85,13 +88,19 @@ class Forked:
             kill(self.pids.pop(replica_id)[1])
 
     def ended(self) -> Sequence[EndedProcess]:
-        gone = {id: incarnation for id, (incarnation, pid) in list(self.pids.items()) if not Path(f"/proc/{pid}").exists()}
+        gone = {
+            id: incarnation
+            for id, (incarnation, pid) in list(self.pids.items())
+            if not Path(f"/proc/{pid}").exists()
+        }
         for id in gone:
             del self.pids[id]
         return [EndedProcess(id, incarnation, "killed") for id, incarnation in gone.items()]
 
     def kill_any(self, chance: random.Random) -> None:
-        for _, pid in chance.sample(sorted(self.pids.values()), k=min(len(self.pids), chance.choice((1, 1, 2)))):
+        for _, pid in chance.sample(
+            sorted(self.pids.values()), k=min(len(self.pids), chance.choice((1, 1, 2)))
+        ):
             self.kills += 1
             kill(pid)
 
@@ -104,7 +113,9 @@ def kill(pid: int) -> None:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Environment]:
+def environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Environment]:
     monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", getattr(request, "param", "2000"))
     with Environment.initialise(tmp_path) as opened:
         forked = opened.control_plane.orchestrator = Forked(tmp_path)
@@ -119,14 +130,23 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest
 
 def rows(environment: Environment, cluster: str, query: str) -> list[tuple]:
     session = Session(environment)
-    return [row for result in session.execute(f"SET cluster = {cluster}; {query}") for row in result.rows()]
+    return [
+        row
+        for result in session.execute(f"SET cluster = {cluster}; {query}")
+        for row in result.rows()
+    ]
 
 
 @pytest.mark.parametrize("environment", ["1"], indirect=True)
 def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) -> None:
-    """With leases so short that each takes over what the other is about, it is compare-and-append that decides."""
+    """With leases so short that each takes over what the other is about, it is compare-and-append
+    that decides."""
     list(Session(environment).execute(DEFINE))
-    [id] = [cluster.id for cluster in environment.stores.catalog.sync().clusters.values() if cluster.name == "c"]
+    [id] = [
+        cluster.id
+        for cluster in environment.stores.catalog.sync().clusters.values()
+        if cluster.name == "c"
+    ]
     controller, chance = environment.control_plane.managed_controller(id), random.Random(11)
 
     def refresh(name: str, number: int, at: Timestamp, begins_s: float) -> None:
@@ -136,37 +156,57 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
         for dataflow in controller.dataflows():
             while True:
                 try:
-                    request = Refresh((dataflow.id,), at, f"{name} {number}", snapshot.content_upper)
+                    request = Refresh(
+                        (dataflow.id,), at, f"{name} {number}", snapshot.content_upper
+                    )
                     [done] = controller.target(name).refresh(request)
                     if isinstance(done, RefreshFailed):
                         raise done.error
                     break
-                except (ClaimConflict, UpperMismatch, ReplicaBehind, ReplicaLost):  # the other was faster, or this is not there yet
+                except (ClaimConflict, UpperMismatch, ReplicaBehind, ReplicaLost):
+                    # the other was faster, or this is not there yet
                     controller.step()
                     time.sleep(0.01)
 
     for number in range(12):
         values = ", ".join(f"({chance.randrange(5)}, {chance.randrange(100)})" for _ in range(20))
-        rows(environment, "default", f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}")
+        rows(
+            environment,
+            "default",
+            f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}",
+        )
         at = environment.stores.oracle.read_ts(EPOCH_MS)
         environment.stores.tables.apply(through=at)
         with ThreadPoolExecutor() as both:
-            done = [both.submit(refresh, name, number, at, chance.uniform(0, 0.02)) for name in ("r1", "r2")]
+            done = [
+                both.submit(refresh, name, number, at, chance.uniform(0, 0.02))
+                for name in ("r1", "r2")
+            ]
         assert [each.result() for each in done] == [None, None]
         for query in VIEWS:
             assert rows(environment, "c", query) == rows(environment, "default", query)
 
 
-def test_every_index_equals_recomputation(environment: Environment, request: pytest.FixtureRequest) -> None:
+def test_every_index_equals_recomputation(
+    environment: Environment, request: pytest.FixtureRequest
+) -> None:
     forked, chance = environment.control_plane.orchestrator, random.Random(7)
     assert isinstance(forked, Forked)
-    list(Session(environment).execute(DEFINE + "; CREATE SINK k IN CLUSTER c FROM sums INTO DELTA 'sums'"))
+    list(
+        Session(environment).execute(
+            DEFINE + "; CREATE SINK k IN CLUSTER c FROM sums INTO DELTA 'sums'"
+        )
+    )
     assert rows(environment, "c", "SELECT count(*) FROM t") == [(0,)]
     began = 0
     while forked.kills < request.config.getoption("--replica-kills"):
         began += 1
         values = ", ".join(f"({chance.randrange(5)}, {chance.randrange(100)})" for _ in range(20))
-        rows(environment, "default", f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}")
+        rows(
+            environment,
+            "default",
+            f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}",
+        )
         at = environment.stores.oracle.read_ts(EPOCH_MS)
         killer = threading.Timer(chance.uniform(0, 0.4), forked.kill_any, [chance])
         killer.start()
@@ -182,7 +222,9 @@ def test_every_index_equals_recomputation(environment: Environment, request: pyt
         assert index in used
 
 
-def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(environment: Environment, kafka: Broker) -> None:
+def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(
+    environment: Environment, kafka: Broker
+) -> None:
     forked, topic = environment.control_plane.orchestrator, kafka.topic(retention_ms="-1")
     assert isinstance(forked, Forked)
     define = f"""
@@ -196,15 +238,23 @@ def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(env
         for id in list(forked.pids):
             forked.stop(id)
         forked.points = [point]
-        for change in (f"INSERT INTO t VALUES ({number}, 'a'), ({number}, 'a')", f"UPDATE t SET word = 'b' WHERE id = {number}"):
+        for change in (
+            f"INSERT INTO t VALUES ({number}, 'a'), ({number}, 'a')",
+            f"UPDATE t SET word = 'b' WHERE id = {number}",
+        ):
             rows(environment, "default", change)
         before = environment.stores.replicas.all()
         at = environment.stores.oracle.read_ts(EPOCH_MS)
-        emitted, stalled = cluster_steps.emit_all(environment, ["files", "topics"], at, owner=f"tick {number}")
+        emitted, stalled = cluster_steps.emit_all(
+            environment, ["files", "topics"], at, owner=f"tick {number}"
+        )
         assert stalled == ()
         assert [each.upper for each in emitted] == [at + 1, at + 1]
         assert forked.points == []
-        assert sum(each.incarnation for each in environment.stores.replicas.all()) >= sum(each.incarnation for each in before) + 2
+        assert (
+            sum(each.incarnation for each in environment.stores.replicas.all())
+            >= sum(each.incarnation for each in before) + 2
+        )
     files = list(delta_history(environment.stores.settings.home / "sinks" / "t"))
     topics = [
         (at, Counter({tuple(json.loads(row).values()): count for row, count in found.items()}))
@@ -212,11 +262,13 @@ def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(env
     ]
     for found in (files, topics):
         check_history(environment, found, "SELECT id, word FROM t")
-    assert (len(files), len(topics)) == (2 * len(POINTS) + 1, 2 * len(POINTS))  # an empty snapshot is a commit, and no message
+    # an empty snapshot is a commit, and no message
+    assert (len(files), len(topics)) == (2 * len(POINTS) + 1, 2 * len(POINTS))
 
 
 def check_history(environment: Environment, found: list[tuple[int, Counter]], query: str) -> None:
-    """The target was the relation at each of these times, which come once, in order; the last is the present."""
+    """The target was the relation at each of these times, which come once, in order; the last is
+    the present."""
     assert [at for at, _ in found] == sorted({at for at, _ in found})
     for at, told in found:
         assert told == Counter(rows(environment, "default", f"{query} AS OF {at}"))

@@ -1,4 +1,5 @@
-"""An emitter killed anywhere, or overtaken by others, leaves a Delta table that is the relation at one time, each time once."""
+"""An emitter killed anywhere, or overtaken by others, leaves a Delta table that is the relation at
+one time, each time once."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def change(world: World, *statements: str) -> None:
     for statement in statements:
         world.now += 1000
         world.sql(statement)
-    world.environment.stores.tables.apply()  # or else the emitter does, and commits to the lake before it claims
+    # or else the emitter does, and commits to the lake before it claims
+    world.environment.stores.tables.apply()
 
 
 def check(world: World, *, times: int) -> None:
@@ -63,19 +65,24 @@ def check(world: World, *, times: int) -> None:
 
 
 @pytest.mark.parametrize("killed_at", POINTS)
-def test_killed_at_any_point_it_repeats_and_loses_nothing(world: World, emitters: Emitters, killed_at: str) -> None:
+def test_killed_at_any_point_it_repeats_and_loses_nothing(
+    world: World, emitters: Emitters, killed_at: str
+) -> None:
     change(world, *CHANGES)
     assert emitters.emit(world, "k", points=(killed_at,)) == [-signal.SIGKILL]
     if not killed_at.endswith("published"):
         with pytest.raises(ClaimConflict):
-            cluster_steps.emit(world.environment, "k", world.now, owner="another")  # the lease of the dead lasts
+            # the lease of the dead lasts
+            cluster_steps.emit(world.environment, "k", world.now, owner="another")
     change(world, "INSERT INTO t VALUES (5, 'e')", "DELETE FROM t WHERE id = 2")
     assert emitters.emit(world, "k", points=(killed_at,)) == [-signal.SIGKILL]
     cluster_steps.emit(world.environment, "k", world.now, owner="worker")
     check(world, times=6)
 
 
-def test_emitters_that_take_one_another_for_dead_write_each_time_once(tmp_path: Path, emitters: Emitters) -> None:
+def test_emitters_that_take_one_another_for_dead_write_each_time_once(
+    tmp_path: Path, emitters: Emitters
+) -> None:
     (tmp_path / "reclock.toml").write_text("claim_lease_ms = 1\n")
     world = World(tmp_path)
     try:

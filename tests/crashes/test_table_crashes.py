@@ -1,4 +1,5 @@
-"""A process is killed at every named point of writing and following tables: all of a commit is there, or nothing."""
+"""A process is killed at every named point of writing and following tables: all of a commit is
+there, or nothing."""
 
 from pathlib import Path
 
@@ -23,7 +24,8 @@ def opened(consensus_url: str, tmp_path: Path):
 
 
 def check_followed(tables: Tables, *expected: dict[tuple[str, int], int]) -> None:
-    """The tables read so, before and after everything was applied, however often; and nothing is left over."""
+    """The tables read so, before and after everything was applied, however often; and nothing is
+    left over."""
     for _ in range(3):
         assert read(tables, A, B) == list(expected)
         tables.apply()
@@ -70,7 +72,9 @@ def test_a_writer_killed_anywhere_has_committed_to_both_tables_or_to_none(
         ("tables.apply.after_trim", True),
     ],
 )
-def test_an_applier_killed_anywhere_changes_no_answer_and_is_finished_by_any_other(opened, killed_at: str, is_staged: bool) -> None:
+def test_an_applier_killed_anywhere_changes_no_answer_and_is_finished_by_any_other(
+    opened, killed_at: str, is_staged: bool
+) -> None:
     tables, url, lake = opened
     write(tables, a={("x", 1): 1})
     die_at(killed_at, storage_worker.write, url, lake, is_staged, True)
@@ -78,7 +82,9 @@ def test_an_applier_killed_anywhere_changes_no_answer_and_is_finished_by_any_oth
 
 
 @pytest.mark.parametrize("killed_at", ["tables.fill.reserved", "tables.fill.written"])
-def test_a_table_half_filled_is_not_there_and_is_made_by_repeating(tmp_path: Path, killed_at: str) -> None:
+def test_a_table_half_filled_is_not_there_and_is_made_by_repeating(
+    tmp_path: Path, killed_at: str
+) -> None:
     create = "CREATE TABLE filled AS SELECT 7 AS n"
     with Environment.initialise(tmp_path) as environment:
         die_at(killed_at, storage_worker.execute, tmp_path, create)
@@ -96,7 +102,9 @@ def test_a_table_half_made_is_made_by_repeating(opened, killed_at: str) -> None:
 
 
 @pytest.mark.parametrize("killed_at", ["tables.drop.before_forget"])
-def test_a_table_half_dropped_takes_nobody_along_and_is_dropped_by_repeating(opened, killed_at: str) -> None:
+def test_a_table_half_dropped_takes_nobody_along_and_is_dropped_by_repeating(
+    opened, killed_at: str
+) -> None:
     tables, url, lake = opened
     write(tables, a={("x", 1): 1}, c={("z", 1): 1})
     die_at(killed_at, storage_worker.drop_table, url, lake)

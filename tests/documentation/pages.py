@@ -1,9 +1,11 @@
-"""Pages of the documentation, taken apart: SQL examples, the answers shown below them, and comments that set the scene.
+"""Pages of the documentation, taken apart: SQL examples, the answers shown below them, and comments
+that set the scene.
 
-A block of ``sql`` is one example. A block of ``text`` right after it shows the whole answer. HTML comments, which readers do
-not see, prepare an example: ``<!-- put KEY`` with the object's text in the lines below stores an object, ``<!-- tick AT SOURCE …
--->`` runs a tick of these sources at a time, and ``<!-- fails SQLSTATE: why -->`` says that statements of the next example
-may fail in this way, and that one must.
+A block of ``sql`` is one example. A block of ``text`` right after it shows the whole answer. HTML
+comments, which readers do not see, prepare an example: ``<!-- put KEY`` with the object's text in
+the lines below stores an object, ``<!-- tick AT SOURCE … -->`` runs a tick of these sources at a
+time, and ``<!-- fails SQLSTATE: why -->`` says that statements of the next example may fail in this
+way, and that one must.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ _PARTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """SQL, and the answer that the page shows (None if it shows none), which begins and ends at these characters."""
+    """SQL, and the answer that the page shows (None if it shows none), which begins and ends at
+    these characters."""
 
     sql: str
     answer: str | None

@@ -1,4 +1,5 @@
-"""Every SQL example of the documentation runs and answers what its page shows. ``--rewrite`` writes what is answered now."""
+"""Every SQL example of the documentation runs and answers what its page shows. ``--rewrite`` writes
+what is answered now."""
 
 from __future__ import annotations
 
@@ -25,9 +26,17 @@ from reclock.runtime.environment import Environment
 from reclock.sql.syntax.parse import parse
 
 ROOT = Path(__file__).parents[2]
-PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if "```sql\n" in path.read_text()]
+PAGES = [
+    path
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    if "```sql\n" in path.read_text()
+]
 STARTED_AT = 1_795_263_000_000
-ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}, {"name": "word", "type": "string"}]}
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "word", "type": "string"}],
+}
 
 
 @pytest.fixture
@@ -36,7 +45,13 @@ def registry() -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            schema = {"id": 1, "version": 1, "subject": "any", "schemaType": "AVRO", "schema": json.dumps(ORDER)}
+            schema = {
+                "id": 1,
+                "version": 1,
+                "subject": "any",
+                "schemaType": "AVRO",
+                "schema": json.dumps(ORDER),
+            }
             body = json.dumps(["any"] if self.path == "/subjects" else schema).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -63,10 +78,15 @@ def reachable(upstream: Upstream, registry: str) -> Callable[[str], str]:
         "CREATE TABLE stock.items (id bigint PRIMARY KEY, name text)",
         "CREATE PUBLICATION reclock FOR ALL TABLES",
     )
-    server = f"HOST '127.0.0.1', PORT {upstream.server.port}, DATABASE '{upstream.database}', USER 'postgres'"
+    server = (
+        f"HOST '127.0.0.1', PORT {upstream.server.port}, DATABASE '{upstream.database}', "
+        "USER 'postgres'"
+    )
     names = {
         "HOST 'db.example', DATABASE 'shop', USER 'reclock'": server,
-        "host=db.example dbname=shop user=reclock passfile=/etc/reclock/pgpass": upstream.connection,
+        (
+            "host=db.example dbname=shop user=reclock passfile=/etc/reclock/pgpass"
+        ): upstream.connection,
         "SECRET shop_password AS '…'": f"SECRET shop_password AS '{PASSWORD}'",
         "https://schemas.example": registry,
     }
@@ -82,7 +102,12 @@ def reachable(upstream: Upstream, registry: str) -> Callable[[str], str]:
 @pytest.mark.spark
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_examples_answer_what_the_page_shows(
-    page: Path, spark, tmp_path: Path, reachable: Callable[[str], str], request: pytest.FixtureRequest, monkeypatch
+    page: Path,
+    spark,
+    tmp_path: Path,
+    reachable: Callable[[str], str],
+    request: pytest.FixtureRequest,
+    monkeypatch,
 ) -> None:
     monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "30000")
     now = [STARTED_AT]
@@ -90,7 +115,9 @@ def test_examples_answer_what_the_page_shows(
     bucket.mkdir(parents=True)
     written = page.read_text()
     rewritten, copied = "", 0
-    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
+    with Environment.initialise(
+        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
+    ) as environment:
         session = Session(environment, lambda _notice: None)
         for part in parts(written):
             match part:
@@ -115,7 +142,8 @@ def test_examples_answer_what_the_page_shows(
 
 
 def answer_to(example: Example, session: Session, reachable: Callable[[str], str]) -> str:
-    """What the example's statements print. Fails on an error that the page neither shows nor announces."""
+    """What the example's statements print. Fails on an error that the page neither shows nor
+    announces."""
     printed = io.StringIO()
     states: set[str] = set()
     for statement in statements(example.sql):
@@ -127,7 +155,9 @@ def answer_to(example: Example, session: Session, reachable: Callable[[str], str
             if example.answer is None and error.sqlstate != example.may_fail_with:
                 pytest.fail(f"{statement}\n{printed.getvalue()}")
             states.add(error.sqlstate)
-    assert example.may_fail_with is None or example.may_fail_with in states, f"nothing fails any more:\n{example.sql}"
+    assert example.may_fail_with is None or example.may_fail_with in states, (
+        f"nothing fails any more:\n{example.sql}"
+    )
     return "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
 
 
@@ -139,7 +169,8 @@ def statements(sql: str) -> Iterator[str]:
 
 
 def print_all(result: Result | CopyIn | CopyOut, to: io.StringIO) -> None:
-    """The answer of one statement. Of one that goes on for ever, such as a subscription, what is known now."""
+    """The answer of one statement. Of one that goes on for ever, such as a subscription, what is
+    known now."""
     match result:
         case CopyIn():
             print_result(result.finish(), Format.TABLE, to=to)

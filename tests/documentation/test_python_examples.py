@@ -1,4 +1,5 @@
-"""Every Python example of the documentation runs and prints what its page shows. ``--rewrite`` writes what is printed now."""
+"""Every Python example of the documentation runs and prints what its page shows. ``--rewrite``
+writes what is printed now."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).parents[2] / "docs"
-_EXAMPLE = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:```text\n(?P<printed>.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+_EXAMPLE = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:```text\n(?P<printed>.*?)^```\n)?", re.DOTALL | re.MULTILINE
+)
 
 
 def test_python_examples_print_what_the_page_shows(
@@ -23,13 +26,19 @@ def test_python_examples_print_what_the_page_shows(
 
 @pytest.mark.spark
 def test_spark_examples_print_what_the_page_shows(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     check_examples(DOCS / "spark.md", tmp_path, monkeypatch, request)
 
 
-def check_examples(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Run the examples of a page in ``folder``. They open a ``client``, which is closed at the end."""
+def check_examples(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Run the examples of a page in ``folder``. They open a ``client``, which is closed at the
+    end."""
     monkeypatch.chdir(folder)
     page = path.read_text()
     names: dict[str, Any] = {}

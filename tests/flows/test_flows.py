@@ -1,4 +1,5 @@
-"""Every transcript answers what it says. ``pytest tests/flows --rewrite`` writes what is answered now."""
+"""Every transcript answers what it says. ``pytest tests/flows --rewrite`` writes what is answered
+now."""
 
 from __future__ import annotations
 
@@ -23,17 +24,24 @@ STARTED_AT = 1_000
 
 @pytest.mark.spark
 @pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
-def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch) -> None:
+def test_transcript(
+    path: Path, spark, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch
+) -> None:
     monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "30000")
     now = [STARTED_AT]
     bucket = tmp_path / "buckets" / "bucket"
     bucket.mkdir(parents=True)
-    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
+    with Environment.initialise(
+        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
+    ) as environment:
         printed = io.StringIO()
         session = Session(environment, lambda message: print("NOTICE: ", message, file=printed))
 
         replicas = ReportedReplicas(
-            environment.control_plane.reported_replicas, environment.runtime.collection_manager, "flow", environment.stores.clock
+            environment.control_plane.reported_replicas,
+            environment.runtime.collection_manager,
+            "flow",
+            environment.stores.clock,
         )
 
         def sql(text: str) -> str:
@@ -61,7 +69,9 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
                     return "\n".join(sorted(str(row) for row in rows.elements()))
                 case ["tick", at, *only]:
                     now[0] = int(at)
-                    return tick.run(environment, only=only or None, at=int(at), owner="flow").summary()
+                    return tick.run(
+                        environment, only=only or None, at=int(at), owner="flow"
+                    ).summary()
                 case ["report"]:
                     replicas.step()
                     environment.runtime.collection_manager.flush()

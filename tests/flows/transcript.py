@@ -1,9 +1,9 @@
 """Transcripts: SQL, objects and ticks as a user would type them, with what was answered below each.
 
-A line that starts with ``> `` begins SQL and goes on until a line ends with ``;``. ``$ `` begins a command on the environment
-(``put``, ``append``, ``remove``: an object, its text in the lines after ``| ``; ``tick AT [SOURCE …]``; ``delta PATH``: the rows
-that another reader finds in a sink's table). Lines starting with
-``#`` and blank lines are kept. All else is output.
+A line that starts with ``> `` begins SQL and goes on until a line ends with ``;``. ``$ `` begins a
+command on the environment (``put``, ``append``, ``remove``: an object, its text in the lines after
+``| ``; ``tick AT [SOURCE …]``; ``delta PATH``: the rows that another reader finds in a sink's
+table). Lines starting with ``#`` and blank lines are kept. All else is output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 
 @dataclass(slots=True)
 class Step:
-    """What is typed (``lines``, with ``body`` for an object's text), and what is printed before it for people."""
+    """What is typed (``lines``, with ``body`` for an object's text), and what is printed before it
+    for people."""
 
     lines: list[str]
     remarks: list[str]

@@ -1,4 +1,5 @@
-"""Messages in Avro: every type, schemas that change, and a definite error for whatever is no message."""
+"""Messages in Avro: every type, schemas that change, and a definite error for whatever is no
+message."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ from reclock.formats.schema_registry import RegisteredSchema, UnknownSchema
 
 
 def record(*fields: tuple[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "record", "name": "r", "fields": [{"name": name, "type": type, **more} for name, type in fields]}
+    return {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": name, "type": type, **more} for name, type in fields],
+    }
 
 
 EVERYTHING = record(
@@ -82,7 +87,11 @@ def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     def schema(_: Any, id: int) -> str:
         if id not in known:
             raise UnknownSchema(f"the registry has no schema {id}")
-        return known[id] if isinstance(known[id], RegisteredSchema) else RegisteredSchema(json.dumps(known[id]))
+        return (
+            known[id]
+            if isinstance(known[id], RegisteredSchema)
+            else RegisteredSchema(json.dumps(known[id]))
+        )
 
     monkeypatch.setattr(messages, "schema", schema)
     return known
@@ -91,7 +100,9 @@ def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
 def decoded(values: list[bytes | None], reader: Any, **more: Any) -> list[dict[str, Any]]:
     format = AvroFormat(Connection("CONFLUENT SCHEMA REGISTRY", ()), json.dumps(reader), **more)
     desc = RelationDesc((Column("key", TEXT),) if format.is_document else columns_of(format.schema))
-    rows: list[dict[str, Any]] = decode_messages(values, format, desc, partition="0", offsets=range(len(values))).to_pylist()
+    rows: list[dict[str, Any]] = decode_messages(
+        values, format, desc, partition="0", offsets=range(len(values))
+    ).to_pylist()
     return rows
 
 
@@ -127,7 +138,10 @@ def test_a_writer_may_have_another_schema(schemas: dict[int, Any]) -> None:
     reader["fields"][0].pop("default")
     schemas[1] = record(("id", "int"))  # narrower, without the note
     schemas[2] = record(("gone", "string"), ("note", "string"), ("id", "long"))
-    values = [framed(1, schemas[1], {"id": 5}), framed(2, schemas[2], {"gone": "x", "note": "n", "id": 6})]
+    values = [
+        framed(1, schemas[1], {"id": 5}),
+        framed(2, schemas[2], {"gone": "x", "note": "n", "id": 6}),
+    ]
     assert decoded(values, reader) == [{"id": 5, "note": None}, {"id": 6, "note": "n"}]
     schemas[3] = record(("note", "string"))
     with pytest.raises(DecodeFailed) as failure:
@@ -142,7 +156,11 @@ def named(kind: str, name: str, **more: Any) -> dict[str, Any]:
 def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
     colour = named("enum", "Colour", symbols=["red", "blue"])
     size = {"type": "enum", "name": "Size", "symbols": ["small"]}
-    fields = [("colour", "Colour"), ("of", ["null", {"type": "array", "items": "Part"}]), ("size", ["null", size])]
+    fields = [
+        ("colour", "Colour"),
+        ("of", ["null", {"type": "array", "items": "Part"}]),
+        ("size", ["null", size]),
+    ]
     part = named("record", "Part", fields=[{"name": name, "type": type} for name, type in fields])
     fields = [
         ("size", "Size"),
@@ -152,7 +170,10 @@ def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
         ("n", "int"),
     ]
     order = named("record", "Order", fields=[{"name": name, "type": type} for name, type in fields])
-    imports = tuple((name, json.dumps(schema)) for name, schema in (("shop.Colour", colour), ("shop.Part", part)))
+    imports = tuple(
+        (name, json.dumps(schema))
+        for name, schema in (("shop.Colour", colour), ("shop.Part", part))
+    )
     text = inline_references(json.dumps(order), imports)
     assert [column.name for column in columns_of(text)] == ["size", "first", "part", "by_name", "n"]
     inner = {"colour": "red", "of": None, "size": "small"}
@@ -161,9 +182,10 @@ def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
     schemas[8] = RegisteredSchema('"shop.Order"', (*imports, ("shop.Order", json.dumps(order))))
     value = {"size": "small", "first": "red", "part": outer, "by_name": {"x": inner}, "n": 5}
     rows = decoded([framed(id, json.loads(text), value) for id in (7, 8)], json.loads(text))
-    assert [(row["first"], json.loads(row["part"]), json.loads(row["by_name"]), row["n"]) for row in rows] == [
-        ("red", outer, {"x": inner}, 5)
-    ] * 2
+    assert [
+        (row["first"], json.loads(row["part"]), json.loads(row["by_name"]), row["n"])
+        for row in rows
+    ] == [("red", outer, {"x": inner}, 5)] * 2
     schemas[9] = RegisteredSchema(json.dumps(order), imports[:1])
     with pytest.raises(DecodeFailed, match="offset 1") as failure:
         decoded([framed(id, json.loads(text), value) for id in (7, 9)], json.loads(text))
@@ -173,14 +195,25 @@ def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "text"), [("string", "k", "k"), ("long", 7, "7"), (record(("a", "int")), {"a": 1}, '{"a": 1}')]
+    ("schema", "value", "text"),
+    [("string", "k", "k"), ("long", 7, "7"), (record(("a", "int")), {"a": 1}, '{"a": 1}')],
 )
 def test_a_key_is_one_text(schemas: dict[int, Any], schema: Any, value: Any, text: str) -> None:
     schemas[1] = schema
-    assert decoded([framed(1, schema, value), None], schema, is_document=True) == [{"key": text}, {"key": None}]
+    assert decoded([framed(1, schema, value), None], schema, is_document=True) == [
+        {"key": text},
+        {"key": None},
+    ]
 
 
-@pytest.mark.parametrize("schema", ['{"type": "string"}', "not JSON", '{"type": "record", "name": "r", "fields": [{"name": "x"}]}'])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        '{"type": "string"}',
+        "not JSON",
+        '{"type": "record", "name": "r", "fields": [{"name": "x"}]}',
+    ],
+)
 def test_what_is_no_schema_of_a_relation(schema: str) -> None:
     with pytest.raises(InvalidOption):
         columns_of(schema)
@@ -194,7 +227,9 @@ def outcome(values: list[bytes | None]) -> Any:
         return failure.partition, failure.offset
 
 
-def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them(schemas: dict[int, Any]) -> None:
+def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them(
+    schemas: dict[int, Any],
+) -> None:
     schemas[7] = EVERYTHING
     good, chance, refused = framed(7, EVERYTHING, VALUE), random.Random(20261121), 0
     for _ in range(10_000):

@@ -1,4 +1,5 @@
-"""Decoding is exact: every type, both formats, and the byte of the first record that does not fit."""
+"""Decoding is exact: every type, both formats, and the byte of the first record that does not
+fit."""
 
 import random
 from datetime import UTC, date, datetime
@@ -51,7 +52,9 @@ def csv_value(type, text):
 
 
 def json_value(type, text):
-    return decode(f'{{"n":1,"v":{text}}}\n'.encode(), JsonFormat(), of(type), key="k", offset=0)["v"].to_pylist()[0]
+    return decode(f'{{"n":1,"v":{text}}}\n'.encode(), JsonFormat(), of(type), key="k", offset=0)[
+        "v"
+    ].to_pylist()[0]
 
 
 FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
@@ -70,7 +73,11 @@ FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
         (REAL, "1.5", 1.5),
         (DOUBLE, "-Infinity", float("-inf")),
         (DOUBLE, "1e-7", 1e-7),
-        (numeric(38, 9), "12345678901234567890123456789.123456789", Decimal("12345678901234567890123456789.123456789")),
+        (
+            numeric(38, 9),
+            "12345678901234567890123456789.123456789",
+            Decimal("12345678901234567890123456789.123456789"),
+        ),
         (numeric(10, 2), "-1.5", Decimal("-1.50")),
         (TEXT, "NaN", "NaN"),
         (TEXT, '"a ""quoted"", text\nof two lines"', 'a "quoted", text\nof two lines'),
@@ -106,7 +113,11 @@ def test_a_csv_field_is_the_value_it_spells(type, text, value):
         (TEXT, r'"\u00e9\n"', "é\n"),
         (TEXT, "null", None),
         (BYTEA, r'"\\x00ff"', b"\x00\xff"),
-        (JSONB, '{"b": 12345678901234567890.10,"a":[1e2, {}]}', '{"a": [100, {}], "b": 12345678901234567890.1}'),
+        (
+            JSONB,
+            '{"b": 12345678901234567890.10,"a":[1e2, {}]}',
+            '{"a": [100, {}], "b": 12345678901234567890.1}',
+        ),
         (JSONB, '"{}"', '"{}"'),
         (JSONB, "null", None),
         (UUID, '"A0EEBC999C0B4EF8BB6D6BB9BD380A11"', "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
@@ -123,9 +134,28 @@ def test_a_json_field_is_the_value_it_spells(type, text, value):
 @pytest.mark.parametrize(
     ("type", "text"),
     [
-        *[(BOOLEAN, "maybe"), (SMALLINT, "32768"), (INTEGER, "1.5"), (BIGINT, "x"), (REAL, "x"), (numeric(4, 2), "123.45")],
-        *[(numeric(4, 2), "1.234"), (BYTEA, "ff"), (BYTEA, r"\xf"), (DATE, "2019-02-29"), (TIMESTAMP, "soon")],
-        *[(TIMESTAMPTZ, "2013-01-01 25:00:00"), (INTEGER, '""'), (JSONB, "{"), (JSONB, "x"), (UUID, "x")],
+        *[
+            (BOOLEAN, "maybe"),
+            (SMALLINT, "32768"),
+            (INTEGER, "1.5"),
+            (BIGINT, "x"),
+            (REAL, "x"),
+            (numeric(4, 2), "123.45"),
+        ],
+        *[
+            (numeric(4, 2), "1.234"),
+            (BYTEA, "ff"),
+            (BYTEA, r"\xf"),
+            (DATE, "2019-02-29"),
+            (TIMESTAMP, "soon"),
+        ],
+        *[
+            (TIMESTAMPTZ, "2013-01-01 25:00:00"),
+            (INTEGER, '""'),
+            (JSONB, "{"),
+            (JSONB, "x"),
+            (UUID, "x"),
+        ],
     ],
 )
 def test_a_csv_field_that_does_not_fit_names_its_column(type, text):
@@ -137,8 +167,23 @@ def test_a_csv_field_that_does_not_fit_names_its_column(type, text):
 @pytest.mark.parametrize(
     ("type", "text"),
     [
-        *[(BOOLEAN, "1"), (SMALLINT, "40000"), (INTEGER, "1.5"), (INTEGER, '"1"'), (DOUBLE, '"1"'), (numeric(4, 2), "1.234")],
-        *[(TEXT, "1"), (TEXT, "{}"), (BYTEA, '"x"'), (DATE, '"x"'), (DATE, "1"), (TIMESTAMP, '"x"'), (TIMESTAMPTZ, "5")],
+        *[
+            (BOOLEAN, "1"),
+            (SMALLINT, "40000"),
+            (INTEGER, "1.5"),
+            (INTEGER, '"1"'),
+            (DOUBLE, '"1"'),
+            (numeric(4, 2), "1.234"),
+        ],
+        *[
+            (TEXT, "1"),
+            (TEXT, "{}"),
+            (BYTEA, '"x"'),
+            (DATE, '"x"'),
+            (DATE, "1"),
+            (TIMESTAMP, '"x"'),
+            (TIMESTAMPTZ, "5"),
+        ],
     ],
 )
 def test_a_json_field_of_another_type_names_its_column(type, text):
@@ -159,9 +204,13 @@ def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name):
     for _ in range(10_000):
         before, after = chance.choice([(0, 0), (0, 1), (2, 0), (1, 2)])
         buffer = GOOD[name] * before + changed(GOOD[name], chance) + GOOD[name] * after
-        ends = [int(end) for end in record_ends(buffer, quote_of(format))]  # what is behind an open quote is not whole
+        # what is behind an open quote is not whole
+        ends = [int(end) for end in record_ends(buffer, quote_of(format))]
         starts, buffer = [0, *ends[:-1]], buffer[: ends[-1]] if ends else b""
-        blank = [name != "text" and not buffer[start:end].strip() for start, end in zip(starts, ends, strict=False)]
+        blank = [
+            name != "text" and not buffer[start:end].strip()
+            for start, end in zip(starts, ends, strict=False)
+        ]
         try:
             assert rows(buffer) == len(ends) - sum(blank), buffer
         except DecodeFailed as failure:
@@ -173,26 +222,46 @@ def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name):
 
 
 def test_an_object_stands_on_one_line():
-    for bad in (b'{"n":1,\n"w":"a"}\n', b'{\n"n":1}\n', b'{"n":1}{"n":2}\n{"n":\n3}\n', b'{"n":1,"o":{}\n,"w":"a"}\n'):
+    for bad in (
+        b'{"n":1,\n"w":"a"}\n',
+        b'{\n"n":1}\n',
+        b'{"n":1}{"n":2}\n{"n":\n3}\n',
+        b'{"n":1,"o":{}\n,"w":"a"}\n',
+    ):
         with pytest.raises(DecodeFailed) as failure:
             decode(b'{"n":1}\n' + bad, JsonFormat(), PAIR, key="k", offset=0)
         assert failure.value.offset == 8
-    assert decode(b'\n {"n":1} \r\n \t\n{"n":2}\n\n', JsonFormat(), PAIR, key="k", offset=0)["n"].to_pylist() == [1, 2]
+    assert decode(b'\n {"n":1} \r\n \t\n{"n":2}\n\n', JsonFormat(), PAIR, key="k", offset=0)[
+        "n"
+    ].to_pylist() == [1, 2]
 
 
 BAD_CSV = [b"x,a\n", b",a\n", b"1\n", b"1,a,b\n", b"1,\xff\n", b"99999999999,a\n"]
 BAD_JSON = [
-    *[b'{"n":"x"}\n', b"{}\n", b'{"w":"a"}\n', b"[1]\n", b"nonsense\n", b'{"n":1\n', b'{"n":1,"w":"\xff"}\n'],
+    *[
+        b'{"n":"x"}\n',
+        b"{}\n",
+        b'{"w":"a"}\n',
+        b"[1]\n",
+        b"nonsense\n",
+        b'{"n":1\n',
+        b'{"n":1,"w":"\xff"}\n',
+    ],
     *[b'{"n":1}{"n":2}\n', b'{"n":1,"n":2}\n', b'{"n":1,"w":3}\n'],
 ]
 
 
 @pytest.mark.parametrize(
     ("bad", "format", "good"),
-    [*((bad, CSV, b'1,"a\nb"\n') for bad in BAD_CSV), *((bad, JsonFormat(), b'{"n":1}\n') for bad in BAD_JSON)],
+    [
+        *((bad, CSV, b'1,"a\nb"\n') for bad in BAD_CSV),
+        *((bad, JsonFormat(), b'{"n":1}\n') for bad in BAD_JSON),
+    ],
 )
 @pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 3), (7, 0), (100, 100)])
-def test_the_first_bad_record_is_named_by_its_byte_and_can_be_skipped(bad, format, good, before, after):
+def test_the_first_bad_record_is_named_by_its_byte_and_can_be_skipped(
+    bad, format, good, before, after
+):
     buffer = good * before + bad + good * after + bad
     start = 1000 + len(good) * before
     with pytest.raises(DecodeFailed) as failure:
@@ -200,7 +269,12 @@ def test_the_first_bad_record_is_named_by_its_byte_and_can_be_skipped(bad, forma
     assert (failure.value.partition, failure.value.offset) == ("k", start)
     last = 1000 + len(buffer)
     rows = decode(
-        buffer, format, PAIR, key="k", offset=1000, skips=[(start, start + 1), (last - 1, last + 5), (0, 1000), (last, last + 1)]
+        buffer,
+        format,
+        PAIR,
+        key="k",
+        offset=1000,
+        skips=[(start, start + 1), (last - 1, last + 5), (0, 1000), (last, last + 1)],
     )
     assert rows.num_rows == before + after
 
@@ -217,12 +291,21 @@ def test_skipping_drops_exactly_the_records_that_hold_a_skipped_byte(rows, start
         if not (length and start < at + len(record) and start + length > at):
             kept.append(row)
         at += len(record)
-    found = decode(b"".join(records), CSV, PAIR, key="k", offset=0, skips=[(start, start + length)] if length else [])
+    found = decode(
+        b"".join(records),
+        CSV,
+        PAIR,
+        key="k",
+        offset=0,
+        skips=[(start, start + length)] if length else [],
+    )
     assert [(row["n"], row["w"]) for row in found.to_pylist()] == kept
 
 
 def test_a_header_orders_the_fields():
-    assert decode(b"x,1\n", CsvFormat(), PAIR, ["w", "n"], key="k", offset=4).to_pylist() == [{"n": 1, "w": "x"}]
+    assert decode(b"x,1\n", CsvFormat(), PAIR, ["w", "n"], key="k", offset=4).to_pylist() == [
+        {"n": 1, "w": "x"}
+    ]
     with pytest.raises(DecodeFailed, match="byte 4") as failure:
         decode(b"x,y\n", CsvFormat(), PAIR, ["w", "n"], key="k", offset=4)
     assert 'column "n" of type integer' in failure.value.detail
@@ -240,7 +323,10 @@ def test_a_text_that_is_longer_than_its_column_does_not_decode(format, limit):
     good = lines("abc", "é", "ab   ", "a b")
     kept = ["abc", "é", "ab" if limit.ignores_blanks else "ab ", "a b"]
     assert decode(b"".join(good), format, desc, key="k", offset=0)["n"].to_pylist() == kept
-    assert [column.to_pylist() for column in decode_messages([line[:-1] for line in good], format, desc, **AT)] == [kept]
+    assert [
+        column.to_pylist()
+        for column in decode_messages([line[:-1] for line in good], format, desc, **AT)
+    ] == [kept]
     bad = lines("x", "abcd", "abcde")
     with pytest.raises(DecodeFailed, match=f"byte {len(bad[0])} ") as failure:
         decode(b"".join(bad), format, desc, key="k", offset=0)
@@ -253,13 +339,17 @@ def test_a_text_that_is_longer_than_its_column_does_not_decode(format, limit):
 def test_a_value_of_a_schema_that_is_longer_than_its_column_does_not_decode():
     desc = RelationDesc((Column("n", TEXT, limit=TextLimit(2)),))
     assert typed_table([{"n": "é  "}, {}, {"n": "ab"}], desc)["n"].to_pylist() == ["é ", None, "ab"]
-    with pytest.raises(Unreadable, match='column "n": value too long for type character varying') as failure:
+    with pytest.raises(
+        Unreadable, match='column "n": value too long for type character varying'
+    ) as failure:
         typed_table([{"n": "ab"}, {"n": "abc"}, {"n": "abcd"}], desc)
     assert failure.value.index == 1
 
 
 def test_json_ignores_what_is_not_declared_and_missing_is_null():
-    found = decode(b'{"z":{"a":[1]},"n":1}\n\n{"w":null,"n":2}\n', JsonFormat(), PAIR, key="k", offset=0)
+    found = decode(
+        b'{"z":{"a":[1]},"n":1}\n\n{"w":null,"n":2}\n', JsonFormat(), PAIR, key="k", offset=0
+    )
     assert found.to_pylist() == [{"n": 1, "w": None}, {"n": 2, "w": None}]
 
 
@@ -267,16 +357,34 @@ def test_the_options_of_csv_are_obeyed():
     odd = CsvFormat(has_header=False, delimiter=";", null_text=r"\N", quote="'")
     found = decode(b"1;'a;''b'\r\n2;\\N\n3;\n4;'\\N'\n", odd, PAIR, key="k", offset=0)
     assert [row["w"] for row in found.to_pylist()] == ["a;'b", None, "", r"\N"]
-    assert decode(b'1,"a\n', CsvFormat(quote=None), PAIR, key="k", offset=0)["w"].to_pylist() == ['"a']
+    assert decode(b'1,"a\n', CsvFormat(quote=None), PAIR, key="k", offset=0)["w"].to_pylist() == [
+        '"a'
+    ]
 
 
 def test_a_byte_order_mark_at_the_start_of_an_object_is_no_data():
-    assert decode(b"\xef\xbb\xbf1,a\n", CSV, PAIR, key="k", offset=0).to_pylist() == [{"n": 1, "w": "a"}]
+    assert decode(b"\xef\xbb\xbf1,a\n", CSV, PAIR, key="k", offset=0).to_pylist() == [
+        {"n": 1, "w": "a"}
+    ]
 
 
 @pytest.mark.parametrize("format", [CSV, JsonFormat()])
 def test_the_result_has_exactly_the_declared_schema(format):
-    types = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, numeric(10, 2), TEXT, BYTEA, JSONB, DATE, TIMESTAMP, TIMESTAMPTZ)
+    types = (
+        BOOLEAN,
+        SMALLINT,
+        INTEGER,
+        BIGINT,
+        REAL,
+        DOUBLE,
+        numeric(10, 2),
+        TEXT,
+        BYTEA,
+        JSONB,
+        DATE,
+        TIMESTAMP,
+        TIMESTAMPTZ,
+    )
     desc = RelationDesc(tuple(Column(f"c{i}", type) for i, type in enumerate(types)))
     nulls = (b"," * (len(types) - 1) if format == CSV else b"{}") + b"\n"
     for buffer in (b"", nulls):

@@ -26,7 +26,10 @@ JSON = JsonFormat()
 
 def read(*values: bytes | None, format: Format = JSON) -> list[tuple[Any, ...]]:
     offsets = range(10, 10 + len(values))
-    return [tuple(row.values()) for row in changes(values, format, DESC, partition="0", offsets=offsets).to_pylist()]
+    return [
+        tuple(row.values())
+        for row in changes(values, format, DESC, partition="0", offsets=offsets).to_pylist()
+    ]
 
 
 def event(op: str, before: Any = None, after: Any = None) -> bytes:
@@ -41,7 +44,9 @@ def test_what_an_event_says() -> None:
         (1, None, 1),
         (1, None, -1),
     ]
-    assert read(json.dumps({"schema": {}, "payload": json.loads(event("r", None, two))}).encode()) == [(1, None, 1)]
+    assert read(
+        json.dumps({"schema": {}, "payload": json.loads(event("r", None, two))}).encode()
+    ) == [(1, None, 1)]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,11 @@ def outcome(*values: bytes) -> Any:
 
 
 def test_ten_thousand_malformed_events_are_each_an_error_that_names_them() -> None:
-    good, chance, refused = event("u", {"id": 1, "w": "ä"}, {"id": 2, "w": None}), random.Random(20261121), 0
+    good, chance, refused = (
+        event("u", {"id": 1, "w": "ä"}, {"id": 2, "w": None}),
+        random.Random(20261121),
+        0,
+    )
     for _ in range(10_000):
         bad = bytearray(good)
         if chance.randrange(2):
@@ -87,7 +96,11 @@ def test_ten_thousand_malformed_events_are_each_an_error_that_names_them() -> No
     assert refused > 5_000
 
 
-ROW = {"type": "record", "name": "shop.Value", "fields": [{"name": "id", "type": ["null", "int"]}, {"name": "w", "type": "string"}]}
+ROW = {
+    "type": "record",
+    "name": "shop.Value",
+    "fields": [{"name": "id", "type": ["null", "int"]}, {"name": "w", "type": "string"}],
+}
 ENVELOPE: dict[str, Any] = {
     "type": "record",
     "name": "shop.Envelope",
@@ -100,7 +113,11 @@ ENVELOPE: dict[str, Any] = {
 
 
 def test_events_in_avro(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "schema", lambda _, id: RegisteredSchema(json.dumps({7: ENVELOPE, 8: "string"}[id])))
+    monkeypatch.setattr(
+        messages,
+        "schema",
+        lambda _, id: RegisteredSchema(json.dumps({7: ENVELOPE, 8: "string"}[id])),
+    )
     format = AvroFormat(Connection("CONFLUENT SCHEMA REGISTRY", ()), "")
 
     def event(op: str, before: Any = None, after: Any = None) -> bytes:
@@ -109,7 +126,10 @@ def test_events_in_avro(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = {"id": 1, "w": "x"}, {"id": 2, "w": "y"}
     good = [event("r", None, one), event("u", one, two), None, event("m"), event("d", two)]
     assert read(*good, format=format) == [(1, "x", 1), (1, "x", -1), (2, "y", 1), (2, "y", -1)]
-    assert row_columns_of(json.dumps(ENVELOPE)) == (Column("id", INTEGER), Column("w", TEXT, is_nullable=False))
+    assert row_columns_of(json.dumps(ENVELOPE)) == (
+        Column("id", INTEGER),
+        Column("w", TEXT, is_nullable=False),
+    )
     with pytest.raises(InvalidOption):
         row_columns_of(json.dumps(ROW))
     whole = event("u", one, two)

@@ -1,4 +1,5 @@
-"""Messages decode one by one what they decode many at once, and a bad one is named, whatever its neighbours are."""
+"""Messages decode one by one what they decode many at once, and a bad one is named, whatever its
+neighbours are."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def outcome(value, format, desc):
         return failure.partition, failure.offset
 
 
-@pytest.mark.parametrize(("name", "pieces"), [("json", json_pieces), ("csv", csv_pieces), ("text", text_pieces)])
+@pytest.mark.parametrize(
+    ("name", "pieces"), [("json", json_pieces), ("csv", csv_pieces), ("text", text_pieces)]
+)
 def test_many_messages_are_what_each_is_alone(name, pieces):
     format, desc = FORMATS[name]
 
@@ -77,11 +80,18 @@ def test_many_messages_are_what_each_is_alone(name, pieces):
         rows = [alone(value, format, desc) for value in values]
         offsets = [10 * i + 3 for i in range(len(values))]
         if None not in rows:
-            assert decode_messages(values, format, desc, partition="7", offsets=offsets).to_pylist() == rows
+            assert (
+                decode_messages(values, format, desc, partition="7", offsets=offsets).to_pylist()
+                == rows
+            )
             return
         with pytest.raises(DecodeFailed) as failure:
             decode_messages(values, format, desc, partition="7", offsets=offsets)
-        assert (failure.value.partition, failure.value.offset, failure.value.unit) == ("7", offsets[rows.index(None)], "offset")
+        assert (failure.value.partition, failure.value.offset, failure.value.unit) == (
+            "7",
+            offsets[rows.index(None)],
+            "offset",
+        )
 
     law()
 
@@ -114,7 +124,10 @@ def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them(name)
         bad = [place for place, found in enumerate(alone) if found != 1]
         refused += len(bad)
         if not bad:
-            assert decode_messages(values, format, desc, partition="0", offsets=[7, 8, 12]).num_rows == 3
+            assert (
+                decode_messages(values, format, desc, partition="0", offsets=[7, 8, 12]).num_rows
+                == 3
+            )
             continue
         with pytest.raises(DecodeFailed) as failure:
             decode_messages(values, format, desc, partition="0", offsets=[7, 8, 12])
@@ -128,13 +141,22 @@ def test_what_lacks_a_value_is_null_or_an_error():
     assert rows.to_pylist() == [{"n": 1, "w": None}, {"n": None, "w": None}]
     with pytest.raises(DecodeFailed, match="offset 1"):
         decode_messages([b'{"n":1}', None], JsonFormat(), required, partition="0", offsets=[0, 1])
-    kept = decode_messages([None, b'{"n":1}'], JsonFormat(), required, partition="0", offsets=[0, 1], may_lack_values=True)
+    kept = decode_messages(
+        [None, b'{"n":1}'],
+        JsonFormat(),
+        required,
+        partition="0",
+        offsets=[0, 1],
+        may_lack_values=True,
+    )
     assert kept.to_pylist() == [{"n": None}, {"n": 1}]
 
 
 def test_bytes_are_kept_as_they_are():
     desc = RelationDesc((Column("data", BYTEA),))
-    assert decode_messages([b"\x00\xff", b""], BytesFormat(), desc, partition="0", offsets=[0, 1]).column(0).to_pylist() == [
+    assert decode_messages(
+        [b"\x00\xff", b""], BytesFormat(), desc, partition="0", offsets=[0, 1]
+    ).column(0).to_pylist() == [
         b"\x00\xff",
         b"",
     ]

@@ -1,4 +1,5 @@
-"""Messages in Protobuf: every type, schemas that change, and a definite error for whatever is no message."""
+"""Messages in Protobuf: every type, schemas that change, and a definite error for whatever is no
+message."""
 
 from __future__ import annotations
 
@@ -28,7 +29,13 @@ from reclock.definitions.sources import ProtobufFormat
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
 from reclock.formats.messages import decode_messages
-from reclock.formats.protobuf_schemas import columns_of, compiled, descriptor, messages_at, messages_of
+from reclock.formats.protobuf_schemas import (
+    columns_of,
+    compiled,
+    descriptor,
+    messages_at,
+    messages_of,
+)
 from reclock.formats.schema_registry import RegisteredSchema, UnknownSchema
 
 REGISTRY = Connection("CONFLUENT SCHEMA REGISTRY", ())
@@ -83,7 +90,15 @@ ROW = VALUE | {
     "part": '{"name": "p", "n": 5}',
     "inner": '{"deeper": {"n": 3}, "n": 0}',
 }
-EMPTY = dict.fromkeys(ROW) | {"b": False, "i": 0, "l": 0, "u": 0, "w": Decimal(0), "f": 0.0, "d": 0.0}
+EMPTY = dict.fromkeys(ROW) | {
+    "b": False,
+    "i": 0,
+    "l": 0,
+    "u": 0,
+    "w": Decimal(0),
+    "f": 0.0,
+    "d": 0.0,
+}
 EMPTY |= {"s": "", "y": b"", "e": "RED", "many": "[]", "map": "{}"}
 
 
@@ -100,17 +115,45 @@ def framed(id: int, indexes: bytes, message: bytes) -> bytes:
     return b"\x00" + id.to_bytes(4, "big") + indexes + message
 
 
-def decoded(values: list[bytes | None], message: str = "shop.Order", schema: str = SCHEMA, **more: Any) -> list[dict[str, Any]]:
+def decoded(
+    values: list[bytes | None], message: str = "shop.Order", schema: str = SCHEMA, **more: Any
+) -> list[dict[str, Any]]:
     format = ProtobufFormat(more.pop("registry", None), schema, message, **more)
-    desc = RelationDesc((Column("key", TEXT),) if format.is_document else columns_of(schema, message))
-    rows: list[dict[str, Any]] = decode_messages(values, format, desc, partition="0", offsets=range(len(values))).to_pylist()
+    desc = RelationDesc(
+        (Column("key", TEXT),) if format.is_document else columns_of(schema, message)
+    )
+    rows: list[dict[str, Any]] = decode_messages(
+        values, format, desc, partition="0", offsets=range(len(values))
+    ).to_pylist()
     return rows
 
 
 def test_every_type_has_its_column() -> None:
     columns = columns_of(SCHEMA, "shop.Order")
-    types = [BOOLEAN, INTEGER, BIGINT, BIGINT, numeric(20, 0), REAL, DOUBLE, TEXT, BYTEA, TEXT, INTEGER, TEXT, BOOLEAN]
-    assert [column.type for column in columns] == [*types, TIMESTAMP, BIGINT, TEXT, TEXT, TEXT, TEXT]
+    types = [
+        BOOLEAN,
+        INTEGER,
+        BIGINT,
+        BIGINT,
+        numeric(20, 0),
+        REAL,
+        DOUBLE,
+        TEXT,
+        BYTEA,
+        TEXT,
+        INTEGER,
+        TEXT,
+        BOOLEAN,
+    ]
+    assert [column.type for column in columns] == [
+        *types,
+        TIMESTAMP,
+        BIGINT,
+        TEXT,
+        TEXT,
+        TEXT,
+        TEXT,
+    ]
     nullable = [column.name for column in columns if column.is_nullable]
     assert nullable == ["o", "left", "right", "at", "maybe", "part", "inner"]
     assert decoded([order(), order(o=0)]) == [ROW, ROW | {"o": 0}]
@@ -120,23 +163,38 @@ def test_every_type_has_its_column() -> None:
 
 
 def test_a_key_is_one_text() -> None:
-    assert decoded([b"\x0a\x01k", None], "shop.Other", is_document=True) == [{"key": '{"word": "k"}'}, {"key": None}]
+    assert decoded([b"\x0a\x01k", None], "shop.Other", is_document=True) == [
+        {"key": '{"word": "k"}'},
+        {"key": None},
+    ]
 
 
 def test_a_message_is_the_one_that_its_indexes_lead_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    older = 'syntax = "proto3"; package shop; message Order { int32 i = 2; int32 gone = 99; } message Other { string word = 1; }'
+    older = (
+        'syntax = "proto3"; package shop; message Order { int32 i = 2; int32 gone = 99; } '
+        "message Other { string word = 1; }"
+    )
     asked = []
 
     def schema(_: Any, id: int) -> RegisteredSchema:
         asked.append(id)
         if id > 2:
             raise UnknownSchema(f"the registry has no schema {id}")
-        return RegisteredSchema(SCALARS, (("parts/part.proto", PART),)) if id == 1 else RegisteredSchema(older)
+        return (
+            RegisteredSchema(SCALARS, (("parts/part.proto", PART),))
+            if id == 1
+            else RegisteredSchema(older)
+        )
 
     monkeypatch.setattr(messages, "schema", schema)
     other, inner = framed(1, b"\x00", b"\x0a\x01k"), framed(1, b"\x04\x02\x00", b"\x08\x03")
-    assert decoded([other, other], "shop.Other", registry=REGISTRY) == [{"word": "k"}, {"word": "k"}]
-    assert decoded([framed(2, b"\x02\x02", b"\x0a\x01k")], "shop.Other", registry=REGISTRY) == [{"word": "k"}]
+    assert decoded([other, other], "shop.Other", registry=REGISTRY) == [
+        {"word": "k"},
+        {"word": "k"},
+    ]
+    assert decoded([framed(2, b"\x02\x02", b"\x0a\x01k")], "shop.Other", registry=REGISTRY) == [
+        {"word": "k"}
+    ]
     assert decoded([inner], "shop.Order.Inner", registry=REGISTRY)[0]["n"] == 3
     assert decoded([framed(2, b"\x00", b"\x10\x09\x98\x06\x01")], registry=REGISTRY)[0]["i"] == 9
     for bad, reason in (
@@ -164,7 +222,10 @@ def test_what_is_no_schema_of_a_relation() -> None:
     with pytest.raises(InvalidOption) as bad:
         compiled('syntax = "proto3"; message M { int32 n = 0; }')
     assert str(bad.value.detail).startswith("1:42: Field numbers must be positive integers.")
-    anything = compiled('syntax = "proto3"; import "google/protobuf/any.proto"; message M { repeated google.protobuf.Any n = 1; }')
+    anything = compiled(
+        'syntax = "proto3"; import "google/protobuf/any.proto"; message M { repeated '
+        "google.protobuf.Any n = 1; }"
+    )
     with pytest.raises(InvalidOption, match="Any"):
         columns_of(anything, "M")
     for name in ("../m.proto", "/tmp/m.proto"):
@@ -177,7 +238,10 @@ def test_what_is_no_schema_of_a_relation() -> None:
 
 def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them() -> None:
     good, chance, refused = order(), random.Random(20261122), 0
-    format, desc = ProtobufFormat(None, SCHEMA, "shop.Order"), RelationDesc(columns_of(SCHEMA, "shop.Order"))
+    format, desc = (
+        ProtobufFormat(None, SCHEMA, "shop.Order"),
+        RelationDesc(columns_of(SCHEMA, "shop.Order")),
+    )
     for _ in range(10_000):
         bad = bytearray(good)
         match chance.randrange(4):
@@ -190,7 +254,11 @@ def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them() -> 
             case _:
                 bad = bytearray(chance.randbytes(chance.randrange(1, 40)))
         try:
-            assert decode_messages([bytes(bad)], format, desc, partition="7", offsets=[41]).num_rows == 1  # if of another value
+            # if of another value
+            assert (
+                decode_messages([bytes(bad)], format, desc, partition="7", offsets=[41]).num_rows
+                == 1
+            )
         except DecodeFailed as failure:
             assert (failure.partition, failure.offset) == ("7", 41)  # noqa: PT017
             refused += 1

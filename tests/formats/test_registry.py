@@ -46,8 +46,13 @@ def served(answer: Callable[[BaseHTTPRequestHandler], Answer]) -> Iterator[str]:
 
 def test_a_registry_is_told_who_asks_and_no_error_tells_the_password() -> None:
     def answer(request: BaseHTTPRequestHandler) -> Answer:
-        is_allowed = request.headers.get("Authorization") == "Basic " + base64.b64encode(ALLOWED.encode()).decode()
-        return (200, ["one"]) if is_allowed else (401, {"error_code": 401, "message": "Unauthorized"})
+        is_allowed = (
+            request.headers.get("Authorization")
+            == "Basic " + base64.b64encode(ALLOWED.encode()).decode()
+        )
+        return (
+            (200, ["one"]) if is_allowed else (401, {"error_code": 401, "message": "Unauthorized"})
+        )
 
     with served(answer) as url:
         settings = {"url": url, "timeout": 10, "max.retries": 0}
@@ -74,8 +79,13 @@ def test_what_a_schema_refers_to_comes_with_it_and_what_is_missing_is_named() ->
 
     with served(answer) as url:
         settings = {"url": url, "timeout": 10, "max.retries": 0}
-        assert registry.schema(settings, 7) == registry.RegisteredSchema("seven", (("a", "of a"), ("b", "of b")))
-        with pytest.raises(registry.UnknownSchema, match='no version 1 of "lost-subject", to which a schema refers as "lost"'):
+        assert registry.schema(settings, 7) == registry.RegisteredSchema(
+            "seven", (("a", "of a"), ("b", "of b"))
+        )
+        with pytest.raises(
+            registry.UnknownSchema,
+            match='no version 1 of "lost-subject", to which a schema refers as "lost"',
+        ):
             registry.schema(settings, 8)
         known["/subjects/lost-subject/versions/1"] = {"schema": "found again"}
         assert ("lost", "found again") in registry.schema(settings, 8).imports

@@ -1,7 +1,8 @@
-"""Many histories: ``PYTHONPATH=tests python -m histories tables --histories 500``. Ends with 1 if one of them cannot be explained.
+"""Many histories: ``PYTHONPATH=tests python -m histories tables --histories 500``. Ends with 1 if
+one of them cannot be explained.
 
-With ``--planted NAME`` a bug is planted into every process, and it ends with 1 unless a history finds it. ``--keep FOLDER`` writes
-each history as JSON, for ``porcupine/``.
+With ``--planted NAME`` a bug is planted into every process, and it ends with 1 unless a history
+finds it. ``--keep FOLDER`` writes each history as JSON, for ``porcupine/``.
 """
 
 from __future__ import annotations
@@ -38,12 +39,24 @@ def main() -> int:
             operations, violations = _history(options, server.url(database), seed, home)
             totals.update(histories=1, operations=len(operations), violated=bool(violations))
             totals.update(unknown=sum(each.returned is None for each in operations))
-            print(f"{seed}: {len(operations)} operations, {time.monotonic() - began:.1f} s", *violations, sep="\n  ", flush=True)
+            print(
+                f"{seed}: {len(operations)} operations, {time.monotonic() - began:.1f} s",
+                *violations,
+                sep="\n  ",
+                flush=True,
+            )
             if options.keep:
-                text = json.dumps([[each.began, each.returned, type(each.call).__name__, each.call] for each in operations])
+                text = json.dumps(
+                    [
+                        [each.began, each.returned, type(each.call).__name__, each.call]
+                        for each in operations
+                    ]
+                )
                 verdict = "unordered" if NO_ORDER in violations else "ordered"
                 (options.keep / f"{options.kind}-{seed}-{verdict}.json").write_text(text)
-            if options.planted and any(not violation.startswith(UNDECIDED) for violation in violations):
+            if options.planted and any(
+                not violation.startswith(UNDECIDED) for violation in violations
+            ):
                 break
             if not violations:
                 shutil.rmtree(home, ignore_errors=True)
@@ -52,7 +65,9 @@ def main() -> int:
     return int(bool(totals["violated"]) != bool(options.planted))
 
 
-def _history(options: argparse.Namespace, url: str, seed: int, home: Path) -> tuple[list, list[str]]:
+def _history(
+    options: argparse.Namespace, url: str, seed: int, home: Path
+) -> tuple[list, list[str]]:
     from histories import oracle, tables
 
     if options.kind == "oracle":
@@ -63,7 +78,9 @@ def _history(options: argparse.Namespace, url: str, seed: int, home: Path) -> tu
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="histories", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="histories", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=["tables", "oracle"])
     parser.add_argument("--histories", type=int, default=20)
     parser.add_argument("--operations", type=int, default=200)

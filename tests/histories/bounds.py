@@ -1,6 +1,8 @@
-"""When operations of a history must have happened, by what others saw of them: so that the search need not try the rest.
+"""When operations of a history must have happened, by what others saw of them: so that the search
+need not try the rest.
 
-A value is written once, and a list never loses one. So who saw it came after its writer; who saw its list without it came before.
+A value is written once, and a list never loses one. So who saw it came after its writer; who saw
+its list without it came before.
 """
 
 from __future__ import annotations
@@ -24,22 +26,29 @@ class _Span:
 
 
 def bounded(history: Iterable[Operation]) -> list[Operation]:
-    """The same operations, each within a shorter time, such that exactly the same orders of them are possible."""
+    """The same operations, each within a shorter time, such that exactly the same orders of them
+    are possible."""
     operations = list(history)
-    spans = [_Span(each.began, math.inf if each.returned is None else each.returned) for each in operations]
+    spans = [
+        _Span(each.began, math.inf if each.returned is None else each.returned)
+        for each in operations
+    ]
     order = sorted(set(_ordered(operations)))
     for _ in range(_ROUNDS):
         for before, after in order:
             spans[after].began = max(spans[after].began, spans[before].began)
             spans[before].returned = min(spans[before].returned, spans[after].returned)
     return [
-        Operation(int(span.began), None if span.returned == math.inf else int(span.returned), each.call)
+        Operation(
+            int(span.began), None if span.returned == math.inf else int(span.returned), each.call
+        )
         for each, span in zip(operations, spans, strict=True)
     ]
 
 
 def _ordered(operations: list[Operation]) -> Iterable[tuple[int, int]]:
-    """Pairs of operations of which the first came before the second, if both happened. Only of reads that did."""
+    """Pairs of operations of which the first came before the second, if both happened. Only of
+    reads that did."""
     writers: dict[tuple[Key, int], tuple[int, bool]] = {}
     for number, operation in enumerate(operations):
         for step in operation.call.steps if isinstance(operation.call, Transaction) else ():

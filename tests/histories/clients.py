@@ -18,7 +18,8 @@ Read = tuple[str, ...]
 """The tables that are read, by one query."""
 
 AGAIN = frozenset({"40001", "72000"})
-"""SQLSTATEs of what was overtaken by another transaction, or idle in a block for longer than its read hold lasted."""
+"""SQLSTATEs of what was overtaken by another transaction, or idle in a block for longer than its
+read hold lasted."""
 
 FENCED = "57P03"
 NOT_READABLE = "22023"
@@ -65,7 +66,9 @@ class Seen:
 class Client:
     """One after the other, transactions of random statements, on whichever server there is."""
 
-    def __init__(self, cluster: Cluster, seen: Seen, chance: random.Random, fresh: Iterator[int]) -> None:
+    def __init__(
+        self, cluster: Cluster, seen: Seen, chance: random.Random, fresh: Iterator[int]
+    ) -> None:
         """``fresh`` gives values that nobody else writes."""
         self._cluster, self._seen, self._chance, self._fresh = cluster, seen, chance, fresh
         self._server: Running | None = None
@@ -109,7 +112,9 @@ class Client:
                     time.sleep(self._chance.random())
                 steps += self._perform(action)
             if tells_time:
-                at = int(self._execute(f"EXPLAIN TIMESTAMP FOR {_query(actions[0])}")[0][0].split()[-1])
+                at = int(
+                    self._execute(f"EXPLAIN TIMESTAMP FOR {_query(actions[0])}")[0][0].split()[-1]
+                )
             is_committing = True
             if is_block:
                 self._execute("COMMIT")
@@ -120,7 +125,8 @@ class Client:
                 steps += [action for action in actions if not is_block and isinstance(action, Step)]
             else:
                 writes = [number for number, step in enumerate(steps) if step.kind != "read"]
-                steps = steps[: writes[0]] if writes else steps  # what it read before is still of one moment
+                # what it read before is still of one moment
+                steps = steps[: writes[0]] if writes else steps
             self._saw(began, returned, steps)
             self._failed(error)
             return
@@ -131,7 +137,9 @@ class Client:
     # --- what it does ---
 
     def _transaction(self) -> list[Read | Step]:
-        match self._chance.choices(("read", "write", "read twice", "writes", "read, write"), (25, 40, 8, 15, 12))[0]:
+        match self._chance.choices(
+            ("read", "write", "read twice", "writes", "read, write"), (25, 40, 8, 15, 12)
+        )[0]:
             case "read":
                 return [self._tables()]
             case "write":
@@ -149,7 +157,9 @@ class Client:
 
     def _write(self) -> Step:
         if self._chance.random() < 0.35:
-            return Step("append", (self._chance.choice(LISTS), self._chance.choice(KEYS)), next(self._fresh))
+            return Step(
+                "append", (self._chance.choice(LISTS), self._chance.choice(KEYS)), next(self._fresh)
+            )
         key = (self._chance.choice(BAGS), self._chance.choice(KEYS))
         kind = self._chance.choices(("insert", "update", "delete"), (6, 1, 1))[0]
         return Step(kind, key, next(self._fresh))  # type: ignore[arg-type]
@@ -157,7 +167,9 @@ class Client:
     def _claim(self) -> Step:
         """In no block, which would fail with it."""
         kind = self._chance.choices(("claim", "delete"), (3, 2))[0]
-        return Step(kind, (self._chance.choice(UNIQUES), self._chance.choice(KEYS)), next(self._fresh))  # type: ignore[arg-type]
+        return Step(
+            kind, (self._chance.choice(UNIQUES), self._chance.choice(KEYS)), next(self._fresh)
+        )  # type: ignore[arg-type]
 
     def _read_and_tell_the_time(self) -> None:
         self.transact([self._tables()], tells_time=True)
@@ -167,9 +179,14 @@ class Client:
             return
         known = self._chance.choice(self._seen.timed[-12:])
         tables = self._tables()
-        at = max(known.at + self._chance.choice((0, 0, 0, -1, 1)), min(each.at for each in self._seen.timed))
+        at = max(
+            known.at + self._chance.choice((0, 0, 0, -1, 1)),
+            min(each.at for each in self._seen.timed),
+        )
         try:
-            self._seen.timed.append(Timed(at, _values(tables, self._execute(f"{_query(tables)} AS OF {at}"))))
+            self._seen.timed.append(
+                Timed(at, _values(tables, self._execute(f"{_query(tables)} AS OF {at}")))
+            )
         except psycopg.Error as error:
             if error.sqlstate == NOT_READABLE:
                 self._seen.unreadable += 1
@@ -180,11 +197,17 @@ class Client:
 
     def _perform(self, action: Read | Step) -> list[Step]:
         if not isinstance(action, Step):
-            return [Step("read", key, answer=values) for key, values in _values(action, self._execute(_query(action))).items()]
+            return [
+                Step("read", key, answer=values)
+                for key, values in _values(action, self._execute(_query(action))).items()
+            ]
         (table, key), value = action.key, action.value
         match action.kind:
             case "append":
-                if self._count(f"UPDATE {table} SET value = value || '{value},' WHERE key = {key}") != 1:
+                if (
+                    self._count(f"UPDATE {table} SET value = value || '{value},' WHERE key = {key}")
+                    != 1
+                ):
                     return [Step("read", action.key, answer=NO_LIST)]
             case "insert":
                 self._execute(f"INSERT INTO {table} VALUES ({key}, '{value}')")
@@ -195,9 +218,17 @@ class Client:
                     return [action._replace(answer=0)]
                 return [action._replace(answer=1)]
             case "update":
-                return [action._replace(answer=self._count(f"UPDATE {table} SET value = '{value}' WHERE key = {key}"))]
+                return [
+                    action._replace(
+                        answer=self._count(
+                            f"UPDATE {table} SET value = '{value}' WHERE key = {key}"
+                        )
+                    )
+                ]
             case "delete":
-                return [action._replace(answer=self._count(f"DELETE FROM {table} WHERE key = {key}"))]
+                return [
+                    action._replace(answer=self._count(f"DELETE FROM {table} WHERE key = {key}"))
+                ]
         return [action]
 
     def _connect(self) -> None:
@@ -220,7 +251,9 @@ class Client:
     def _saw(self, began: int, returned: int | None, steps: list[Step]) -> None:
         if steps:
             assert self._server is not None
-            self._seen.operations.append(Operation(began, returned, Transaction(self._server.epoch, tuple(steps))))
+            self._seen.operations.append(
+                Operation(began, returned, Transaction(self._server.epoch, tuple(steps)))
+            )
 
     def _failed(self, error: psycopg.Error) -> None:
         assert self._connection is not None
@@ -246,7 +279,10 @@ def _values(tables: Read, rows: list[tuple[str, int, str]]) -> dict[Key, Values]
     found: dict[Key, list[str]] = {(table, key): [] for table in tables for key in KEYS}
     for table, key, value in rows:
         found[table, key].append(value)
-    return {key: _list(texts) if key[0] in LISTS else tuple(sorted(map(int, texts))) for key, texts in found.items()}
+    return {
+        key: _list(texts) if key[0] in LISTS else tuple(sorted(map(int, texts)))
+        for key, texts in found.items()
+    }
 
 
 def _list(texts: list[str]) -> Values:

@@ -1,4 +1,5 @@
-"""Three ``reclock serve`` and one maintainer on one environment: killed, started again, their clocks turned, their epoch ended."""
+"""Three ``reclock serve`` and one maintainer on one environment: killed, started again, their
+clocks turned, their epoch ended."""
 
 from __future__ import annotations
 
@@ -29,7 +30,10 @@ class Running:
     epoch: int
 
     def connect(self) -> psycopg.Connection:
-        return psycopg.connect(f"host=127.0.0.1 port={self.port} user=reclock dbname=reclock connect_timeout=10", autocommit=True)
+        return psycopg.connect(
+            f"host=127.0.0.1 port={self.port} user=reclock dbname=reclock connect_timeout=10",
+            autocommit=True,
+        )
 
 
 @dataclass(slots=True)
@@ -49,7 +53,9 @@ class Cluster:
 
     def __enter__(self) -> Self:
         self.home.mkdir(parents=True)
-        (self.home / "reclock.toml").write_text(f'consensus_url = "{self.consensus_url}"\n{self.settings}')
+        (self.home / "reclock.toml").write_text(
+            f'consensus_url = "{self.consensus_url}"\n{self.settings}'
+        )
         with Environment.initialise(self.home) as environment:
             session = Session(environment)
             for statement in self.definitions:
@@ -63,7 +69,12 @@ class Cluster:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         for running in (*self.servers, *([self._maintainer] if self._maintainer else [])):
             _kill(running)
 

@@ -1,6 +1,8 @@
-"""Whether a concurrent history could have been a sequential one: the search of Wing and Gong, with Lowe's memory of what failed.
+"""Whether a concurrent history could have been a sequential one: the search of Wing and Gong, with
+Lowe's memory of what failed.
 
-J. M. Wing, C. Gong: Testing and Verifying Concurrent Objects (1993). G. Lowe: Testing for linearizability (2017).
+J. M. Wing, C. Gong: Testing and Verifying Concurrent Objects (1993). G. Lowe: Testing for
+linearizability (2017).
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ CONFIGURATIONS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call of one client, by real time on one clock. One whose answer never came has not ``returned``: it may have happened at
-    any time since it began, or may not have happened, or may still happen."""
+    """One call of one client, by real time on one clock. One whose answer never came has not
+    ``returned``: it may have happened at any time since it began, or may not have happened, or may
+    still happen."""
 
     began: int
     returned: int | None
@@ -36,16 +39,23 @@ class Undecided(Exception):
 def linearization(
     history: Sequence[Operation], initial: State, step: Callable[[State, Any], State | None]
 ) -> list[Operation] | None:
-    """An order of the operations that keeps real time and that ``step`` allows one after the other; None if there is none.
+    """An order of the operations that keeps real time and that ``step`` allows one after the other;
+    None if there is none.
 
-    ``step`` answers the state after a call, or None where the call cannot have had its answer in that state. A call that had an
-    answer, and with it changes nothing in some state, changes nothing in any later one.
+    ``step`` answers the state after a call, or None where the call cannot have had its answer in
+    that state. A call that had an answer, and with it changes nothing in some state, changes
+    nothing in any later one.
     """
     operations = sorted(history, key=lambda operation: operation.began)
-    returns = [float("inf") if operation.returned is None else operation.returned for operation in operations]
+    returns = [
+        float("inf") if operation.returned is None else operation.returned
+        for operation in operations
+    ]
     if any(end < operation.began for operation, end in zip(operations, returns, strict=True)):
         return None
-    required = sum(1 << number for number, operation in enumerate(operations) if operation.returned is not None)
+    required = sum(
+        1 << number for number, operation in enumerate(operations) if operation.returned is not None
+    )
     seen: set[tuple[int, State]] = set()
     chosen: list[int] = []
     done = 0
@@ -77,7 +87,8 @@ def linearization(
 
 
 def _candidates(operations: Sequence[Operation], returns: Sequence[float], done: int) -> list[int]:
-    """Which may come next: what began before anything else that is left returned. The likeliest is the last."""
+    """Which may come next: what began before anything else that is left returned. The likeliest is
+    the last."""
     earliest = float("inf")
     found = []
     for number in range((~done & (done + 1)).bit_length() - 1, len(operations)):

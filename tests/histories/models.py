@@ -1,4 +1,5 @@
-"""What tables and an oracle do when they are used by one client alone: the states and steps that histories are compared with."""
+"""What tables and an oracle do when they are used by one client alone: the states and steps that
+histories are compared with."""
 
 from __future__ import annotations
 
@@ -13,11 +14,12 @@ Values = tuple[int, ...]
 
 
 class Step(NamedTuple):
-    """One statement on one key. A *list* grows at its end; a *bag* holds values in no order, each as often as it was inserted.
-    Of *uniques*, where the key is the primary key, a ``claim`` inserts a value if there is none.
+    """One statement on one key. A *list* grows at its end; a *bag* holds values in no order, each
+    as often as it was inserted. Of *uniques*, where the key is the primary key, a ``claim`` inserts
+    a value if there is none.
 
-    ``answer``: the values for ``read``; for ``update`` and ``delete`` how many there were; for ``claim`` whether it inserted (1 or
-    0); None where none came.
+    ``answer``: the values for ``read``; for ``update`` and ``delete`` how many there were; for
+    ``claim`` whether it inserted (1 or 0); None where none came.
     """
 
     kind: Literal["read", "append", "insert", "claim", "update", "delete"]
@@ -90,9 +92,12 @@ class OracleState(NamedTuple):
 
 
 def oracle_step(state: OracleState, call: OracleCall) -> OracleState | None:
-    """The oracle after the call, or None if it cannot have been answered so. The clock may show anything."""
+    """The oracle after the call, or None if it cannot have been answered so. The clock may show
+    anything."""
     if call.ts is None:
-        return state  # a lost read changed nothing; of a lost write, the next one need only be as great as it is anyway
+        # a lost read changed nothing; of a lost write, the next one need only be as great as it is
+        # anyway
+        return state
     match call.kind:
         case "read":
             return state if call.ts == state.read_ts else None

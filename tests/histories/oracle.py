@@ -1,4 +1,5 @@
-"""Histories of the oracle: threads of several processes call it, while processes are killed and clocks turned."""
+"""Histories of the oracle: threads of several processes call it, while processes are killed and
+clocks turned."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from histories.server_process import HOUR_MS, Faults
 PROCESSES = 3
 
 
-def run(consensus_url: str, seed: int, operations: int, planted: str | None = None) -> list[Operation]:
+def run(
+    consensus_url: str, seed: int, operations: int, planted: str | None = None
+) -> list[Operation]:
     """One history, on an empty consensus."""
     chance = random.Random(seed)
     lost_answers = chance.choice((0.0, 0.03))
@@ -62,7 +65,10 @@ class Told:
         """All of them, once the process has ended."""
         self._listener.join()
         self._process.join()
-        return [Operation(times[0][0], times[1][0] if len(times) == 2 else None, times[-1][1]) for times in self._calls.values()]
+        return [
+            Operation(times[0][0], times[1][0] if len(times) == 2 else None, times[-1][1])
+            for times in self._calls.values()
+        ]
 
     def _listen(self, told: Connection) -> None:
         with told:

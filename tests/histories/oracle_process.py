@@ -1,4 +1,5 @@
-"""One of several processes that use an oracle at once; it tells of every call before it makes it, so that it may be killed."""
+"""One of several processes that use an oracle at once; it tells of every call before it makes it,
+so that it may be killed."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Teller:
 
 
 def use(url: str, offset_ms: Any, faults: Faults, calls: int, told: Connection) -> None:
-    """``calls`` calls by some threads. Each is told twice: as it begins, and with its answer, if there is one."""
+    """``calls`` calls by some threads. Each is told twice: as it begins, and with its answer, if
+    there is one."""
     consensus = Consensus.connect(url)
     inner = ConsensusOracle(consensus, Clock(offset_ms))
     inner.open_timeline(EPOCH_MS, Timestamp(1))

@@ -1,5 +1,5 @@
-"""Bugs that are planted into a process of a history, to see that histories find them. Each is a function that puts a part of the
-product out of order; the product knows nothing of them."""
+"""Bugs that are planted into a process of a history, to see that histories find them. Each is a
+function that puts a part of the product out of order; the product knows nothing of them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ def write_timestamp_is_read_then_written() -> None:
 
     def write_ts(self: ConsensusOracle, timeline: str) -> Timestamp:
         ts = Timestamp(max(self.state(timeline).write_ts + 1, self._clock()))
-        write = sa.update(oracle._timelines).where(oracle._timelines.c.timeline == timeline, oracle._timelines.c.write_ts < ts)
+        write = sa.update(oracle._timelines).where(
+            oracle._timelines.c.timeline == timeline, oracle._timelines.c.write_ts < ts
+        )
         self._consensus.transact(lambda connection: connection.execute(write.values(write_ts=ts)))
         return ts
 
@@ -120,7 +122,9 @@ def acknowledged_before_it_is_durable() -> None:
     """The commit follows soon."""
     commit = TableWal.commit
 
-    def early(self: TableWal, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Timestamp]:
+    def early(
+        self: TableWal, choose: Callable[[], Sequence[Commit]], **options: Any
+    ) -> list[Timestamp]:
         batch = choose()
 
         def later() -> None:
@@ -146,13 +150,23 @@ def published_before_it_is_appended() -> None:
 
     def torn(self: TableWal, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Any]:
         batch = choose()
-        empty = [replace(each, writes={table: _without_rows(payload) for table, payload in each.writes.items()}) for each in batch]
+        empty = [
+            replace(
+                each,
+                writes={table: _without_rows(payload) for table, payload in each.writes.items()},
+            )
+            for each in batch
+        ]
         outcomes = commit(self, empty, **options)
         time.sleep(0.03)
         writes = table_wal.OF_TABLES.writes
         for outcome, each in zip(outcomes, batch, strict=True):
             for table, payload in each.writes.items():
-                change = sa.update(writes).where(writes.c.at == outcome, writes.c.table_id == table).values(ipc=payload.rows)
+                change = (
+                    sa.update(writes)
+                    .where(writes.c.at == outcome, writes.c.table_id == table)
+                    .values(ipc=payload.rows)
+                )
                 if not isinstance(outcome, Exception):
                     self._consensus.transact(partial(_execute, change))
         return outcomes
@@ -176,7 +190,9 @@ def unknown_commit_counts_as_done() -> None:
 def conflicts_are_not_checked() -> None:
     """What a transaction read may have been written since."""
     refusal = table_wal._refusal
-    table_wal._refusal = lambda commit, found, written: refusal(replace(commit, reads=frozenset()), found, written)
+    table_wal._refusal = lambda commit, found, written: refusal(
+        replace(commit, reads=frozenset()), found, written
+    )
 
 
 @planted
@@ -229,7 +245,9 @@ def tail_of_the_log_is_ignored() -> None:
     """Readers see what is in the Delta tables."""
     pin = Tables._pin
 
-    def without_tail(self: Tables, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]) -> TableVersion:
+    def without_tail(
+        self: Tables, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]
+    ) -> TableVersion:
         return replace(found := pin(self, table, through, pending), tail=found.tail.slice(0, 0))
 
     Tables._pin = without_tail
@@ -240,13 +258,18 @@ def log_is_read_after_delta() -> None:
     """What is applied in between is in neither."""
     pin = Tables._pin
 
-    def pin_all(self: Tables, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
+    def pin_all(
+        self: Tables, tables: Iterable[GlobalId], as_of: Timestamp
+    ) -> dict[GlobalId, TableVersion]:
         wanted = sorted(set(tables))
         versions = {table: pin(self, table, as_of, []).version for table in wanted}
         time.sleep(0.03)
         pending = self.log.pending(wanted, through=as_of) if wanted else []
         return {
-            table: replace(pin(self, table, as_of, [write for write in pending if write.table == table]), version=versions[table])
+            table: replace(
+                pin(self, table, as_of, [write for write in pending if write.table == table]),
+                version=versions[table],
+            )
             for table in wanted
         }
 
@@ -255,12 +278,19 @@ def log_is_read_after_delta() -> None:
 
 @planted
 def times_beyond_the_reads_are_seen() -> None:
-    """A reader takes all that the log holds, whatever time it reads at, as if it were of that time."""
+    """A reader takes all that the log holds, whatever time it reads at, as if it were of that
+    time."""
     pending = TableWal.pending
 
-    def all_of_it(self: TableWal, tables: Any = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
+    def all_of_it(
+        self: TableWal, tables: Any = None, *, through: Timestamp | None = None
+    ) -> list[PendingWrite]:
         found = pending(self, tables)
-        return [replace(write, at=min(write.at, through)) for write in found] if through is not None and tables else found
+        return (
+            [replace(write, at=min(write.at, through)) for write in found]
+            if through is not None and tables
+            else found
+        )
 
     TableWal.pending = all_of_it
 
@@ -309,7 +339,9 @@ def writes_are_applied_again() -> None:
         upper = collection.upper()
         late = [replace(write, at=max(write.at, upper)) for write in writes]
         new_upper = Timestamp(late[-1].at + 1)
-        collection.append(self._updates(collection, late), expected_upper=upper, new_upper=new_upper)
+        collection.append(
+            self._updates(collection, late), expected_upper=upper, new_upper=new_upper
+        )
         return new_upper
 
     Tables._apply = again

@@ -1,5 +1,6 @@
-"""What the processes of a history do: ``reclock serve``, with a clock that can be turned while it runs, answers of commits that
-get lost, and perhaps a planted bug; and maintenance of the same kind."""
+"""What the processes of a history do: ``reclock serve``, with a clock that can be turned while
+it runs, answers of commits that get lost, and perhaps a planted bug; and maintenance of the same
+kind."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong in a process. ``lost_answers`` is the share of consensus commits whose outcome it does not learn."""
+    """What goes wrong in a process. ``lost_answers`` is the share of consensus commits whose
+    outcome it does not learn."""
 
     seed: int = 0
     lost_answers: float = 0.0
@@ -90,7 +92,9 @@ def fence(home: Path, ready: Connection) -> None:
 def prepare(faults: Faults) -> None:
     """From now on this process has them."""
     if faults.lost_answers:
-        store._commit = _losing_answers(store._commit, random.Random(faults.seed), faults.lost_answers)
+        store._commit = _losing_answers(
+            store._commit, random.Random(faults.seed), faults.lost_answers
+        )
     if faults.planted is not None:
         PLANTED[faults.planted]()
 
@@ -102,7 +106,9 @@ def _log_to(home: Path) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
 
 
-def _losing_answers(commit: Callable[..., T], chance: random.Random, share: float) -> Callable[..., T]:
+def _losing_answers(
+    commit: Callable[..., T], chance: random.Random, share: float
+) -> Callable[..., T]:
     """Commits whose connection breaks at the end: after the commit, or before it."""
     guard = threading.Lock()
 

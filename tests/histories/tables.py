@@ -1,4 +1,5 @@
-"""Histories of tables: clients over servers, while servers are killed, clocks turned, epochs ended, tables compacted."""
+"""Histories of tables: clients over servers, while servers are killed, clocks turned, epochs ended,
+tables compacted."""
 
 from __future__ import annotations
 
@@ -21,9 +22,11 @@ PATIENCE_S = 120
 """How long clients may take to end once all that goes wrong has gone wrong."""
 
 
-def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: str | None = None) -> Seen:
-    """One history, of a new environment in ``folder`` on an empty consensus. The seed decides what is tried, not what becomes
-    of it."""
+def run(
+    folder: Path, consensus_url: str, seed: int, operations: int, planted: str | None = None
+) -> Seen:
+    """One history, of a new environment in ``folder`` on an empty consensus. The seed decides what
+    is tried, not what becomes of it."""
     chance = random.Random(seed)
     settings = {
         "retention_ms": chance.choice((0, 300, 3_000)),
@@ -35,9 +38,14 @@ def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: s
     faults = Faults(seed, chance.choice((0.0, 0.04)), planted)
     with Cluster(folder, consensus_url, list(definitions()), faults, settings=text) as cluster:
         seen, fresh = Seen(), count(1)
-        clients = [Client(cluster, seen, random.Random(chance.random()), fresh) for _ in range(CLIENTS)]
+        clients = [
+            Client(cluster, seen, random.Random(chance.random()), fresh) for _ in range(CLIENTS)
+        ]
         cluster.restart_maintainer()
-        threads = [threading.Thread(target=client.run, args=(operations,), daemon=True) for client in clients]
+        threads = [
+            threading.Thread(target=client.run, args=(operations,), daemon=True)
+            for client in clients
+        ]
         for thread in threads:
             thread.start()
         for number, disturb in _disturbances(cluster, seen, chance, operations):
@@ -56,7 +64,9 @@ def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: s
     return seen
 
 
-def _disturbances(cluster: Cluster, seen: Seen, chance: random.Random, operations: int) -> list[tuple[int, Callable[[], object]]]:
+def _disturbances(
+    cluster: Cluster, seen: Seen, chance: random.Random, operations: int
+) -> list[tuple[int, Callable[[], object]]]:
     """What goes wrong, each after how many operations."""
     servers = range(len(cluster.servers))
 
@@ -70,13 +80,16 @@ def _disturbances(cluster: Cluster, seen: Seen, chance: random.Random, operation
 
     kills = [lambda: cluster.restart(chance.choice(servers)) for _ in range(chance.randint(2, 3))]
     jumps = [
-        lambda: cluster.turn_clock(chance.randrange(len(servers) + 1), chance.choice((-HOUR_MS, 0, HOUR_MS)))
+        lambda: cluster.turn_clock(
+            chance.randrange(len(servers) + 1), chance.choice((-HOUR_MS, 0, HOUR_MS))
+        )
         for _ in range(chance.randint(2, 4))
     ]
     others = [cluster.restart_maintainer for _ in range(chance.randint(0, 2))]
     fences = [fence] if chance.random() < 0.3 else []
     return sorted(
-        ((chance.randrange(operations), action) for action in (*kills, *jumps, *others, *fences)), key=lambda each: each[0]
+        ((chance.randrange(operations), action) for action in (*kills, *jumps, *others, *fences)),
+        key=lambda each: each[0],
     )
 
 

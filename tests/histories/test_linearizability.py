@@ -45,17 +45,34 @@ def delete(count: int | None) -> Step:
 RIGHT = {
     "nothing": [],
     "one after the other": [did(0, 1, append(1)), did(2, 3, append(2)), did(4, 5, read(1, 2))],
-    "either order while both run": [did(0, 9, append(1)), did(1, 8, append(2)), did(10, 11, read(2, 1))],
+    "either order while both run": [
+        did(0, 9, append(1)),
+        did(1, 8, append(2)),
+        did(10, 11, read(2, 1)),
+    ],
     "read before it returned": [did(0, 9, append(1)), did(2, 3, read(1)), did(4, 5, read(1))],
     "not read before it returned": [did(0, 9, append(1)), did(2, 3, read()), did(4, 5, read(1))],
     "lost, and it happened": [did(0, None, append(1)), did(5, 6, read(1))],
     "lost, and it did not happen": [did(0, None, append(1)), did(5, 6, read())],
     "lost, and it happened late": [did(0, None, append(1)), did(5, 6, read()), did(7, 8, read(1))],
-    "lost, and only a count knew": [did(0, None, insert(1)), did(2, 3, delete(1)), did(4, 5, read(key=BAG))],
+    "lost, and only a count knew": [
+        did(0, None, insert(1)),
+        did(2, 3, delete(1)),
+        did(4, 5, read(key=BAG)),
+    ],
     "many keys at once": [did(0, 9, append(1), append(2, Y)), did(2, 3, read(1), read(2, key=Y))],
     "its own writes": [did(0, 1, append(1), read(1), append(2), read(1, 2))],
-    "bags have no order": [did(0, 1, insert(2)), did(2, 3, insert(1)), did(4, 5, read(1, 2, key=BAG)), did(6, 7, delete(2))],
-    "updated": [did(0, 1, insert(1)), did(2, 3, Step("update", BAG, 7, 1)), did(4, 5, read(7, key=BAG))],
+    "bags have no order": [
+        did(0, 1, insert(2)),
+        did(2, 3, insert(1)),
+        did(4, 5, read(1, 2, key=BAG)),
+        did(6, 7, delete(2)),
+    ],
+    "updated": [
+        did(0, 1, insert(1)),
+        did(2, 3, Step("update", BAG, 7, 1)),
+        did(4, 5, read(7, key=BAG)),
+    ],
     "begun before the fence": [did(0, 5, append(1)), Operation(1, 2, Fence(2)), did(6, 7, read(1))],
     "read behind the fence": [Operation(1, 2, Fence(2)), did(3, 4, read())],
     "nothing to delete behind the fence": [Operation(1, 2, Fence(2)), did(3, 4, delete(0))],
@@ -69,9 +86,18 @@ WRONG = {
     "lost, and undone": [did(0, None, append(1)), did(5, 6, read(1)), did(7, 8, read())],
     "done twice": [did(0, 1, insert(1)), did(2, 3, read(1, 1, key=BAG))],
     "order turned round": [did(0, 1, append(1)), did(2, 3, append(2)), did(4, 5, read(2, 1))],
-    "two orders": [did(0, 9, append(1)), did(0, 9, append(2)), did(10, 11, read(1, 2)), did(12, 13, read(2, 1))],
+    "two orders": [
+        did(0, 9, append(1)),
+        did(0, 9, append(2)),
+        did(10, 11, read(1, 2)),
+        did(12, 13, read(2, 1)),
+    ],
     "half of it": [did(0, 9, append(1), append(2, Y)), did(2, 3, read(1), read(key=Y))],
-    "lost update": [did(0, 1, read(), append(1)), did(2, 3, read(1), append(2)), did(4, 5, read(2))],
+    "lost update": [
+        did(0, 1, read(), append(1)),
+        did(2, 3, read(1), append(2)),
+        did(4, 5, read(2)),
+    ],
     "write skew": [did(0, 9, read(), append(1, Y)), did(1, 8, read(key=Y), append(2))],
     "long fork": [
         did(0, 9, append(1)),
@@ -112,11 +138,16 @@ def test_the_order_found_keeps_real_time_and_explains_every_answer() -> None:
         for operation in order:
             state = tables_step(state, operation.call)
             assert state is not None
-        assert all(earlier.began <= (later.returned or 1 << 62) for i, earlier in enumerate(order) for later in order[i:])
+        assert all(
+            earlier.began <= (later.returned or 1 << 62)
+            for i, earlier in enumerate(order)
+            for later in order[i:]
+        )
 
 
 def test_one_answer_changed_is_found_out() -> None:
-    """In a history that was right: a read has lost its last value, which was there before it began."""
+    """In a history that was right: a read has lost its last value, which was there before it
+    began."""
     found = 0
     for seed in range(40):
         history = made_up(random.Random(seed), overlap=0, lost=0)
@@ -132,13 +163,21 @@ def test_one_answer_changed_is_found_out() -> None:
 
 
 def made_up(chance: random.Random, overlap: int = 30, lost: float = 0.15) -> list[Operation]:
-    """A history that was sequential at moments within each operation's time; some answers were lost."""
+    """A history that was sequential at moments within each operation's time; some answers were
+    lost."""
     state: TablesState = EMPTY
     history = []
     for moment in range(0, 400, 10):
-        began, returned = moment - chance.randint(0, overlap), moment + 1 + chance.randint(0, overlap)
+        began, returned = (
+            moment - chance.randint(0, overlap),
+            moment + 1 + chance.randint(0, overlap),
+        )
         kind = chance.choice(("read", "append", "insert", "delete"))
-        key = BAG if kind in ("insert", "delete") else chance.choice((X, Y, BAG) if kind == "read" else (X, Y))
+        key = (
+            BAG
+            if kind in ("insert", "delete")
+            else chance.choice((X, Y, BAG) if kind == "read" else (X, Y))
+        )
         values = dict(state.values).get(key, ())
         answer = {"read": values, "delete": len(values)}.get(kind)
         step = Step(kind, key, None if answer is not None else moment, answer)  # type: ignore[arg-type]
@@ -169,5 +208,7 @@ def made_up(chance: random.Random, overlap: int = 30, lost: float = 0.15) -> lis
     ],
 )
 def test_histories_of_an_oracle(is_right: bool, calls: list[tuple]) -> None:
-    history = [Operation(began, returned, OracleCall(kind, ts)) for began, returned, kind, ts in calls]
+    history = [
+        Operation(began, returned, OracleCall(kind, ts)) for began, returned, kind, ts in calls
+    ]
     assert (linearization(history, OracleState(1, 1), oracle_step) is not None) == is_right

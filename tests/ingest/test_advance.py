@@ -1,4 +1,5 @@
-"""The protocol of an ingestion step, without Spark and stores: however writers stop, every offset is published once."""
+"""The protocol of an ingestion step, without Spark and stores: however writers stop, every offset
+is published once."""
 
 from contextlib import suppress
 
@@ -30,7 +31,13 @@ ANSWERED = (
     effects.CommitRows,
     effects.PublishStep,
 )
-FINAL = (effects.End, effects.StallSource, effects.NotReady, effects.ReadyToAudit, effects.ReadyToPublish)
+FINAL = (
+    effects.End,
+    effects.StallSource,
+    effects.NotReady,
+    effects.ReadyToAudit,
+    effects.ReadyToPublish,
+)
 
 
 def tick(source, at, owner, reaches=lambda name: None):
@@ -68,7 +75,11 @@ def killing_at(number):
     return reaches
 
 
-STOPS = [(kind, number, name) for kind, make in SOURCES.items() for number, name in enumerate(reached(make))]
+STOPS = [
+    (kind, number, name)
+    for kind, make in SOURCES.items()
+    for number, name in enumerate(reached(make))
+]
 
 
 @pytest.mark.parametrize(("kind", "number", "name"), STOPS)
@@ -76,7 +87,9 @@ def test_a_kill_at_any_failpoint_changes_nothing_of_the_mapping(kind, number, na
     source = SOURCES[kind]()
     with pytest.raises(Killed, match=name):
         second_step(source, "first", killing_at(number))
-    assert source.visible(source.outputs[0]).keys() == ({10, 20} if name == "ingest.after_publish" else {10})
+    assert source.visible(source.outputs[0]).keys() == (
+        {10, 20} if name == "ingest.after_publish" else {10}
+    )
     source.let_lease_end()
     for at in (30, 40):
         tick(source, at, "second")
@@ -132,7 +145,9 @@ class History:
             self.source.decide(payload.skip, first.name, first.lower, first.lower + 1)
             self.skipped.add((first.name, first.lower))
         else:
-            self.source.decide(*((payload.waive, ["row_count"]) if decision == "waive" else (payload.retry,)))
+            self.source.decide(
+                *((payload.waive, ["row_count"]) if decision == "waive" else (payload.retry,))
+            )
 
     def lease(self):
         self.source.let_lease_end()
@@ -189,7 +204,9 @@ def test_every_offset_is_published_once_whatever_writers_and_people_do(kind, act
             for offset in range(lower, upper)
         ]
         assert len(offsets) == len(set(offsets))
-        upstream = {(partition, offset) for partition, end in source.ends.items() for offset in range(end)}
+        upstream = {
+            (partition, offset) for partition, end in source.ends.items() for offset in range(end)
+        }
         assert set(offsets) <= upstream <= {*offsets, *history.skipped}
 
 
@@ -218,7 +235,12 @@ def test_rows_are_bound_before_they_are_read_and_durable_before_the_claim_names_
                 order.append(step.phase)
 
     SimulatedWriter(source, "first", log=log).ingest(20)
-    assert order == [events.BindingsWritten, effects.StageRows, events.FilesSealed, payload.Phase.STAGED]
+    assert order == [
+        events.BindingsWritten,
+        effects.StageRows,
+        events.FilesSealed,
+        payload.Phase.STAGED,
+    ]
 
 
 def test_a_step_of_several_outputs_says_that_it_is_being_committed_before_the_first_has_its_rows():
@@ -230,7 +252,9 @@ def test_a_step_of_several_outputs_says_that_it_is_being_committed_before_the_fi
     writer.publish()
     saved = [number for number, item in enumerate(seen) if isinstance(item, effects.SaveStep)]
     assert seen[saved[-1]].step.phase is payload.Phase.COMMITTING
-    assert saved[-1] < seen.index(next(item for item in seen if isinstance(item, effects.CommitRows)))
+    assert saved[-1] < seen.index(
+        next(item for item in seen if isinstance(item, effects.CommitRows))
+    )
 
 
 def test_a_step_that_is_not_ready_keeps_its_writers_lease():

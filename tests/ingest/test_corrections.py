@@ -1,4 +1,5 @@
-"""An object that stalled its source and is written anew: what is read of it after RETRY, and at which time."""
+"""An object that stalled its source and is written anew: what is read of it after RETRY, and at
+which time."""
 
 import pytest
 from fixtures.objects import EVENTS
@@ -42,7 +43,9 @@ def test_a_stalled_object_is_read_after_a_correction_of_any_length_and_retry(wor
     assert world.ingest(40).state is IngestState.IDLE
     world.write("a.csv", "0,w\n")
     world.tick(50)
-    assert [row for row in world.visible() if row[2] == 50] == [(30 if whole != corrected else 0, "w", 50)]
+    assert [row for row in world.visible() if row[2] == 50] == [
+        (30 if whole != corrected else 0, "w", 50)
+    ]
 
 
 def test_a_stalled_object_that_is_deleted_leaves_nothing_after_retry(world):

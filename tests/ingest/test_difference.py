@@ -1,4 +1,5 @@
-"""What messages make of an output whose rows replace each other is the same on every engine, and what a dictionary would hold."""
+"""What messages make of an output whose rows replace each other is the same on every engine, and
+what a dictionary would hold."""
 
 from __future__ import annotations
 
@@ -50,11 +51,17 @@ Difference = Callable[[Replacement, list[Row]], list[tuple[Any, ...]]]
 
 VALUES: dict[str, tuple[ScalarType, list[Any]]] = {
     'a "quoted`.name': (TEXT, ["", "ä", "x" * 40]),
-    "exact": (ScalarType(TypeName.NUMERIC), [Decimal("0.000000001"), Decimal(-(10**28)), Decimal(7)]),
+    "exact": (
+        ScalarType(TypeName.NUMERIC),
+        [Decimal("0.000000001"), Decimal(-(10**28)), Decimal(7)],
+    ),
     "double": (DOUBLE, [math.nan, -math.inf, 0.1, 5e-324]),
     "real": (REAL, [math.nan, 0.5]),
     "at": (TIMESTAMP, [datetime(1, 1, 1), datetime(2024, 2, 29, 23, 59, 59, 999_999)]),
-    "instant": (TIMESTAMPTZ, [datetime(1969, 12, 31, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)]),
+    "instant": (
+        TIMESTAMPTZ,
+        [datetime(1969, 12, 31, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)],
+    ),
     "day": (DATE, [date(1, 1, 1), date(2024, 10, 27)]),
     "bytes": (BYTEA, [b"", b"\x00\xff"]),
     "flag": (BOOLEAN, [True, False]),
@@ -78,7 +85,9 @@ def output(tmp_path: Path) -> Collection:
 
 
 @pytest.fixture(params=[1 << 30, 0], ids=["in this process", "on Spark"])
-def difference(request: pytest.FixtureRequest, tmp_path: Path, output: Collection, spark: SparkSession) -> Iterator[Difference]:
+def difference(
+    request: pytest.FixtureRequest, tmp_path: Path, output: Collection, spark: SparkSession
+) -> Iterator[Difference]:
     """Take messages in: what they change is told, and then in the output."""
     small = DuckDbEngine([str(tmp_path)])
     engines = Engines(no_spark if request.param else lambda: spark, lambda: small, request.param)
@@ -87,11 +96,19 @@ def difference(request: pytest.FixtureRequest, tmp_path: Path, output: Collectio
         upper = output.pin().upper
         at = Timestamp(upper + 1)
         desc, target = rule.message_desc(DESC), output.staging_uri(str(at))
-        writer = StagedWriter(Folder(f"{target}/messages"), "part-00000.parquet", arrow_schema(desc, with_updates=True))
-        writer.write(stamped(pa.Table.from_pylist(messages, arrow_schema(desc, with_updates=False)), at))
+        writer = StagedWriter(
+            Folder(f"{target}/messages"),
+            "part-00000.parquet",
+            arrow_schema(desc, with_updates=True),
+        )
+        writer.write(
+            stamped(pa.Table.from_pylist(messages, arrow_schema(desc, with_updates=False)), at)
+        )
         writer.close()
         DifferenceJob(DESC, at, target, {}).upsert(engines, rule, output.pin())
-        output.append_files(output.staged(str(at)), expected_upper=upper, new_upper=Timestamp(at + 1))
+        output.append_files(
+            output.staged(str(at)), expected_upper=upper, new_upper=Timestamp(at + 1)
+        )
         changes = output.pin().changes(at, Timestamp(at + 1)).select([*DESC.names, "mz_diff"])
         return [tuple(row.values()) for row in changes.to_pylist()]
 
@@ -116,9 +133,14 @@ def test_the_last_message_of_a_key_counts(difference: Difference, output: Collec
         messages = []
         for offset in range(200):
             message = {"k": chance.choice(["", "a", "b", "Ä"]), "n": chance.randrange(12)}
-            message |= {name: chance.choice([None, *values]) for name, (_, values) in VALUES.items()}
+            message |= {
+                name: chance.choice([None, *values]) for name, (_, values) in VALUES.items()
+            }
             is_deleted, partition = chance.random() < 0.3, chance.randrange(2)
-            messages.append(message | {"mz_partition": partition, "mz_offset": offset, "mz_is_deleted": is_deleted})
+            messages.append(
+                message
+                | {"mz_partition": partition, "mz_offset": offset, "mz_is_deleted": is_deleted}
+            )
         before = dict(held)
         for message in sorted(messages, key=lambda each: (each["mz_partition"], each["mz_offset"])):
             held.pop((message["k"], message["n"]), None)
@@ -128,17 +150,30 @@ def test_the_last_message_of_a_key_counts(difference: Difference, output: Collec
         changes = difference(ByOffset(), messages)
         assert sorted(map(repr, rows(output))) == sorted(map(repr, as_stored(held.values())))
         stays = {key for key in before.keys() & held.keys() if repr(before[key]) == repr(held[key])}
-        assert len(changes) == len(before) + len(held) - 2 * len(stays)  # what stays is not written again
+        # what stays is not written again
+        assert len(changes) == len(before) + len(held) - 2 * len(stays)
 
 
-def change(offset: int, row: Row | None, was: tuple[str, int], *, born: int = 0, unsent: str | None = None) -> Row:
-    place = {"mz_offset": offset, "mz_is_deleted": row is None, "mz_born": born, "mz_unsent": unsent}
+def change(
+    offset: int, row: Row | None, was: tuple[str, int], *, born: int = 0, unsent: str | None = None
+) -> Row:
+    place = {
+        "mz_offset": offset,
+        "mz_is_deleted": row is None,
+        "mz_born": born,
+        "mz_unsent": unsent,
+    }
     return (row or {}) | place | {"mz_was_0": was[0], "mz_was_1": was[1]}
 
 
-def test_what_a_change_did_not_send_is_what_its_lineage_had_last(difference: Difference, output: Collection) -> None:
+def test_what_a_change_did_not_send_is_what_its_lineage_had_last(
+    difference: Difference, output: Collection
+) -> None:
     name, number = DESC.names[2], DESC.names.index("exact")
-    a, b = {"k": "a", "n": 1, name: "large", "exact": Decimal(5)}, {"k": "b", "n": 1, name: None, "exact": None}
+    a, b = (
+        {"k": "a", "n": 1, name: "large", "exact": Decimal(5)},
+        {"k": "b", "n": 1, name: None, "exact": None},
+    )
     difference(ByLineage(), [change(1, a, ("a", 1), born=1), change(2, b, ("b", 1), born=2)])
     moved, unsent = {"k": "z", "n": 9, "flag": True}, f",2,,{number},"
     difference(
@@ -152,7 +187,9 @@ def test_what_a_change_did_not_send_is_what_its_lineage_had_last(difference: Dif
             change(8, None, ("a", 1), born=7),
         ],
     )
-    found = sorted((row["k"], row["n"], row[name], row["exact"], row["flag"]) for row in rows(output))
+    found = sorted(
+        (row["k"], row["n"], row[name], row["exact"], row["flag"]) for row in rows(output)
+    )
     assert found == [("b", 1, None, None, True), ("z", 9, "sent", Decimal(5), False)]
 
 

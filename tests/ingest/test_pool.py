@@ -1,4 +1,5 @@
-"""Ingestions side by side: each at its own pace, one of a source at a time, and no outcome is lost or given twice."""
+"""Ingestions side by side: each at its own pace, one of a source at a time, and no outcome is lost
+or given twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One ingestion step after another: each byte once, at one time, and nothing visible before it is published."""
+"""One ingestion step after another: each byte once, at one time, and nothing visible before it is
+published."""
 
 import json
 import re
@@ -57,14 +58,24 @@ def test_each_tick_reclocks_what_is_new_at_its_own_time(world):
     world.write("c.csv", "8,r\n")
     world.tick(20)
     assert world.visible() == [(1, "x", 10), (2, "y", 10), (3, "z", 20), (7, "q", 10), (8, "r", 20)]
-    assert world.mapping() == [("a.csv", 10, 8), ("a.csv", 20, 4), ("c.csv", 20, 4), ("d/b.csv", 10, 4)]
+    assert world.mapping() == [
+        ("a.csv", 10, 8),
+        ("a.csv", 20, 4),
+        ("c.csv", 20, 4),
+        ("d/b.csv", 10, 4),
+    ]
     assert world.frontiers.get("u4").upper == 21
 
 
 def test_nothing_is_visible_and_nothing_moves_before_publishing(world):
     world.write("a.csv", "1,x\n")
     report = world.ingest(10)
-    assert (report.state, report.rows, report.size, report.bindings) == (IngestState.STAGED, 1, 4, (("a.csv", 4),))
+    assert (report.state, report.rows, report.size, report.bindings) == (
+        IngestState.STAGED,
+        1,
+        4,
+        (("a.csv", 4),),
+    )
     assert world.publish(10).waiting == (EVENTS.name,)
     assert world.visible() == []
     assert world.source_collections().outputs[""].pin().files(upper=Timestamp(99)) == []
@@ -79,12 +90,21 @@ def test_a_tick_with_nothing_new_writes_nothing_and_wants_no_spark(world):
     world.tick(10)
     world.spark = no_spark
     collections = world.source_collections()
-    before = [c.pin().number for c in (collections.outputs[""], collections.remap, collections.evidence)], world.frontiers.get("u4")
+    before = (
+        [
+            c.pin().number
+            for c in (collections.outputs[""], collections.remap, collections.evidence)
+        ],
+        world.frontiers.get("u4"),
+    )
     assert world.ingest(20).state is IngestState.IDLE
     assert world.audit() is None
     assert not world.publish(20).steps
     assert (
-        [c.pin().number for c in (collections.outputs[""], collections.remap, collections.evidence)],
+        [
+            c.pin().number
+            for c in (collections.outputs[""], collections.remap, collections.evidence)
+        ],
         world.frontiers.get("u4"),
     ) == before
 
@@ -102,7 +122,9 @@ def test_a_restored_object_is_verified_once_and_not_read_into_rows_again(world):
 
 
 def test_the_header_is_bound_but_yields_no_row_and_orders_the_fields(tmp_path, spark):
-    source = SourceSpec(GlobalId("u5"), "headed", ObjectsConnector(BUCKET, "*.csv"), CsvFormat(), EVENTS.desc)
+    source = SourceSpec(
+        GlobalId("u5"), "headed", ObjectsConnector(BUCKET, "*.csv"), CsvFormat(), EVENTS.desc
+    )
     world = World(tmp_path, lambda: spark, (source,))
     world.write("a.csv", "word,number\n")
     world.tick(10)
@@ -124,12 +146,18 @@ def test_many_splits_are_read_by_many_tasks(world, monkeypatch):
     assert len(world.payload()["staged"]["files"][""]) > 4
     world.audit()
     world.publish(10)
-    assert sorted(world.visible(), key=lambda row: row[0]) == [(n, w, 10) for n, w in rows for _ in range(2)]
+    assert sorted(world.visible(), key=lambda row: row[0]) == [
+        (n, w, 10) for n, w in rows for _ in range(2)
+    ]
 
 
 def test_one_source_stalls_and_the_others_go_on(tmp_path, spark):
-    other = SourceSpec(GlobalId("u6"), "other", ObjectsConnector(BUCKET, "*.json"), JsonFormat(), EVENTS.desc)
-    gone = SourceSpec(GlobalId("u7"), "gone", ObjectsConnector("nowhere", "*"), JsonFormat(), EVENTS.desc)
+    other = SourceSpec(
+        GlobalId("u6"), "other", ObjectsConnector(BUCKET, "*.json"), JsonFormat(), EVENTS.desc
+    )
+    gone = SourceSpec(
+        GlobalId("u7"), "gone", ObjectsConnector("nowhere", "*"), JsonFormat(), EVENTS.desc
+    )
     world = World(tmp_path, lambda: spark, (EVENTS, other, gone))
     world.write("a.csv", "1,x\nbad,y\n")
     world.write("a.json", '{"number":5}\n')
@@ -168,8 +196,12 @@ def test_a_record_that_does_not_decode_stalls_at_its_byte_until_it_is_skipped(wo
 
 def test_an_object_overwritten_while_it_is_claimed_is_found_out(world, monkeypatch):
     world.write("a.csv", "1,x\n2,y\n")
-    reach_and(monkeypatch, "ingest.after_bound", lambda: world.write("a.csv", "1,x\n2,Y\n", mode="w"))
-    with pytest.raises(UpstreamChanged, match=r'object "a\.csv" changed under its bytes from 0 to 8'):
+    reach_and(
+        monkeypatch, "ingest.after_bound", lambda: world.write("a.csv", "1,x\n2,Y\n", mode="w")
+    )
+    with pytest.raises(
+        UpstreamChanged, match=r'object "a\.csv" changed under its bytes from 0 to 8'
+    ):
         world.ingest(10)
     monkeypatch.undo()
     with pytest.raises(UpstreamChanged):
@@ -279,7 +311,11 @@ def test_the_audit_sees_the_bindings_and_the_staged_rows(world):
     world.ingest(20)
     slice = open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake).slice
     assert (slice.source, slice.upper, slice.at) == (EVENTS.name, 11, 20)
-    assert (slice.previous, slice.bindings, slice.covered) == ({"a.csv": 8}, [("a.csv", 4)], {"a.csv": 4})
+    assert (slice.previous, slice.bindings, slice.covered) == (
+        {"a.csv": 8},
+        [("a.csv", 4)],
+        {"a.csv": 4},
+    )
     assert (slice.rows, slice.min_time, slice.max_time, slice.null_diffs) == (1, 20, 20, 0)
     [file] = slice.staged_files
     assert file.startswith(str(world.home))
@@ -309,7 +345,8 @@ def test_another_writers_lease_is_respected_and_then_taken_over(world):
 
 
 def test_a_step_that_was_probed_before_another_was_published_is_probed_again(world, monkeypatch):
-    """The second writer looked at the upstream before the first one's step was published, and claims after."""
+    """The second writer looked at the upstream before the first one's step was published, and
+    claims after."""
     world.write("a.csv", "1,x\n")
     first = World(world.home, world.spark)
 
@@ -325,8 +362,11 @@ def test_a_step_that_was_probed_before_another_was_published_is_probed_again(wor
     first.close()
 
 
-def test_a_decision_that_comes_while_the_rows_are_being_committed_loses_to_the_commit(world, monkeypatch):
-    """The first writer stands right before its commit; what it is committing must not be taken away, nor made twice."""
+def test_a_decision_that_comes_while_the_rows_are_being_committed_loses_to_the_commit(
+    world, monkeypatch
+):
+    """The first writer stands right before its commit; what it is committing must not be taken
+    away, nor made twice."""
     world.write("a.csv", "1,x\n2,y\n")
     world.ingest(10, owner="first")
     world.audit(owner="first")
@@ -374,8 +414,12 @@ def test_two_drivers_at_once_make_no_duplicate_and_no_deadlock(world, spark):
         world.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
     for at in (1000, 1010):
         world.tick(at, owner="the last")
-    assert sorted(row[0] for row in world.visible()) == sorted(100 * round + 10 + n for round in range(4) for n in range(2))
-    assert sum(increment for _, _, increment in world.mapping()) == sum(world.path(f"{n}.csv").stat().st_size for n in range(2))
+    assert sorted(row[0] for row in world.visible()) == sorted(
+        100 * round + 10 + n for round in range(4) for n in range(2)
+    )
+    assert sum(increment for _, _, increment in world.mapping()) == sum(
+        world.path(f"{n}.csv").stat().st_size for n in range(2)
+    )
     for driver in drivers:
         driver.close()
 
@@ -390,8 +434,18 @@ def test_a_claim_says_all_that_is_needed_to_go_on(world):
     step = Step.from_payload(stored)
     assert step.to_payload() == stored
     assert step.phase is Phase.STAGED
-    assert {"kind": "ingest", "source": "u4", "at": 10, "bindings": [["a.csv", 10]]}.items() <= stored.items()
-    assert stored["decisions"] == {"waive": [], "skip": [["a.csv", 4, 5]], "reread": False, "resnapshot": False}
+    assert {
+        "kind": "ingest",
+        "source": "u4",
+        "at": 10,
+        "bindings": [["a.csv", 10]],
+    }.items() <= stored.items()
+    assert stored["decisions"] == {
+        "waive": [],
+        "skip": [["a.csv", 4, 5]],
+        "reread": False,
+        "resnapshot": False,
+    }
 
 
 def test_every_type_survives_the_whole_way(tmp_path, spark):
@@ -412,7 +466,9 @@ def test_every_type_survives_the_whole_way(tmp_path, spark):
         "moment": (TIMESTAMPTZ, datetime(2013, 1, 1, 5, tzinfo=UTC)),
     }
     desc = RelationDesc(tuple(Column(name, type) for name, (type, _) in values.items()))
-    source = SourceSpec(GlobalId("u8"), "types", ObjectsConnector(BUCKET, "*.json"), JsonFormat(), desc)
+    source = SourceSpec(
+        GlobalId("u8"), "types", ObjectsConnector(BUCKET, "*.json"), JsonFormat(), desc
+    )
     world = World(tmp_path, lambda: spark, (source,))
     spelled = {n: f"\\x{v.hex()}" if isinstance(v, bytes) else v for n, (_, v) in values.items()}
     world.write("a.json", json.dumps(spelled, default=str) + "\n")
@@ -440,4 +496,6 @@ def test_buckets_and_lake_may_be_on_an_s3_endpoint(tmp_path, spark, s3_endpoint)
 
 def reach_and(monkeypatch, point, act):
     """Have ``act`` happen the moment the step is at ``point``."""
-    monkeypatch.setattr("reclock.failpoints.on_reach", lambda name: act() if name == point else None)
+    monkeypatch.setattr(
+        "reclock.failpoints.on_reach", lambda name: act() if name == point else None
+    )

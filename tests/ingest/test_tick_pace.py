@@ -1,5 +1,5 @@
-"""Sources move at their own pace: one that reads long holds up neither the others nor the next tick, and is published when it is
-ready."""
+"""Sources move at their own pace: one that reads long holds up neither the others nor the next
+tick, and is published when it is ready."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ from reclock.runtime.environment import Environment
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("is_last", [False, True], ids=["a later tick publishes it", "the last tick waits for it"])
-def test_a_slow_source_holds_up_no_other(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, is_last: bool) -> None:
+@pytest.mark.parametrize(
+    "is_last", [False, True], ids=["a later tick publishes it", "the last tick waits for it"]
+)
+def test_a_slow_source_holds_up_no_other(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, is_last: bool
+) -> None:
     go_on, published = Event(), []
     ingest, publish = source_steps.ingestion.ingest, source_steps.publish
 
@@ -44,9 +48,10 @@ def test_a_slow_source_holds_up_no_other(tmp_path: Path, spark: Any, monkeypatch
 
         for name in ("slow", "fast"):
             sql(
-                f"CREATE SOURCE {name} FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.0001) FOR ALL TABLES".replace(
-                    "ALL TABLES", f"TABLES (region AS {name}_region)"
-                )
+                (
+                    f"CREATE SOURCE {name} FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.0001) "
+                    "FOR ALL TABLES"
+                ).replace("ALL TABLES", f"TABLES (region AS {name}_region)")
             )
 
         def run() -> tick.TickReport:

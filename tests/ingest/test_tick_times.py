@@ -1,4 +1,5 @@
-"""A tick and the readers beside it: an idle source that a reader has moved past the tick's time is ingested at a newer one."""
+"""A tick and the readers beside it: an idle source that a reader has moved past the tick's time is
+ingested at a newer one."""
 
 import threading
 from pathlib import Path
@@ -14,7 +15,9 @@ from reclock.runtime.environment import Environment
 SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
 
 
-def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(tmp_path: Path, monkeypatch) -> None:
+def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(
+    tmp_path: Path, monkeypatch
+) -> None:
     (tmp_path / "buckets" / "b").mkdir(parents=True)
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
@@ -44,7 +47,9 @@ def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(tmp_p
             source_steps.ingest(environment, "s", at, owner="test")
 
 
-def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alone(tmp_path: Path, monkeypatch) -> None:
+def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alone(
+    tmp_path: Path, monkeypatch
+) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
         for name in "abc":
@@ -66,11 +71,16 @@ def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alo
         monkeypatch.setattr(source_steps, "open_connector", lambda source, context: Meeting(source))
         report = tick.run(environment, owner="test")
         assert [failure.name for failure in report.failed] == ["reclock.public.b"]
-        assert [found.source for found in report.ingested] == ["reclock.public.a", "reclock.public.c"]
+        assert [found.source for found in report.ingested] == [
+            "reclock.public.a",
+            "reclock.public.c",
+        ]
         assert tick.run(environment, only=[], owner="test").sources == ()
 
 
-def test_a_source_that_is_dropped_during_a_tick_holds_up_no_other(tmp_path: Path, monkeypatch) -> None:
+def test_a_source_that_is_dropped_during_a_tick_holds_up_no_other(
+    tmp_path: Path, monkeypatch
+) -> None:
     (tmp_path / "buckets" / "b").mkdir(parents=True)
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)

@@ -1,4 +1,5 @@
-"""A tick over the environment of a test, by a process that may be killed in it: see ``reclock.failpoints``."""
+"""A tick over the environment of a test, by a process that may be killed in it: see
+``reclock.failpoints``."""
 
 import sys
 

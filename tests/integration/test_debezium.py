@@ -1,4 +1,5 @@
-"""Change events of a connector: what a row was goes, what it is comes; transactions over several topics are at one time."""
+"""Change events of a connector: what a row was goes, what it is comes; transactions over several
+topics are at one time."""
 
 from __future__ import annotations
 
@@ -36,7 +37,15 @@ def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
         FORMAT JSON ENVELOPE DEBEZIUM""",
     )
     one, two = {"id": 1, "w": "x"}, {"id": 2, "w": None}
-    kafka.send(topic, [event("r", None, one), event("c", None, two), event("u", one, one | {"w": "y"}), event("m", None, None)])
+    kafka.send(
+        topic,
+        [
+            event("r", None, one),
+            event("c", None, two),
+            event("u", one, one | {"w": "y"}),
+            event("m", None, None),
+        ],
+    )
     assert not tick.run(environment, owner="tests").failed
     assert run(environment, "SELECT * FROM t ORDER BY id") == [(1, "y"), (2, None)]
     kafka.send(topic, [event("d", two, None), None])
@@ -47,7 +56,9 @@ def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
     assert stalled.message == 'record at offset 6 of "0" does not decode'
 
 
-def test_money_between_two_tables_is_the_same_at_every_time(kafka: Broker, environment: Environment) -> None:
+def test_money_between_two_tables_is_the_same_at_every_time(
+    kafka: Broker, environment: Environment
+) -> None:
     chance = random.Random(7)
     connector = Connector(kafka, f"shop{chance.randrange(10**9)}-{id(environment)}")
     for name in ("transaction", "public.giro", "public.savings"):
@@ -72,7 +83,16 @@ def test_money_between_two_tables_is_the_same_at_every_time(kafka: Broker, envir
         amount = chance.randint(1, 50)
         for place, change in zip(chance.sample(sorted(money), 2), (amount, -amount), strict=True):
             before, money[place] = money[place], money[place] + change
-            changes.append((place[0], event("u", {"id": place[1], "money": before}, {"id": place[1], "money": money[place]})))
+            changes.append(
+                (
+                    place[0],
+                    event(
+                        "u",
+                        {"id": place[1], "money": before},
+                        {"id": place[1], "money": money[place]},
+                    ),
+                )
+            )
         changes.insert(chance.randrange(3), ("unread", event("c", None, {"id": number})))
         written.append((number, changes))
     at, times = 0, []
@@ -82,7 +102,8 @@ def test_money_between_two_tables_is_the_same_at_every_time(kafka: Broker, envir
             connector.transaction(*each)
         if stop < len(written):
             connector.transaction(*written[stop], upto=2)  # and here it is stopped
-        at = max(0, stop - chance.randint(0, 8)) if stop < len(written) else stop  # it begins again with what it has sent before
+        # it begins again with what it has sent before
+        at = max(0, stop - chance.randint(0, 8)) if stop < len(written) else stop
         connector.deliver(chance)
         report = tick.run(environment, owner="tests")
         assert not report.failed
@@ -98,16 +119,27 @@ def test_money_between_two_tables_is_the_same_at_every_time(kafka: Broker, envir
     assert seen.count(1000) > 3
     rows = "SELECT 'giro', * FROM giro UNION ALL SELECT 'savings', * FROM saved ORDER BY 1, 2"
     assert run(environment, rows) == [(table, id, money[table, id]) for table, id in sorted(money)]
-    ends = {f"{topic}/0": len(messages) for topic, messages in connector.topics.items() if not topic.endswith(".unread")}
+    ends = {
+        f"{topic}/0": len(messages)
+        for topic, messages in connector.topics.items()
+        if not topic.endswith(".unread")
+    }
     assert dict(run(environment, "SELECT partition, offset FROM bank_progress")) == ends
 
     giro = f"{connector.prefix}.public.giro"
     kafka.send(giro, [b"no event"])
     [stalled] = tick.run(environment, owner="tests").failed
     assert stalled.message == f'record at offset {ends[f"{giro}/0"]} of "{giro}/0" does not decode'
-    run(environment, f"ALTER SOURCE bank SKIP '{giro}/0' FROM {ends[f'{giro}/0']} TO {ends[f'{giro}/0'] + 1}")
+    run(
+        environment,
+        f"ALTER SOURCE bank SKIP '{giro}/0' FROM {ends[f'{giro}/0']} TO {ends[f'{giro}/0'] + 1}",
+    )
     connector.transaction(
-        100, [("giro", event("c", None, {"id": 9, "money": 1})), ("savings", event("c", None, {"id": 9, "money": -1}))]
+        100,
+        [
+            ("giro", event("c", None, {"id": 9, "money": 1})),
+            ("savings", event("c", None, {"id": 9, "money": -1})),
+        ],
     )
     connector.deliver()
     assert not tick.run(environment, owner="tests").failed

@@ -1,5 +1,5 @@
-"""Collections and the targets of sinks are ordinary Delta tables: delta-spark, in a session of the environment's own, reads what
-Reclock reads, and compacts under a sink what it has written."""
+"""Collections and the targets of sinks are ordinary Delta tables: delta-spark, in a session of the
+environment's own, reads what Reclock reads, and compacts under a sink what it has written."""
 
 from __future__ import annotations
 
@@ -78,5 +78,7 @@ spark.stop()
 
 @pytest.mark.spark
 def test_delta_spark_reads_collections_and_what_sinks_write(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr

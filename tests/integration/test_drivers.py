@@ -1,4 +1,5 @@
-"""Several processes on one environment: drivers of ticks, one of them killed, and clients that define things at once."""
+"""Several processes on one environment: drivers of ticks, one of them killed, and clients that
+define things at once."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ def start(home: Path, *arguments: str, **variables: str) -> subprocess.Popen[str
         "RECLOCK_SPARK_DRIVER_MEMORY": "512m",
     }
     return subprocess.Popen(
-        [RECLOCK, *arguments], env=environment | variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [RECLOCK, *arguments],
+        env=environment | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -34,7 +39,9 @@ def run(home: Path, *arguments: str) -> str:
 
 
 def select(home: Path, query: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in run(home, "sql", "--format", "json", "-c", query).splitlines()]
+    return [
+        json.loads(line) for line in run(home, "sql", "--format", "json", "-c", query).splitlines()
+    ]
 
 
 @pytest.fixture
@@ -45,7 +52,9 @@ def home(tmp_path: Path) -> Path:
         "USING BUCKET SCAN 'bucket' FORMAT CSV WITH HEADER"
         for name in SOURCES
     ]
-    statements.append("CREATE MATERIALIZED VIEW total AS SELECT count(*) AS rows, sum(n) AS n FROM left")
+    statements.append(
+        "CREATE MATERIALIZED VIEW total AS SELECT count(*) AS rows, sum(n) AS n FROM left"
+    )
     run(tmp_path, "sql", "-c", "; ".join(statements))
     return tmp_path
 
@@ -54,7 +63,9 @@ def grow(home: Path, name: str, numbers: range) -> None:
     path = home / "buckets" / "bucket" / name / "a.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        file.write(("n\n" if numbers.start == 0 else "") + "".join(f"{number}\n" for number in numbers))
+        file.write(
+            ("n\n" if numbers.start == 0 else "") + "".join(f"{number}\n" for number in numbers)
+        )
 
 
 @pytest.mark.spark
@@ -76,21 +87,38 @@ def test_two_drivers_and_a_killed_one_lose_nothing_and_repeat_nothing(home: Path
     run(home, "tick")
 
     for name in SOURCES:
-        [found] = select(home, f"SELECT count(*) AS n, count(DISTINCT n) AS different, sum(n) AS total FROM {name}")
+        [found] = select(
+            home,
+            f"SELECT count(*) AS n, count(DISTINCT n) AS different, sum(n) AS total FROM {name}",
+        )
         assert found == {"n": 300, "different": 300, "total": sum(range(300))}
     assert select(home, "SELECT * FROM total") == [{"rows": 300, "n": sum(range(300))}]
     unclaimed = (
-        "SELECT type, count(*) AS n FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE claimed_at IS NULL AND id LIKE 'u%'"
+        "SELECT type, count(*) AS n FROM mz_frontiers JOIN mz_objects ON id = object_id "
+        "WHERE claimed_at IS NULL AND id LIKE 'u%'"
     )
     found = select(home, unclaimed + " GROUP BY type ORDER BY type")
-    assert found == [{"type": "index", "n": 1}, {"type": "source", "n": 2}, {"type": "source_progress", "n": 2}]
+    assert found == [
+        {"type": "index", "n": 1},
+        {"type": "source", "n": 2},
+        {"type": "source_progress", "n": 2},
+    ]
     [progress] = select(home, "SELECT byte_offset FROM left_progress")
-    assert progress["byte_offset"] == (home / "buckets" / "bucket" / "left" / "a.csv").stat().st_size
+    assert (
+        progress["byte_offset"] == (home / "buckets" / "bucket" / "left" / "a.csv").stat().st_size
+    )
 
 
 def test_clients_that_define_things_at_once_all_succeed(home: Path) -> None:
     clients = [
-        start(home, "sql", "-c", "; ".join(f"CREATE VIEW v{client}_{number} AS SELECT n FROM left" for number in range(5)))
+        start(
+            home,
+            "sql",
+            "-c",
+            "; ".join(
+                f"CREATE VIEW v{client}_{number} AS SELECT n FROM left" for number in range(5)
+            ),
+        )
         for client in range(3)
     ]
     for client in clients:

@@ -1,4 +1,5 @@
-"""Topics of a real broker: every message once, at one time; and what goes wrong upstream is a definite error of that source."""
+"""Topics of a real broker: every message once, at one time; and what goes wrong upstream is a
+definite error of that source."""
 
 from __future__ import annotations
 
@@ -18,7 +19,14 @@ from reclock.connectors.connector import HasHistory
 from reclock.connectors.factory import ConnectionContext, open_connector
 from reclock.connectors.objects.object_store import LocalBuckets
 from reclock.definitions.connections import broker
-from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
+from reclock.definitions.sources import (
+    BytesFormat,
+    CsvFormat,
+    JsonFormat,
+    KafkaConnector,
+    SourceSpec,
+    TextFormat,
+)
 from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.rebuild import Rebuilt
@@ -31,8 +39,22 @@ pytestmark = pytest.mark.spark
 WORDS = RelationDesc((Column("text", TEXT),))
 
 
-def over(kafka, topic: str, *, format: Any = TextFormat(), desc: RelationDesc = WORDS, id: str = "u4", **more: Any) -> SourceSpec:  # noqa: B008
-    return SourceSpec(GlobalId(id), f"source {id}", KafkaConnector(broker(kafka.address), topic, **more), format, desc)
+def over(
+    kafka,
+    topic: str,
+    *,
+    format: Any = TextFormat(),  # noqa: B008
+    desc: RelationDesc = WORDS,
+    id: str = "u4",
+    **more: Any,
+) -> SourceSpec:
+    return SourceSpec(
+        GlobalId(id),
+        f"source {id}",
+        KafkaConnector(broker(kafka.address), topic, **more),
+        format,
+        desc,
+    )
 
 
 @pytest.fixture
@@ -88,14 +110,20 @@ def test_transactions_are_read_when_they_are_decided_and_aborted_ones_never(kafk
     producer.flush()
     world.tick(10)
     assert world.visible(source) == [("kept", 10)]
-    assert world.mapping(source) == [(0, 10, 4)]  # two messages, and the marks that end their transactions
+    # two messages, and the marks that end their transactions
+    assert world.mapping(source) == [(0, 10, 4)]
     producer.commit_transaction()
     world.tick(20)
     assert world.visible(source) == [("kept", 10), ("undecided", 20)]
 
 
 def test_a_compacted_topic_has_gaps(kafka, open_world):
-    topic = kafka.topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.001", segment_ms="100", max_compaction_lag_ms="200")
+    topic = kafka.topic(
+        cleanup_policy="compact",
+        min_cleanable_dirty_ratio="0.001",
+        segment_ms="100",
+        max_compaction_lag_ms="200",
+    )
     source = over(kafka, topic)
     world = open_world(source)
     kafka.send(topic, [(b"k", f"v{i}".encode()) for i in range(50)])
@@ -103,9 +131,15 @@ def test_a_compacted_topic_has_gaps(kafka, open_world):
     [first] = read.probe({})
 
     def rows() -> list[str]:
-        return [value for task in read.tasks([first], []) for _, table in read.read(task) for value in table["text"].to_pylist()]
+        return [
+            value
+            for task in read.tasks([first], [])
+            for _, table in read.read(task)
+            for value in table["text"].to_pylist()
+        ]
 
-    for n in range(200):  # each message after the pause rolls the segment, so that what is behind may be cleaned
+    # each message after the pause rolls the segment, so that what is behind may be cleaned
+    for n in range(200):
         kafka.send(topic, [(b"other", str(n).encode())])
         if len(rows()) < 50:
             break
@@ -115,12 +149,18 @@ def test_a_compacted_topic_has_gaps(kafka, open_world):
     seen = [text for text, _ in world.visible(source)]
     assert len(seen) == len(set(seen))
     assert "v49" in seen
-    assert sum(size for _, _, size in world.mapping(source)) >= 50 > len([text for text in seen if text.startswith("v")])
+    assert (
+        sum(size for _, _, size in world.mapping(source))
+        >= 50
+        > len([text for text in seen if text.startswith("v")])
+    )
     with pytest.raises(UpstreamChanged, match="is compacted"):
         world.rebuild(source)
 
 
-def test_what_retention_took_before_it_was_read_is_a_definite_error_until_it_is_given_up(kafka, open_world):
+def test_what_retention_took_before_it_was_read_is_a_definite_error_until_it_is_given_up(
+    kafka, open_world
+):
     topic = kafka.topic()
     source = over(kafka, topic)
     world = open_world(source)
@@ -149,7 +189,8 @@ def test_what_retention_takes_while_it_is_claimed_is_found_out(kafka, open_world
     world = open_world(source)
     kafka.send(topic, [b"a", b"b", b"c"])
     monkeypatch.setattr(
-        "reclock.failpoints.on_reach", lambda name: kafka.truncate(topic, 0, 2) if name == "ingest.after_bound" else None
+        "reclock.failpoints.on_reach",
+        lambda name: kafka.truncate(topic, 0, 2) if name == "ingest.after_bound" else None,
     )
     with pytest.raises(UpstreamChanged, match="no longer has offset 0"):
         world.ingest(10, source)
@@ -202,11 +243,15 @@ def test_offsets_and_timestamps_to_start_at_and_to_end_at(kafka, open_world):
     world.tick(10)
     kafka.send(topic, [b"4", b"5", b"6"], 1)
     world.tick(20)
-    assert world.visible(offsets) == [("5", 20), ("6", 20), ("p0 3000", 10)] or world.visible(offsets) == [
+    assert world.visible(offsets) == [("5", 20), ("6", 20), ("p0 3000", 10)] or world.visible(
+        offsets
+    ) == [
         ("6", 20),
         ("p0 3000", 10),
     ]
-    assert [row for row in world.visible(moments) if row[1] == 10] == [(f"p{p} {m}", 10) for p in (0, 1) for m in (2000, 3000)]
+    assert [row for row in world.visible(moments) if row[1] == 10] == [
+        (f"p{p} {m}", 10) for p in (0, 1) for m in (2000, 3000)
+    ]
     assert [row for row in world.visible(moments) if row[1] == 20] == [(text, 20) for text in "456"]
     kafka.delete(topic)
     assert world.ingest(30, ended).state is IngestState.IDLE  # it is complete
@@ -226,10 +271,19 @@ def test_keys_metadata_and_formats(kafka, open_world):
             Column("headers", TEXT, False),
         )
     )
-    include = tuple((name.upper(), name) for name in ("key", "partition", "offset", "timestamp", "headers"))
-    as_json = over(kafka, topic, format=JsonFormat(), desc=desc, key_format=TextFormat(), include=include)
+    include = tuple(
+        (name.upper(), name) for name in ("key", "partition", "offset", "timestamp", "headers")
+    )
+    as_json = over(
+        kafka, topic, format=JsonFormat(), desc=desc, key_format=TextFormat(), include=include
+    )
     world = open_world(as_json)
-    kafka.send(topic, [(b"k", b'{"n": 1,\n "w": "x"}'), (None, b'{"n":2}')], timestamp=1_500_000_000_123, headers=[("h", b"\x01")])
+    kafka.send(
+        topic,
+        [(b"k", b'{"n": 1,\n "w": "x"}'), (None, b'{"n":2}')],
+        timestamp=1_500_000_000_123,
+        headers=[("h", b"\x01")],
+    )
     world.tick(10)
     shown = [(*row[:5], row[5].isoformat(), *row[6:]) for row in world.visible(as_json)]
     assert shown == [
@@ -242,11 +296,18 @@ def test_keys_metadata_and_formats(kafka, open_world):
     ("format", "desc", "good", "bad"),
     [
         (JsonFormat(), RelationDesc((Column("n", INTEGER),)), b'{"n":1}', b'{"n":"x"}'),
-        (CsvFormat(has_header=False), RelationDesc((Column("n", INTEGER), Column("w", TEXT))), b"1,x", b"1,x\n2,y"),
+        (
+            CsvFormat(has_header=False),
+            RelationDesc((Column("n", INTEGER), Column("w", TEXT))),
+            b"1,x",
+            b"1,x\n2,y",
+        ),
         (TextFormat(), WORDS, b"good", b"\xff"),
     ],
 )
-def test_a_bad_message_stalls_at_its_offset_until_it_is_skipped(kafka, open_world, format, desc, good, bad):
+def test_a_bad_message_stalls_at_its_offset_until_it_is_skipped(
+    kafka, open_world, format, desc, good, bad
+):
     topic = kafka.topic(2)
     source = over(kafka, topic, format=format, desc=desc)
     world = open_world(source)
@@ -270,10 +331,14 @@ def test_many_tasks_read_many_batches(kafka, open_world, monkeypatch):
     assert len(world.payload(source)["staged"]["files"][""]) == 6
     world.audit(source)
     world.publish(10)
-    assert [text for text, _ in world.visible(source)] == [f"{partition}-{n:05}" for partition in (0, 1) for n in range(2000)]
+    assert [text for text, _ in world.visible(source)] == [
+        f"{partition}-{n:05}" for partition in (0, 1) for n in range(2000)
+    ]
 
 
-def test_a_broker_that_is_down_stalls_its_own_source_alone(tmp_path_factory, kafka, open_world, monkeypatch):
+def test_a_broker_that_is_down_stalls_its_own_source_alone(
+    tmp_path_factory, kafka, open_world, monkeypatch
+):
     monkeypatch.setattr(connector, "_REQUEST_S", 3)
     broken = Broker.make(tmp_path_factory.mktemp("second"))
     broken.start()
@@ -316,15 +381,27 @@ def test_every_type_of_value_without_a_format(kafka, open_world):
     kafka.send(topic, [b"\x00\xff", None, b""])
     world = open_world(source)
     world.tick(10)
-    assert sorted(map(repr, world.visible(source))) == sorted(map(repr, [(b"\x00\xff", 10), (None, 10), (b"", 10)]))
+    assert sorted(map(repr, world.visible(source))) == sorted(
+        map(repr, [(b"\x00\xff", 10), (None, 10), (b"", 10)])
+    )
 
 
-ROWS = RelationDesc((Column("n", INTEGER, False), Column("w", TEXT), Column("key", TEXT, False)), key=("key",))
+ROWS = RelationDesc(
+    (Column("n", INTEGER, False), Column("w", TEXT), Column("key", TEXT, False)), key=("key",)
+)
 
 
 def upserted(kafka, topic: str) -> SourceSpec:
     include = (("KEY", "key"),)
-    return over(kafka, topic, format=JsonFormat(), desc=ROWS, key_format=TextFormat(), include=include, envelope="UPSERT")
+    return over(
+        kafka,
+        topic,
+        format=JsonFormat(),
+        desc=ROWS,
+        key_format=TextFormat(),
+        include=include,
+        envelope="UPSERT",
+    )
 
 
 def at(world: World, source: SourceSpec, time: int) -> list[tuple[Any, ...]]:
@@ -337,9 +414,20 @@ def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
     topic = kafka.topic(2)
     source = upserted(kafka, topic)
     world = open_world(source)
-    kafka.send(topic, [(b"a", b'{"n":1}'), (b"b", b'{"n":2}'), (b"a", b'{"n":3,"w":"x"}'), (b"gone", b'{"n":9}'), (b"gone", None)])
+    kafka.send(
+        topic,
+        [
+            (b"a", b'{"n":1}'),
+            (b"b", b'{"n":2}'),
+            (b"a", b'{"n":3,"w":"x"}'),
+            (b"gone", b'{"n":9}'),
+            (b"gone", None),
+        ],
+    )
     world.tick(10)
-    kafka.send(topic, [(b"b", None), (b"c", b'{"n":4}'), (b"never", None), (b"a", b'{"n":3,"w":"x"}')])
+    kafka.send(
+        topic, [(b"b", None), (b"c", b'{"n":4}'), (b"never", None), (b"a", b'{"n":3,"w":"x"}')]
+    )
     world.tick(20)
     kafka.send(topic, [(b"b", b'{"n":5}')], 0)
     kafka.send(topic, [(b"a", b'{"n":6}')], 1)
@@ -347,8 +435,15 @@ def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
     assert at(world, source, 10) == [("a", 3, "x"), ("b", 2, None)]
     assert at(world, source, 20) == [("a", 3, "x"), ("c", 4, None)]
     assert at(world, source, 30) == [("a", 6, None), ("b", 5, None), ("c", 4, None)]
-    changes = world.source_collections(source).outputs[""].pin().changes(Timestamp(20), Timestamp(21)).to_pylist()
-    assert sorted((row["key"], row["mz_diff"]) for row in changes) == [("b", -1), ("c", 1)]  # what stays is not written again
+    changes = (
+        world.source_collections(source)
+        .outputs[""]
+        .pin()
+        .changes(Timestamp(20), Timestamp(21))
+        .to_pylist()
+    )
+    # what stays is not written again
+    assert sorted((row["key"], row["mz_diff"]) for row in changes) == [("b", -1), ("c", 1)]
     output = world.source_collections(source).outputs[""]
     before = output.pin().changes(Timestamp(0), Timestamp(31)).to_pylist()
     kafka.send(topic, [(b"a", None)], 1)  # not bound yet
@@ -359,7 +454,9 @@ def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
     assert at(world, source, 40) == [("b", 5, None), ("c", 4, None)]
 
 
-@pytest.mark.parametrize(("key", "value"), [(None, b'{"n":1}'), (b"\xff", b'{"n":1}'), (b"k", b'{"w":"x"}')])
+@pytest.mark.parametrize(
+    ("key", "value"), [(None, b'{"n":1}'), (b"\xff", b'{"n":1}'), (b"k", b'{"w":"x"}')]
+)
 def test_a_message_that_an_upsert_cannot_use_is_a_definite_error(kafka, open_world, key, value):
     topic = kafka.topic()
     source = upserted(kafka, topic)
@@ -373,9 +470,12 @@ def test_a_message_that_an_upsert_cannot_use_is_a_definite_error(kafka, open_wor
 
 
 def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):
-    """Audited, published, indexed, with its progress; and what is published is committed to the consumer group."""
+    """Audited, published, indexed, with its progress; and what is published is committed to the
+    consumer group."""
     topic, now = kafka.topic(2), [1_000]
-    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
+    with Environment.initialise(
+        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
+    ) as environment:
         session = Session(environment)
 
         def rows(text: str) -> list[tuple[Any, ...]]:
@@ -394,11 +494,26 @@ def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):
                     KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS id, PARTITION ENVELOPE UPSERT"""
             )
         )
-        list(session.execute("CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n, sum(left_over) AS left_over FROM stock"))
-        kafka.send(topic, [(b"a", b'{"item":"x","left_over":1}'), (b"b", b'{"item":"y","left_over":2}')], 1)
+        list(
+            session.execute(
+                "CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n, sum(left_over) "
+                "AS left_over FROM stock"
+            )
+        )
+        kafka.send(
+            topic, [(b"a", b'{"item":"x","left_over":1}'), (b"b", b'{"item":"y","left_over":2}')], 1
+        )
         run(2_000)
         assert rows("SELECT * FROM stock ORDER BY id") == [("x", 1, "a", 1), ("y", 2, "b", 1)]
-        kafka.send(topic, [(b"a", None), (b"b", b'{"item":"y","left_over":7}'), (b"c", b'{"item":"z","left_over":10}')], 1)
+        kafka.send(
+            topic,
+            [
+                (b"a", None),
+                (b"b", b'{"item":"y","left_over":7}'),
+                (b"c", b'{"item":"z","left_over":10}'),
+            ],
+            1,
+        )
         run(3_000)
         assert rows("SELECT id, left_over FROM stock ORDER BY id") == [("b", 7), ("c", 10)]
         assert rows("SELECT * FROM total") == [(2, 17)]
@@ -406,7 +521,10 @@ def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):
         assert rows("SELECT * FROM total AS OF 2000") == [(2, 3)]
         assert rows("SELECT * FROM stock_progress") == [(3_000, 1, 5)]
         assert rows("SHOW SOURCES") == [("stock", "kafka")]
-        early = f"CREATE SOURCE early FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}' END TIMESTAMP {{}} FORMAT TEXT"
+        early = (
+            f"CREATE SOURCE early FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}' END "
+            f"TIMESTAMP {{}} FORMAT TEXT"
+        )
         list(session.execute(early.format(1_000)))
         assert "END OFFSET (0, 0)" in rows("SHOW CREATE SOURCE early")[0][1]
         with pytest.raises(InvalidOption, match="future"):
@@ -427,7 +545,10 @@ def test_history_ends_before_the_first_message_of_the_moment_or_later(kafka):
     assert isinstance(opened, HasHistory)
 
     def until(moment: int, bound: dict[Any, Any]) -> list[tuple[Any, int, int]]:
-        return [(found.partition, found.lower, found.upper) for found in opened.probe_until(bound, Timestamp(moment))]
+        return [
+            (found.partition, found.lower, found.upper)
+            for found in opened.probe_until(bound, Timestamp(moment))
+        ]
 
     assert until(1_000, {}) == []
     assert until(2_000, {}) == [(0, 0, 1), (1, 0, 1)]

@@ -1,4 +1,5 @@
-"""Topics in Avro and Protobuf with a registry: the schema is asked for once, when the source is made; writers may change theirs."""
+"""Topics in Avro and Protobuf with a registry: the schema is asked for once, when the source is
+made; writers may change theirs."""
 
 from __future__ import annotations
 
@@ -21,7 +22,13 @@ from fixtures.registry import Registry, framed
 from google.protobuf.message_factory import GetMessageClass
 
 from reclock.adapter.session.session import Session
-from reclock.errors import DependentObjects, InvalidOption, TargetChanged, TargetUnavailable, UnsupportedSql
+from reclock.errors import (
+    DependentObjects,
+    InvalidOption,
+    TargetChanged,
+    TargetUnavailable,
+    UnsupportedSql,
+)
 from reclock.formats.protobuf_schemas import compiled, descriptor
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -35,7 +42,9 @@ NEWER = """syntax = "proto3"; package shop; message Order { int32 n = 1; string 
 
 
 @pytest.fixture
-def environment(tmp_path: Path, spark: Any, kafka: Broker, registry: Registry) -> Iterator[Environment]:
+def environment(
+    tmp_path: Path, spark: Any, kafka: Broker, registry: Registry
+) -> Iterator[Environment]:
     with Environment.initialise(tmp_path, spark=spark) as opened:
         run(
             opened,
@@ -52,16 +61,32 @@ def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
 def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> None:
     topic = kafka.topic()
     avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
-    source = f"CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY {avro} VALUE {avro} INCLUDE KEY AS id ENVELOPE UPSERT"
+    source = (
+        f"CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC '{topic}') KEY {avro} VALUE {avro} "
+        "INCLUDE KEY AS id ENVELOPE UPSERT"
+    )
     with pytest.raises(InvalidOption, match="no schema"):
         run(environment, source)
-    one: Any = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "int"}, {"name": "w", "type": ["null", "string"]}]}
+    one: Any = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "n", "type": "int"}, {"name": "w", "type": ["null", "string"]}],
+    }
     one["fields"][1]["default"] = None
     one["fields"].append({"name": "at", "type": ["null", "shop.Place"], "default": None})
-    place = {"type": "record", "name": "Place", "namespace": "shop", "fields": [{"name": "town", "type": "string"}]}
+    place = {
+        "type": "record",
+        "name": "Place",
+        "namespace": "shop",
+        "fields": [{"name": "town", "type": "string"}],
+    }
     whole = one | {"fields": [*one["fields"][:2], one["fields"][2] | {"type": ["null", place]}]}
     registry.register(f"{topic}-place", place)
-    two: Any = {"type": "record", "name": "r", "fields": [{"name": "more", "type": "string"}, {"name": "n", "type": "int"}]}
+    two: Any = {
+        "type": "record",
+        "name": "r",
+        "fields": [{"name": "more", "type": "string"}, {"name": "n", "type": "int"}],
+    }
     key_id, one_id = (
         registry.register(f"{topic}-key", "long"),
         registry.register(f"{topic}-value", one, **{"shop.Place": f"{topic}-place"}),
@@ -72,17 +97,27 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         topic,
         [
             (framed(key_id, "long", 1), framed(one_id, whole, {"n": 10, "w": "x"})),
-            (framed(key_id, "long", 2), framed(one_id, whole, {"n": 20, "w": None, "at": {"town": "Bern"}})),
+            (
+                framed(key_id, "long", 2),
+                framed(one_id, whole, {"n": 20, "w": None, "at": {"town": "Bern"}}),
+            ),
             (framed(key_id, "long", 3), framed(two_id, two, {"more": "y", "n": 30})),
             (framed(key_id, "long", 1), None),
         ],
     )
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM s ORDER BY id") == [(20, None, '{"town": "Bern"}', "2"), (30, None, None, "3")]
-    with Environment.open(environment.stores.settings.home, spark=environment.runtime.engines.spark()) as again:
-        assert [entry.desc.names for entry in again.stores.planner_catalog().relations() if entry.name.item == "s"] == [
-            ("n", "w", "at", "id")
-        ]
+    assert run(environment, "SELECT * FROM s ORDER BY id") == [
+        (20, None, '{"town": "Bern"}', "2"),
+        (30, None, None, "3"),
+    ]
+    with Environment.open(
+        environment.stores.settings.home, spark=environment.runtime.engines.spark()
+    ) as again:
+        assert [
+            entry.desc.names
+            for entry in again.stores.planner_catalog().relations()
+            if entry.name.item == "s"
+        ] == [("n", "w", "at", "id")]
     run(environment, source.replace("SOURCE s", "SOURCE newer"))
     assert [name for name, *_ in run(environment, "SHOW COLUMNS FROM newer")] == ["more", "n", "id"]
     run(environment, "DROP SOURCE newer")
@@ -99,18 +134,28 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     part = """syntax = "proto2"; package parts; message Part { required string name = 1; }"""
     registry.register_protobuf(f"{topic}-part", part)
     for half in ("key", "value"):
-        registry.register_protobuf(f"{topic}-{half}", ORDER, **{"parts/part.proto": f"{topic}-part"})
+        registry.register_protobuf(
+            f"{topic}-{half}", ORDER, **{"parts/part.proto": f"{topic}-part"}
+        )
     with pytest.raises(InvalidOption, match="has 2 messages"):
-        run(environment, f"CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT PROTOBUF {protobuf}")
+        run(
+            environment,
+            f"CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT PROTOBUF {protobuf}",
+        )
     run(environment, source)
 
     schema = compiled(ORDER, (("parts/part.proto", part),))
 
     def write(text: str, message: str, half: str, **fields: Any) -> bytes:
-        """A message as Confluent's own serializer writes it, which registers the schema that it has."""
+        """A message as Confluent's own serializer writes it, which registers the schema that it
+        has."""
         made = GetMessageClass(descriptor(text, message))
-        context = SerializationContext(topic, MessageField.KEY if half == "key" else MessageField.VALUE)
-        found = ProtobufSerializer(made, registry.client, {"use.deprecated.format": False})(made(**fields), context)
+        context = SerializationContext(
+            topic, MessageField.KEY if half == "key" else MessageField.VALUE
+        )
+        found = ProtobufSerializer(made, registry.client, {"use.deprecated.format": False})(
+            made(**fields), context
+        )
         assert found is not None
         return found
 
@@ -119,7 +164,18 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     kafka.send(
         topic,
         [
-            (keys[0], write(schema, "shop.Order", "value", n=10, w="x", at={"seconds": 1_700_000_000}, part={"name": "p"})),
+            (
+                keys[0],
+                write(
+                    schema,
+                    "shop.Order",
+                    "value",
+                    n=10,
+                    w="x",
+                    at={"seconds": 1_700_000_000},
+                    part={"name": "p"},
+                ),
+            ),
             (keys[1], write(schema, "shop.Order", "value", n=20)),
             (keys[2], write(newer, "shop.Order", "value", n=30, more="y")),
             (keys[1], None),
@@ -136,7 +192,10 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     text = ORDER.replace('import "parts/part.proto";', "").replace("parts.Part", "Key")
     run(
         environment,
-        f"CREATE SOURCE b FROM KAFKA CONNECTION k (TOPIC '{bare}') FORMAT PROTOBUF MESSAGE 'shop.Order' USING SCHEMA '{text}'",
+        (
+            f"CREATE SOURCE b FROM KAFKA CONNECTION k (TOPIC '{bare}') FORMAT PROTOBUF "
+            f"MESSAGE 'shop.Order' USING SCHEMA '{text}'"
+        ),
     )
     kafka.send(bare, [b"\x08\x05", b""])
     assert not tick.run(environment, owner="tests").failed
@@ -150,20 +209,44 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     }
 
 
-ROW: Any = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "int"}, {"name": "money", "type": "long"}]}
-BLOCK = {"type": "record", "name": "block", "fields": [{"name": "id", "type": "string"}, {"name": "total_order", "type": "long"}]}
+ROW: Any = {
+    "type": "record",
+    "name": "Value",
+    "fields": [{"name": "id", "type": "int"}, {"name": "money", "type": "long"}],
+}
+BLOCK = {
+    "type": "record",
+    "name": "block",
+    "fields": [{"name": "id", "type": "string"}, {"name": "total_order", "type": "long"}],
+}
 COUNT = {
     "type": "record",
     "name": "count",
-    "fields": [{"name": "data_collection", "type": "string"}, {"name": "event_count", "type": "long"}],
+    "fields": [
+        {"name": "data_collection", "type": "string"},
+        {"name": "event_count", "type": "long"},
+    ],
 }
-EVENT = {"before": ["null", ROW], "after": ["null", "Value"], "op": "string", "transaction": ["null", BLOCK]}
-ENTRY = {"status": "string", "id": "string", "data_collections": ["null", {"type": "array", "items": COUNT}]}
+EVENT = {
+    "before": ["null", ROW],
+    "after": ["null", "Value"],
+    "op": "string",
+    "transaction": ["null", BLOCK],
+}
+ENTRY = {
+    "status": "string",
+    "id": "string",
+    "data_collections": ["null", {"type": "array", "items": COUNT}],
+}
 
 
 def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: Environment) -> None:
     schemas = {
-        name: {"type": "record", "name": name, "fields": [{"name": field, "type": type} for field, type in fields.items()]}
+        name: {
+            "type": "record",
+            "name": name,
+            "fields": [{"name": field, "type": type} for field, type in fields.items()],
+        }
         for name, fields in (("Envelope", EVENT), ("Entry", ENTRY))
     }
     ids: dict[str, int] = {}
@@ -187,8 +270,12 @@ def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: En
     rows = [{"id": 1, "money": money} for money in (100, 70, 130)]
     opening, reduced, raised = rows
     connector.transaction(1, [(table, event("c", None, opening)) for table in ("giro", "savings")])
-    connector.transaction(2, [("giro", event("u", opening, reduced)), ("savings", event("u", opening, raised))])
-    connector.transaction(3, [("giro", event("d", reduced, None)), ("savings", event("u", raised, opening))], upto=1)
+    connector.transaction(
+        2, [("giro", event("u", opening, reduced)), ("savings", event("u", opening, raised))]
+    )
+    connector.transaction(
+        3, [("giro", event("d", reduced, None)), ("savings", event("u", raised, opening))], upto=1
+    )
     connector.deliver()
     run(environment, source)
     alone = f"{connector.prefix}.public.savings"
@@ -198,9 +285,15 @@ def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: En
         FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas ENVELOPE DEBEZIUM""",
     )
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM giro UNION ALL SELECT * FROM saved ORDER BY 2") == [(1, 70), (1, 130)]
+    assert run(environment, "SELECT * FROM giro UNION ALL SELECT * FROM saved ORDER BY 2") == [
+        (1, 70),
+        (1, 130),
+    ]
     assert run(environment, "SELECT * FROM alone") == [(1, 130)]
-    assert [row[:2] for row in run(environment, "SHOW COLUMNS FROM giro")] == [("id", False), ("money", False)]
+    assert [row[:2] for row in run(environment, "SHOW COLUMNS FROM giro")] == [
+        ("id", False),
+        ("money", False),
+    ]
     kafka.send(alone, [b"no event"])
     assert {failure.message for failure in tick.run(environment, owner="tests").failed} == {
         f'record at offset 2 of "{alone}/0" does not decode',
@@ -209,30 +302,59 @@ def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: En
 
 
 def consumed(registry: Registry, kafka: Broker, topic: str) -> list[tuple[Any, Any]]:
-    """Keys and values of all that is committed in the topic, by Confluent's own deserializer: the registry is all it knows."""
+    """Keys and values of all that is committed in the topic, by Confluent's own deserializer: the
+    registry is all it knows."""
     read = AvroDeserializer(registry.client)
-    settings = {"bootstrap.servers": kafka.address, "group.id": "verifier", "isolation.level": "read_committed"}
-    consumer = Consumer(settings | {"enable.partition.eof": True, "auto.offset.reset": "earliest", "log_level": 0})
+    settings = {
+        "bootstrap.servers": kafka.address,
+        "group.id": "verifier",
+        "isolation.level": "read_committed",
+    }
+    consumer = Consumer(
+        settings | {"enable.partition.eof": True, "auto.offset.reset": "earliest", "log_level": 0}
+    )
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     found = []
     try:
         while (message := consumer.poll(1.0)) is None or message.error() is None:
             if message is not None:
                 parts = ((MessageField.KEY, message.key()), (MessageField.VALUE, message.value()))
-                found.append(tuple(part and read(part, SerializationContext(topic, field)) for field, part in parts))
+                found.append(
+                    tuple(
+                        part and read(part, SerializationContext(topic, field))
+                        for field, part in parts
+                    )
+                )
     finally:
         consumer.close()
     return found
 
 
-def test_sinks_in_avro_register_their_schemas_and_read_back(kafka: Broker, registry: Registry, environment: Environment) -> None:
+def test_sinks_in_avro_register_their_schemas_and_read_back(
+    kafka: Broker, registry: Registry, environment: Environment
+) -> None:
     events, latest = kafka.topic(retention_ms="-1"), kafka.topic(retention_ms="-1")
     avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
-    run(environment, "CREATE TABLE t (id int NOT NULL, price numeric(10, 2), at timestamp, note text)")
-    run(environment, f"CREATE SINK events FROM t INTO KAFKA CONNECTION k (TOPIC '{events}') {avro} ENVELOPE DEBEZIUM")
+    run(
+        environment,
+        "CREATE TABLE t (id int NOT NULL, price numeric(10, 2), at timestamp, note text)",
+    )
+    run(
+        environment,
+        (
+            f"CREATE SINK events FROM t INTO KAFKA CONNECTION k (TOPIC '{events}') {avro} "
+            "ENVELOPE DEBEZIUM"
+        ),
+    )
     keyed = "KEY (id) NOT ENFORCED"
     said = "(AVRO KEY FULLNAME 'shop.Id', AVRO VALUE FULLNAME 'shop.Latest', NULL DEFAULTS)"
-    run(environment, f"CREATE SINK latest FROM t INTO KAFKA CONNECTION k (TOPIC '{latest}') {keyed} {avro} {said} ENVELOPE UPSERT")
+    run(
+        environment,
+        (
+            f"CREATE SINK latest FROM t INTO KAFKA CONNECTION k (TOPIC '{latest}') {keyed} "
+            f"{avro} {said} ENVELOPE UPSERT"
+        ),
+    )
     [(_, created)] = run(environment, "SHOW CREATE SINK latest")
     assert "AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION reclock.public.schemas" in created
     with pytest.raises(DependentObjects):
@@ -247,15 +369,26 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(kafka: Broker, regis
     id = json.loads(registry.client.get_latest_version(f"{latest}-key").schema.schema_str)
     assert [of["name"] for of in (id, schema)] == ["shop.Id", "shop.Latest"]
     for statement in (
-        "INSERT INTO t VALUES (1, 12.34, '2026-01-02 03:04:05.678901', 'é'), (2, -0.01, NULL, NULL)",
+        (
+            "INSERT INTO t VALUES (1, 12.34, '2026-01-02 03:04:05.678901', 'é'), (2, -0.01, "
+            "NULL, NULL)"
+        ),
         "UPDATE t SET note = 'new' WHERE id = 1",
         "DELETE FROM t WHERE id = 2",
     ):
         run(environment, statement)
     assert not tick.run(environment, owner="tests").failed
-    row = {"id": 1, "price": Decimal("12.34"), "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC), "note": "é"}
+    row = {
+        "id": 1,
+        "price": Decimal("12.34"),
+        "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+        "note": "é",
+    }
     gone = {"id": 2, "price": Decimal("-0.01"), "at": None, "note": None}
-    told = Counter((event["op"], repr(event["before"]), repr(event["after"])) for _, event in consumed(registry, kafka, events))
+    told = Counter(
+        (event["op"], repr(event["before"]), repr(event["after"]))
+        for _, event in consumed(registry, kafka, events)
+    )
     assert told == Counter(
         (op, repr(before), repr(after))
         for op, before, after in (
@@ -276,7 +409,9 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(kafka: Broker, regis
     ):
         run(environment, f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPIC '{topic}') {rest}")
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM back") == run(environment, "SELECT id, price, at, note FROM kept")
+    assert run(environment, "SELECT * FROM back") == run(
+        environment, "SELECT id, price, at, note FROM kept"
+    )
     assert run(environment, "SELECT * FROM back") == run(environment, "SELECT * FROM t")
 
 
@@ -284,17 +419,44 @@ def test_a_schema_that_the_registry_refuses_stalls_its_sink_alone(
     kafka: Broker, registry: Registry, environment: Environment
 ) -> None:
     topic = kafka.topic()
-    registry.register(f"{topic}-value", {"type": "record", "name": "other", "fields": [{"name": "a", "type": "long"}]})
+    registry.register(
+        f"{topic}-value",
+        {"type": "record", "name": "other", "fields": [{"name": "a", "type": "long"}]},
+    )
     registry.client.set_compatibility(f"{topic}-value", "FULL")
     avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
     run(environment, "CREATE TABLE t (id int NOT NULL)")
-    run(environment, "CREATE CONNECTION away TO CONFLUENT SCHEMA REGISTRY (URL 'http://127.0.0.1:1') WITH (VALIDATE = FALSE)")
+    run(
+        environment,
+        (
+            "CREATE CONNECTION away TO CONFLUENT SCHEMA REGISTRY (URL 'http://127.0.0.1:1') "
+            "WITH (VALIDATE = FALSE)"
+        ),
+    )
     for name, format in (("refused", avro), ("unheard", avro.replace("schemas", "away"))):
-        run(environment, f"CREATE SINK {name} FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') {format} ENVELOPE DEBEZIUM")
-    for refused, reason in ((f"{avro} SEED SCHEMA '\"int\"'", "schema of its relation"), ("FORMAT TEXT", "JSON or AVRO")):
+        run(
+            environment,
+            (
+                f"CREATE SINK {name} FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') "
+                f"{format} ENVELOPE DEBEZIUM"
+            ),
+        )
+    for refused, reason in (
+        (f"{avro} SEED SCHEMA '\"int\"'", "schema of its relation"),
+        ("FORMAT TEXT", "JSON or AVRO"),
+    ):
         with pytest.raises((InvalidOption, UnsupportedSql), match=reason):
-            run(environment, f"CREATE SINK s FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') {refused} ENVELOPE DEBEZIUM")
+            run(
+                environment,
+                (
+                    f"CREATE SINK s FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') "
+                    f"{refused} ENVELOPE DEBEZIUM"
+                ),
+            )
     run(environment, "INSERT INTO t VALUES (1)")
-    failed = {failure.name.rpartition(".")[2]: failure.sqlstate for failure in tick.run(environment, owner="tests").failed}
+    failed = {
+        failure.name.rpartition(".")[2]: failure.sqlstate
+        for failure in tick.run(environment, owner="tests").failed
+    }
     assert failed == {"refused": TargetChanged.sqlstate, "unheard": TargetUnavailable.sqlstate}
     assert consumed(registry, kafka, topic) == []

@@ -1,4 +1,5 @@
-"""A broker that wants TLS and a password, reached by a connection whose password and certificates are secrets."""
+"""A broker that wants TLS and a password, reached by a connection whose password and certificates
+are secrets."""
 
 from __future__ import annotations
 
@@ -28,29 +29,48 @@ def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
     return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
-def connect(environment: Environment, kafka: Broker, name: str, mechanism: str, password: str) -> None:
+def connect(
+    environment: Environment, kafka: Broker, name: str, mechanism: str, password: str
+) -> None:
     options = f"BROKER '{kafka.secure}', SASL MECHANISMS '{mechanism}', SASL USERNAME '{USER[0]}'"
     run(
         environment,
-        f"CREATE CONNECTION {name} TO KAFKA ({options}, SASL PASSWORD SECRET {password}, SSL CERTIFICATE AUTHORITY SECRET ca)",
+        (
+            f"CREATE CONNECTION {name} TO KAFKA ({options}, SASL PASSWORD SECRET {password}, "
+            "SSL CERTIFICATE AUTHORITY SECRET ca)"
+        ),
     )
 
 
 def test_tls_and_passwords_by_either_mechanism(kafka: Broker, environment: Environment) -> None:
     user, password = USER
-    scram = UserScramCredentialUpsertion(user, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), password.encode())
+    scram = UserScramCredentialUpsertion(
+        user, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), password.encode()
+    )
     kafka.admin.alter_user_scram_credentials([scram])[user].result(30)
     topic = kafka.topic()
     kafka.send(topic, [b"a", b"b"])
     authority = (kafka.home / "authority.pem").read_text()
-    run(environment, f"CREATE SECRET ca AS '{authority}'; CREATE SECRET right_one AS '{password}'; CREATE SECRET wrong AS 'no'")
+    run(
+        environment,
+        (
+            f"CREATE SECRET ca AS '{authority}'; CREATE SECRET right_one AS '{password}'; "
+            "CREATE SECRET wrong AS 'no'"
+        ),
+    )
     for name, mechanism in (("plain", "PLAIN"), ("scram", "SCRAM-SHA-256")):
         with pytest.raises(UpstreamUnavailable) as failure:
             connect(environment, kafka, name, mechanism, "wrong")
         assert "uthentication" in (failure.value.detail or "")
         connect(environment, kafka, name, mechanism, "right_one")
         run(environment, f"VALIDATE CONNECTION {name}")
-        run(environment, f"CREATE SOURCE {name}_source FROM KAFKA CONNECTION {name} (TOPIC '{topic}', GROUP ID 'g') FORMAT TEXT")
+        run(
+            environment,
+            (
+                f"CREATE SOURCE {name}_source FROM KAFKA CONNECTION {name} (TOPIC '{topic}', "
+                "GROUP ID 'g') FORMAT TEXT"
+            ),
+        )
     assert not tick.run(environment, owner="tests").failed
     query = "SELECT text FROM plain_source UNION ALL SELECT text FROM scram_source ORDER BY 1"
     assert run(environment, query) == [("a",), ("a",), ("b",), ("b",)]
@@ -63,4 +83,7 @@ def test_tls_and_passwords_by_either_mechanism(kafka: Broker, environment: Envir
     assert not tick.run(environment, owner="tests").failed
     assert run(environment, "SELECT count(*) FROM plain_source") == [(3,)]
     with pytest.raises(UpstreamUnavailable):  # whom nobody trusts
-        run(environment, f"CREATE CONNECTION naked TO KAFKA (BROKER '{kafka.secure}', SECURITY PROTOCOL 'SSL')")
+        run(
+            environment,
+            f"CREATE CONNECTION naked TO KAFKA (BROKER '{kafka.secure}', SECURITY PROTOCOL 'SSL')",
+        )

@@ -1,4 +1,5 @@
-"""A sink into Kafka: read_committed, the topic holds exactly the changes, in order, one time in one transaction."""
+"""A sink into Kafka: read_committed, the topic holds exactly the changes, in order, one time in one
+transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +16,13 @@ from fixtures.kafka import Broker
 from fixtures.maintained import World
 from fixtures.sunk import replayed, topic_messages
 
-from reclock.errors import ClaimConflict, InvalidOption, SinkKeyNotUnique, TargetChanged, TargetUnavailable
+from reclock.errors import (
+    ClaimConflict,
+    InvalidOption,
+    SinkKeyNotUnique,
+    TargetChanged,
+    TargetUnavailable,
+)
 from reclock.pipeline import cluster_steps
 from reclock.sinks import kafka as target
 
@@ -70,20 +77,35 @@ def test_changes_in_the_envelope_of_debezium(kafka: Broker, world: World, topic:
     first, second, third = topic_messages(kafka.address, topic)
     row = {"id": 1, "word": 'a"b'}
     assert first[1:] == ({"id": 1}, {"before": None, "after": row, "op": "c", "ts_ms": first[0]})
-    assert second[1:] == ({"id": 1}, {"before": row, "after": row | {"word": None}, "op": "u", "ts_ms": second[0]})
-    assert third[1:] == ({"id": 1}, {"before": row | {"word": None}, "after": None, "op": "d", "ts_ms": third[0]})
-    told = "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
+    assert second[1:] == (
+        {"id": 1},
+        {"before": row, "after": row | {"word": None}, "op": "u", "ts_ms": second[0]},
+    )
+    assert third[1:] == (
+        {"id": 1},
+        {"before": row | {"word": None}, "after": None, "op": "d", "ts_ms": third[0]},
+    )
+    told = (
+        "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
+    )
     parts = [part for message in (first, second, third) for part in message[1:]]
     size = sum(len(json.dumps(part, separators=(",", ":"))) for part in parts)
     assert world.sql(told) == [(1, 3, size)]
     assert emit(world) == 0
 
 
-def test_upsert_keeps_a_row_a_key_and_keys_must_tell_rows_apart(kafka: Broker, world: World, topic: str) -> None:
+def test_upsert_keeps_a_row_a_key_and_keys_must_tell_rows_apart(
+    kafka: Broker, world: World, topic: str
+) -> None:
     with pytest.raises(InvalidOption, match="may agree"):
         create(world, kafka, topic, "KEY (id) FORMAT JSON ENVELOPE UPSERT")
     change(world, "INSERT INTO t VALUES (1, 'old'), (2, 'old')")
-    create(world, kafka, topic, "KEY (id) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT WITH (SNAPSHOT = false)")
+    create(
+        world,
+        kafka,
+        topic,
+        "KEY (id) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT WITH (SNAPSHOT = false)",
+    )
     change(world, "UPDATE t SET word = 'new' WHERE id = 1", "DELETE FROM t WHERE id = 2")
     emit(world)
     assert [message[1:] for message in topic_messages(kafka.address, topic)] == [
@@ -93,14 +115,18 @@ def test_upsert_keeps_a_row_a_key_and_keys_must_tell_rows_apart(kafka: Broker, w
     change(world, "INSERT INTO t VALUES (3, 'x')", "INSERT INTO t VALUES (4, 'x'), (4, 'y')")
     with pytest.raises(SinkKeyNotUnique):
         emit(world)
-    assert len(topic_messages(kafka.address, topic)) == 3  # what came before it is there, of it nothing
+    # what came before it is there, of it nothing
+    assert len(topic_messages(kafka.address, topic)) == 3
 
 
-def test_a_topic_that_is_not_there_is_made_over_a_connection(kafka: Broker, world: World, topic: str) -> None:
+def test_a_topic_that_is_not_there_is_made_over_a_connection(
+    kafka: Broker, world: World, topic: str
+) -> None:
     world.sql(f"CREATE CONNECTION c TO KAFKA (BROKER '{kafka.address}')")
     made = f"{topic}-made"
     world.sql(
-        f"CREATE SINK k FROM t INTO KAFKA CONNECTION c (TOPIC '{made}', PROGRESS TOPIC '{made}-p') FORMAT JSON ENVELOPE DEBEZIUM"
+        f"CREATE SINK k FROM t INTO KAFKA CONNECTION c (TOPIC '{made}', PROGRESS TOPIC "
+        f"'{made}-p') FORMAT JSON ENVELOPE DEBEZIUM"
     )
     [(text,)] = world.sql("SELECT create_sql FROM mz_sinks")
     assert "CONNECTION reclock.public.c" in text
@@ -109,11 +135,16 @@ def test_a_topic_that_is_not_there_is_made_over_a_connection(kafka: Broker, worl
     assert {made, f"{made}-p"} <= set(kafka.admin.list_topics(timeout=10).topics)
 
 
-def test_a_key_may_be_text_and_a_new_topic_is_made_as_it_is_said(kafka: Broker, world: World, topic: str) -> None:
+def test_a_key_may_be_text_and_a_new_topic_is_made_as_it_is_said(
+    kafka: Broker, world: World, topic: str
+) -> None:
     world.sql(f"CREATE CONNECTION c TO KAFKA (BROKER '{kafka.address}')")
     world.sql("CREATE TABLE u (id int NOT NULL, word text)")
     for sink, options in (
-        (f"too_many (TOPIC '{topic}-0', TOPIC REPLICATION FACTOR 100)", "FORMAT JSON ENVELOPE DEBEZIUM"),
+        (
+            f"too_many (TOPIC '{topic}-0', TOPIC REPLICATION FACTOR 100)",
+            "FORMAT JSON ENVELOPE DEBEZIUM",
+        ),
         (f"two (TOPIC '{topic}-2', TOPIC PARTITION COUNT 2)", "FORMAT JSON ENVELOPE DEBEZIUM"),
         (
             f"keyed (TOPIC '{topic}', COMPRESSION TYPE 'zstd')",
@@ -156,7 +187,9 @@ def test_killed_at_any_point_it_repeats_and_loses_nothing(
     check(world, topic_messages(kafka.address, topic), expected=4)
 
 
-def test_a_writer_that_was_overtaken_is_fenced(kafka: Broker, world: World, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_was_overtaken_is_fenced(
+    kafka: Broker, world: World, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
     change(world, "INSERT INTO t VALUES (1, 'a')")
 
@@ -176,7 +209,9 @@ def test_progress_behind_an_open_transaction_is_waited_for(
     kafka: Broker, world: World, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
-    open_one = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic, "log_level": 0})
+    open_one = Producer(
+        {"bootstrap.servers": kafka.address, "transactional.id": topic, "log_level": 0}
+    )
     emit(world)
     open_one.init_transactions(30)
     open_one.begin_transaction()
@@ -193,7 +228,9 @@ def test_progress_behind_an_open_transaction_is_waited_for(
 
 
 @pytest.mark.parametrize("is_made_again", [False, True])
-def test_a_topic_that_was_deleted_is_a_definite_error(kafka: Broker, world: World, topic: str, is_made_again: bool) -> None:
+def test_a_topic_that_was_deleted_is_a_definite_error(
+    kafka: Broker, world: World, topic: str, is_made_again: bool
+) -> None:
     create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
     emit(world)
     kafka.delete(topic)
@@ -204,11 +241,19 @@ def test_a_topic_that_was_deleted_is_a_definite_error(kafka: Broker, world: Worl
         emit(world)
 
 
-def test_a_broker_that_is_away_stalls_that_sink_alone(world: World, kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_is_away_stalls_that_sink_alone(
+    world: World, kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(target, "_REQUEST_S", 1)
-    world.sql("CREATE SINK k FROM t INTO KAFKA BROKER '127.0.0.1:1' TOPIC 'x' FORMAT JSON ENVELOPE DEBEZIUM")
+    world.sql(
+        "CREATE SINK k FROM t INTO KAFKA BROKER '127.0.0.1:1' TOPIC 'x' FORMAT JSON "
+        "ENVELOPE DEBEZIUM"
+    )
     world.sql("CREATE SINK other FROM t INTO DELTA 'other'")
     with pytest.raises(TargetUnavailable):
         emit(world)
     emit(world, "other")
-    assert dict(world.sql("SELECT name, status FROM mz_internal.mz_sink_statuses")) == {"k": "stalled", "other": "running"}
+    assert dict(world.sql("SELECT name, status FROM mz_internal.mz_sink_statuses")) == {
+        "k": "stalled",
+        "other": "running",
+    }

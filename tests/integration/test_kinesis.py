@@ -1,4 +1,5 @@
-"""Streams of an emulator with the real API: every record once, at one time, whatever is split or merged; and what goes wrong."""
+"""Streams of an emulator with the real API: every record once, at one time, whatever is split or
+merged; and what goes wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +27,14 @@ WORDS = RelationDesc((Column("text", TEXT),))
 HOUR_MS = 3_600_000
 
 
-def over(kinesis, stream: str, *, format: Any = TextFormat(), desc: RelationDesc = WORDS, **more: Any) -> SourceSpec:  # noqa: B008
+def over(
+    kinesis,
+    stream: str,
+    *,
+    format: Any = TextFormat(),  # noqa: B008
+    desc: RelationDesc = WORDS,
+    **more: Any,
+) -> SourceSpec:
     created_at = more.pop("created_at", 0)
     upstream = KinesisConnector(stream, "us-east-1", kinesis.endpoint, **more)
     return SourceSpec(GlobalId("u4"), "source", upstream, format, desc, created_at=created_at)
@@ -80,10 +88,20 @@ def test_what_was_split_and_merged_follows_what_it_came_of(kinesis, open_world):
     kinesis.put(stream, [b"e"], 3)
     world.tick(30)
     assert world.visible(source) == [("a", 10), ("b", 20), ("c", 20), ("d", 20), ("e", 30)]
-    endings = {int(own["ShardId"][-12:]): own["SequenceNumberRange"].get("EndingSequenceNumber") for own in kinesis.shards(stream)}
+    endings = {
+        int(own["ShardId"][-12:]): own["SequenceNumberRange"].get("EndingSequenceNumber")
+        for own in kinesis.shards(stream)
+    }
     _, bound = world.source_collections(source).read_bound()
-    assert {shard: kept[3] for shard, kept in bound.items()} == {0: True, 1: True, 2: True, 3: False}
-    assert [bound[shard][0] for shard in (0, 1, 2)] == [int(endings[shard]) + 1 for shard in (0, 1, 2)]
+    assert {shard: kept[3] for shard, kept in bound.items()} == {
+        0: True,
+        1: True,
+        2: True,
+        3: False,
+    }
+    assert [bound[shard][0] for shard in (0, 1, 2)] == [
+        int(endings[shard]) + 1 for shard in (0, 1, 2)
+    ]
     assert world.ingest(35, source).state is IngestState.IDLE
 
 
@@ -98,7 +116,14 @@ def test_a_child_waits_until_its_parent_was_read_to_its_end(kinesis, open_world,
     monkeypatch.setattr(connector, "PROBE_PAGES", 3)
     for at in range(10, 60, 10):
         world.tick(at)
-    assert world.visible(source) == [("0", 10), ("1", 10), ("2", 10), ("3", 10), ("4", 10), ("child", 20)]
+    assert world.visible(source) == [
+        ("0", 10),
+        ("1", 10),
+        ("2", 10),
+        ("3", 10),
+        ("4", 10),
+        ("child", 20),
+    ]
 
 
 def test_where_it_starts(kinesis):
@@ -111,7 +136,9 @@ def test_where_it_starts(kinesis):
     def read(**start: Any) -> list[str]:
         source = over(kinesis, stream, **start)
         opened = connector.Kinesis(source.connector, source.format, source.desc, Timestamp(moment))
-        rows = [table for task in opened.tasks(opened.probe({}), []) for _, table in opened.read(task)]
+        rows = [
+            table for task in opened.tasks(opened.probe({}), []) for _, table in opened.read(task)
+        ]
         return [text for table in rows for text in table["text"].to_pylist()]
 
     assert read() == ["a", "b", "c", "d"]
@@ -205,7 +232,12 @@ def test_a_record_that_does_not_decode_is_named_and_can_be_given_up(kinesis, ope
     stream = kinesis.stream()
     columns = (Column("n", INTEGER), Column("key", TEXT, False), Column("shard_id", BIGINT, False))
     columns += (Column("sequence_number", TEXT, False), Column("timestamp", TIMESTAMP, False))
-    include = (("KEY", "key"), ("PARTITION", "shard_id"), ("OFFSET", "sequence_number"), ("TIMESTAMP", "timestamp"))
+    include = (
+        ("KEY", "key"),
+        ("PARTITION", "shard_id"),
+        ("OFFSET", "sequence_number"),
+        ("TIMESTAMP", "timestamp"),
+    )
     source = over(kinesis, stream, format=JsonFormat(), desc=RelationDesc(columns), include=include)
     world = open_world(source)
     [a, b, c] = kinesis.put(stream, [b'{"n":1}', b"oops", b'{"n":3}'], 0)
@@ -214,7 +246,10 @@ def test_a_record_that_does_not_decode_is_named_and_can_be_given_up(kinesis, ope
     assert (failure.value.partition, failure.value.offset) == ("0", b)
     decide(world, payload.skip, "0", b, b + 1)
     world.tick(20)
-    assert [row[:4] for row in world.visible(source)] == [(1, "key", 0, str(a)), (3, "key", 0, str(c))]
+    assert [row[:4] for row in world.visible(source)] == [
+        (1, "key", 0, str(a)),
+        (3, "key", 0, str(c)),
+    ]
 
 
 def test_what_cannot_be_reached_is_the_sources_error(kinesis, open_world):
@@ -226,7 +261,9 @@ def test_what_cannot_be_reached_is_the_sources_error(kinesis, open_world):
 def test_a_stream_through_sql_and_whole_ticks(kinesis, spark, tmp_path):
     """Audited, published, with its progress, in digits; sequence numbers are exact all the way."""
     stream, now = kinesis.stream(2), [round(time.time() * 1000)]
-    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
+    with Environment.initialise(
+        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
+    ) as environment:
         session = Session(environment)
 
         def rows(text: str) -> list[tuple[Any, ...]]:
@@ -250,7 +287,11 @@ def test_a_stream_through_sql_and_whole_ticks(kinesis, spark, tmp_path):
         first = run()
         [c] = kinesis.put(stream, [b"c"], 1)
         second = run()
-        assert rows("SELECT * FROM clicks ORDER BY text") == [("a", 0, str(a)), ("b", 1, str(b)), ("c", 1, str(c))]
+        assert rows("SELECT * FROM clicks ORDER BY text") == [
+            ("a", 0, str(a)),
+            ("b", 1, str(b)),
+            ("c", 1, str(c)),
+        ]
         assert rows(f"SELECT text FROM clicks ORDER BY text AS OF {first}") == [("a",), ("b",)]
         progress = "SELECT * FROM clicks_progress ORDER BY shard_id"
         assert rows(progress) == [(first, 0, str(a + 1)), (second, 1, str(c + 1))]

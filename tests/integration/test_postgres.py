@@ -1,4 +1,5 @@
-"""Publications of a real server: transactions whole and at one time, from a consistent beginning; what cannot be had is said."""
+"""Publications of a real server: transactions whole and at one time, from a consistent beginning;
+what cannot be had is said."""
 
 from __future__ import annotations
 
@@ -17,10 +18,14 @@ pytestmark = pytest.mark.spark
 
 
 def test_transactions_over_two_tables_are_never_split(upstream: Upstream, here: Lakehouse) -> None:
-    """Money moves between the tables, before, while and after they are copied; at every time of the source the sum is the same."""
+    """Money moves between the tables, before, while and after they are copied; at every time of the
+    source the sum is the same."""
     upstream.table("left_ (id int PRIMARY KEY, amount int NOT NULL)")
     upstream.table("right_ (id int PRIMARY KEY, amount int NOT NULL)")
-    upstream.run("INSERT INTO left_ SELECT i, 100 FROM generate_series(1, 50) i", "INSERT INTO right_ SELECT * FROM left_")
+    upstream.run(
+        "INSERT INTO left_ SELECT i, 100 FROM generate_series(1, 50) i",
+        "INSERT INTO right_ SELECT * FROM left_",
+    )
     here.create(upstream, "FOR TABLES (left_ AS a, right_ AS b)")
     over = threading.Event()
 
@@ -29,8 +34,12 @@ def test_transactions_over_two_tables_are_never_split(upstream: Upstream, here: 
             n = 0
             while not over.is_set():
                 n += 1
-                connection.execute("UPDATE left_ SET amount = amount - %s WHERE id = %s", [n % 7, n % 50 + 1])
-                connection.execute("UPDATE right_ SET amount = amount + %s WHERE id = %s", [n % 7, n % 50 + 1])
+                connection.execute(
+                    "UPDATE left_ SET amount = amount - %s WHERE id = %s", [n % 7, n % 50 + 1]
+                )
+                connection.execute(
+                    "UPDATE right_ SET amount = amount + %s WHERE id = %s", [n % 7, n % 50 + 1]
+                )
                 connection.commit()
 
     writer = threading.Thread(target=move)
@@ -48,13 +57,19 @@ def test_transactions_over_two_tables_are_never_split(upstream: Upstream, here: 
     [first] = [frontier.since for frontier in bound.values()]
     checked = 0
     for at in sorted({*times, *range(first, upper, max(1, (upper - first) // 40)), upper - 1}):
-        [(left, right)] = here.sql(f"SELECT (SELECT sum(amount) FROM a), (SELECT sum(amount) FROM b) AS OF {at}")
+        [(left, right)] = here.sql(
+            f"SELECT (SELECT sum(amount) FROM a), (SELECT sum(amount) FROM b) AS OF {at}"
+        )
         if left is not None:
             assert left + right == 10_000
             checked += 1
     assert checked > 3
-    assert here.sql("SELECT id, amount FROM a ORDER BY id") == upstream.run("SELECT * FROM left_ ORDER BY id")
-    assert here.sql("SELECT id, amount FROM b ORDER BY id") == upstream.run("SELECT * FROM right_ ORDER BY id")
+    assert here.sql("SELECT id, amount FROM a ORDER BY id") == upstream.run(
+        "SELECT * FROM left_ ORDER BY id"
+    )
+    assert here.sql("SELECT id, amount FROM b ORDER BY id") == upstream.run(
+        "SELECT * FROM right_ ORDER BY id"
+    )
 
 
 VALUES = {
@@ -79,24 +94,38 @@ VALUES = {
 }
 
 
-def test_values_of_every_common_type_arrive_as_they_are(upstream: Upstream, here: Lakehouse) -> None:
-    """Copied at the beginning, and as changes; NULL too, and a large value that an update did not send."""
-    upstream.table("v (" + ", ".join(f"c{i} {type}" for i, type in enumerate(VALUES)) + ", large text)")
+def test_values_of_every_common_type_arrive_as_they_are(
+    upstream: Upstream, here: Lakehouse
+) -> None:
+    """Copied at the beginning, and as changes; NULL too, and a large value that an update did not
+    send."""
+    upstream.table(
+        "v (" + ", ".join(f"c{i} {type}" for i, type in enumerate(VALUES)) + ", large text)"
+    )
     insert = f"INSERT INTO v VALUES ({', '.join(text for text, _ in VALUES.values())}, NULL)"
     upstream.run("ALTER TABLE v ALTER COLUMN large SET STORAGE EXTERNAL", insert)
     here.create(upstream)
     assert here.tick() == []
     own = tuple(value for _, value in VALUES.values())
     assert here.sql("SELECT * FROM v") == [(*own, None)]
-    upstream.run(insert, "INSERT INTO v DEFAULT VALUES", "UPDATE v SET large = repeat('x', 100000) WHERE c1 IS NULL")
+    upstream.run(
+        insert,
+        "INSERT INTO v DEFAULT VALUES",
+        "UPDATE v SET large = repeat('x', 100000) WHERE c1 IS NULL",
+    )
     upstream.run("UPDATE v SET c0 = 1 WHERE c1 IS NULL")
     assert here.tick() == []
     changed = (1, *[None] * (len(VALUES) - 1), "x" * 100_000)
-    assert sorted(here.sql("SELECT * FROM v"), key=repr) == sorted([(*own, None), (*own, None), changed], key=repr)
+    assert sorted(here.sql("SELECT * FROM v"), key=repr) == sorted(
+        [(*own, None), (*own, None), changed], key=repr
+    )
 
 
-def test_changes_that_tell_only_the_key_change_the_row_that_is_there(upstream: Upstream, here: Lakehouse) -> None:
-    """Keys that move, are swapped and taken again, in one step and over several; large values that are not sent stay."""
+def test_changes_that_tell_only_the_key_change_the_row_that_is_there(
+    upstream: Upstream, here: Lakehouse
+) -> None:
+    """Keys that move, are swapped and taken again, in one step and over several; large values that
+    are not sent stay."""
     upstream.run(
         "CREATE TABLE t (tenant text, id int, small int, large text, PRIMARY KEY (id, tenant))",
         "ALTER TABLE t ALTER COLUMN large SET STORAGE EXTERNAL",
@@ -109,7 +138,11 @@ def test_changes_that_tell_only_the_key_change_the_row_that_is_there(upstream: U
     here.create(upstream)
     steps = [
         ["SELECT 1"],
-        ["UPDATE t SET small = 1 WHERE id < 4", "UPDATE u SET note = 'y' WHERE n = 2", "DELETE FROM t WHERE id = 9"],
+        [
+            "UPDATE t SET small = 1 WHERE id < 4",
+            "UPDATE u SET note = 'y' WHERE n = 2",
+            "DELETE FROM t WHERE id = 9",
+        ],
         ["UPDATE t SET id = id + 100 WHERE id IN (1, 2)", "UPDATE t SET small = 2 WHERE id = 101"],
         [
             "UPDATE t SET id = 50 WHERE id = 3",
@@ -118,9 +151,21 @@ def test_changes_that_tell_only_the_key_change_the_row_that_is_there(upstream: U
             "UPDATE t SET large = 'new' WHERE id = 4",
             "UPDATE t SET small = 3 WHERE id = 4",
         ],
-        ["UPDATE t SET id = 60 WHERE id = 5", "INSERT INTO t VALUES ('a', 5, 5, repeat('five', 3000))", "DELETE FROM u"],
-        ["UPDATE t SET small = 6 WHERE id = 5", "INSERT INTO u VALUES (1, 'z')", "DELETE FROM t WHERE id = 60"],
-        ["DELETE FROM t WHERE id = 5", "UPDATE t SET tenant = 'b', id = 5 WHERE id = 6", "INSERT INTO t VALUES ('a', 5, 7)"],
+        [
+            "UPDATE t SET id = 60 WHERE id = 5",
+            "INSERT INTO t VALUES ('a', 5, 5, repeat('five', 3000))",
+            "DELETE FROM u",
+        ],
+        [
+            "UPDATE t SET small = 6 WHERE id = 5",
+            "INSERT INTO u VALUES (1, 'z')",
+            "DELETE FROM t WHERE id = 60",
+        ],
+        [
+            "DELETE FROM t WHERE id = 5",
+            "UPDATE t SET tenant = 'b', id = 5 WHERE id = 6",
+            "INSERT INTO t VALUES ('a', 5, 7)",
+        ],
         [
             "INSERT INTO t SELECT 'a', i, 0, repeat(chr(i), 9000) FROM generate_series(70, 73) i",
             "UPDATE t SET small = 8 WHERE id IN (70, 71)",
@@ -144,8 +189,11 @@ def test_changes_that_tell_only_the_key_change_the_row_that_is_there(upstream: U
     assert text.count("KEY (") == 2
 
 
-def test_a_truncated_table_is_empty_at_the_time_of_its_transaction(upstream: Upstream, here: Lakehouse) -> None:
-    """With those that refer to it; what the transaction and the step put there before is gone too, what comes later is there."""
+def test_a_truncated_table_is_empty_at_the_time_of_its_transaction(
+    upstream: Upstream, here: Lakehouse
+) -> None:
+    """With those that refer to it; what the transaction and the step put there before is gone too,
+    what comes later is there."""
     upstream.table("whole (n int)")
     upstream.run(
         "CREATE TABLE parent (id int PRIMARY KEY, note text)", "CREATE TABLE child (id int PRIMARY KEY REFERENCES parent)",
@@ -156,11 +204,16 @@ def test_a_truncated_table_is_empty_at_the_time_of_its_transaction(upstream: Ups
     assert here.tick() == []
     upstream.run("INSERT INTO whole VALUES (0)", "UPDATE parent SET note = 'changed' WHERE id = 7")
     upstream.run(
-        "TRUNCATE whole", "INSERT INTO whole VALUES (600)", "TRUNCATE parent CASCADE", "INSERT INTO parent VALUES (7, 'b')"
+        "TRUNCATE whole",
+        "INSERT INTO whole VALUES (600)",
+        "TRUNCATE parent CASCADE",
+        "INSERT INTO parent VALUES (7, 'b')",
     )
     upstream.run("INSERT INTO whole VALUES (7)", "UPDATE parent SET note = 'c' WHERE id = 7")
     assert here.tick() == []
-    own = "(SELECT count(*) FROM whole), (SELECT count(*) FROM parent), (SELECT count(*) FROM child)"
+    own = (
+        "(SELECT count(*) FROM whole), (SELECT count(*) FROM parent), (SELECT count(*) FROM child)"
+    )
     [(at,)] = here.sql("SELECT mz_timestamp FROM pg_progress")
     assert here.sql(f"SELECT {own} AS OF {at - 1}") == [(500, 500, 2)]
     assert here.sql("SELECT n FROM whole ORDER BY n") == [(7,), (600,)]
@@ -171,13 +224,19 @@ def test_a_truncated_table_is_empty_at_the_time_of_its_transaction(upstream: Ups
     assert here.sql(f"SELECT {own}") == [(0, 0, 0)]
 
 
-def test_a_large_transaction_has_one_time(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_transaction_has_one_time(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     upstream.table("t (n int)")
     here.create(upstream)
     assert here.tick() == []
-    upstream.run("INSERT INTO t SELECT generate_series(1, 60000)", "UPDATE t SET n = n + 1 WHERE n > 50000")
+    upstream.run(
+        "INSERT INTO t SELECT generate_series(1, 60000)", "UPDATE t SET n = n + 1 WHERE n > 50000"
+    )
     assert here.tick() == []
-    assert here.sql("SELECT count(*), sum(n) FROM t") == upstream.run("SELECT count(*), sum(n) FROM t")
+    assert here.sql("SELECT count(*), sum(n) FROM t") == upstream.run(
+        "SELECT count(*), sum(n) FROM t"
+    )
     [(at, lsn)] = here.sql("SELECT mz_timestamp, lsn FROM pg_progress")
     assert here.sql(f"SELECT count(*) FROM t AS OF {at - 1}") == [(0,)]
     assert upstream.slots() == [(upstream.slots()[0][0], lsn)]
@@ -187,7 +246,10 @@ def test_rows_of_rolled_back_transactions_never_come(upstream: Upstream, here: L
     upstream.table("t (n int)")
     here.create(upstream)
     assert here.tick() == []
-    with psycopg.connect(upstream.connection) as open_one, psycopg.connect(upstream.connection) as rolled_back:
+    with (
+        psycopg.connect(upstream.connection) as open_one,
+        psycopg.connect(upstream.connection) as rolled_back,
+    ):
         open_one.execute("INSERT INTO t VALUES (1)")
         rolled_back.execute("INSERT INTO t VALUES (2)")
         rolled_back.rollback()
@@ -200,14 +262,33 @@ def test_rows_of_rolled_back_transactions_never_come(upstream: Upstream, here: L
 
 
 def test_a_table_that_cannot_be_followed_fails_alone(upstream: Upstream, here: Lakehouse) -> None:
-    """It is read as it was before, and raises from then on, for good, what stands on it too; the others go on."""
-    for table in ("kept", "loses_column", "gets_type", "gets_identity", "left_out", "dropped", "made_anew", "renamed", "put_back"):
-        upstream.run(f"CREATE TABLE {table} (id int PRIMARY KEY, n int)", f"INSERT INTO {table} VALUES (1, 1)")
+    """It is read as it was before, and raises from then on, for good, what stands on it too; the
+    others go on."""
+    for table in (
+        "kept",
+        "loses_column",
+        "gets_type",
+        "gets_identity",
+        "left_out",
+        "dropped",
+        "made_anew",
+        "renamed",
+        "put_back",
+    ):
+        upstream.run(
+            f"CREATE TABLE {table} (id int PRIMARY KEY, n int)",
+            f"INSERT INTO {table} VALUES (1, 1)",
+        )
     upstream.run("CREATE SCHEMA other", "ALTER TABLE put_back SET SCHEMA other")
-    upstream.run("DROP PUBLICATION p", "CREATE PUBLICATION p FOR TABLES IN SCHEMA public, TABLE other.put_back, public.kept")
+    upstream.run(
+        "DROP PUBLICATION p",
+        "CREATE PUBLICATION p FOR TABLES IN SCHEMA public, TABLE other.put_back, public.kept",
+    )
     here.create(upstream)
     assert here.tick() == []
-    here.sql("CREATE VIEW seen AS SELECT sum(n) AS n FROM loses_column; CREATE INDEX lost ON loses_column (id)")
+    here.sql(
+        "CREATE VIEW seen AS SELECT sum(n) AS n FROM loses_column; CREATE INDEX lost ON loses_column (id)"
+    )
     upstream.run("ALTER TABLE kept ADD COLUMN more int DEFAULT 5", "INSERT INTO kept VALUES (2, 2)")
     assert here.tick() == []
     assert here.sql("SELECT * FROM kept ORDER BY id") == [(1, 1), (2, 2)]
@@ -237,19 +318,26 @@ def test_a_table_that_cannot_be_followed_fails_alone(upstream: Upstream, here: L
     assert here.tick() == [index]
     [(at,)] = here.sql("SELECT mz_timestamp FROM pg_progress")
     upstream.run(
-        "ALTER TABLE loses_column ADD COLUMN n int", "INSERT INTO kept VALUES (4, 4)", "INSERT INTO loses_column VALUES (9, 9)"
+        "ALTER TABLE loses_column ADD COLUMN n int",
+        "INSERT INTO kept VALUES (4, 4)",
+        "INSERT INTO loses_column VALUES (9, 9)",
     )
     assert here.tick() == [index]
     assert here.sql("SELECT count(*) FROM kept") == [(4,)]
     for table, error in errors.items():
         assert here.sql(f"SELECT * FROM {table} AS OF {at - 1}") == [(1, 1)]
         for as_of in (f"AS OF {at}", ""):
-            with pytest.raises((OutputFailed, ErrorAtTime)) as found:  # of the table, or of the index on it
+            # of the table, or of the index on it
+            with pytest.raises((OutputFailed, ErrorAtTime)) as found:
                 here.sql(f"SELECT * FROM {table} {as_of}")
             assert (found.value.message, found.value.sqlstate) == (error, OutputFailed.sqlstate)
     with pytest.raises((OutputFailed, ErrorAtTime)):
         here.sql("SELECT * FROM seen")
-    stalled = dict(here.sql("SELECT name, error FROM mz_source_statuses WHERE status = 'stalled' AND name <> 'lost'"))
+    stalled = dict(
+        here.sql(
+            "SELECT name, error FROM mz_source_statuses WHERE status = 'stalled' AND name <> 'lost'"
+        )
+    )
     assert stalled == errors
 
 
@@ -258,13 +346,25 @@ def test_of_a_table_is_there_what_the_publication_has(upstream: Upstream, here: 
     upstream.run("CREATE TABLE t (id int PRIMARY KEY, n int, x text)")
     upstream.run("INSERT INTO t VALUES (1, 1, 'x'), (2, 20, 'y')")
     upstream.run("ALTER TABLE t REPLICA IDENTITY FULL", "DROP PUBLICATION p")
-    upstream.run("CREATE TABLE listed (id int PRIMARY KEY, n int, secret text)", "INSERT INTO listed VALUES (1, 1, 'x')")
-    upstream.run("CREATE TABLE computed (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
-    upstream.run("INSERT INTO computed VALUES (1)", "CREATE PUBLICATION p FOR TABLE t WHERE (n < 10), listed (id, n), computed")
+    upstream.run(
+        "CREATE TABLE listed (id int PRIMARY KEY, n int, secret text)",
+        "INSERT INTO listed VALUES (1, 1, 'x')",
+    )
+    upstream.run(
+        "CREATE TABLE computed (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)"
+    )
+    upstream.run(
+        "INSERT INTO computed VALUES (1)",
+        "CREATE PUBLICATION p FOR TABLE t WHERE (n < 10), listed (id, n), computed",
+    )
     here.create(upstream)
     assert here.tick() == []
     assert here.sql("SELECT * FROM t") == [(1, 1, "x")]
-    upstream.run("UPDATE t SET n = n + 5", "UPDATE t SET n = n - 20 WHERE id = 2", "INSERT INTO listed VALUES (2, 2, 'y')")
+    upstream.run(
+        "UPDATE t SET n = n + 5",
+        "UPDATE t SET n = n - 20 WHERE id = 2",
+        "INSERT INTO listed VALUES (2, 2, 'y')",
+    )
     upstream.run("INSERT INTO computed VALUES (2)")
     assert here.tick() == []
     assert here.sql("SELECT * FROM t ORDER BY id") == [(1, 6, "x"), (2, 5, "y")]
@@ -276,9 +376,13 @@ def test_of_a_table_is_there_what_the_publication_has(upstream: Upstream, here: 
 
 
 def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse) -> None:
-    def refused(connection: str, publication: str, tables: str, error: type[Exception] = InvalidOption) -> str:
+    def refused(
+        connection: str, publication: str, tables: str, error: type[Exception] = InvalidOption
+    ) -> str:
         with pytest.raises(error) as found:
-            here.sql(f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{connection}' PUBLICATION '{publication}' {tables}")
+            here.sql(
+                f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{connection}' PUBLICATION '{publication}' {tables}"
+            )
         return str(found.value)
 
     own = upstream.connection
@@ -289,7 +393,10 @@ def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse)
     assert refused(own, "p", "FOR TABLES (s.t)") == 'table "s.t" is not in the publication'
     assert refused(own, "q", "FOR ALL TABLES") == 'publication "q" does not exist'
     upstream.run("CREATE PUBLICATION half FOR TABLE t WITH (publish = 'insert, update')")
-    assert refused(own, "half", "FOR ALL TABLES") == 'publication "half" does not tell of every delete and truncate'
+    assert (
+        refused(own, "half", "FOR ALL TABLES")
+        == 'publication "half" does not tell of every delete and truncate'
+    )
     assert "several tables" in refused(own, "p", "")
     assert "password" in refused(f"{own} password=secret", "p", "FOR ALL TABLES")
     assert "libpq" in refused("what=is this", "p", "FOR ALL TABLES")
@@ -305,7 +412,9 @@ def test_a_connection_has_the_password_from_a_secret(upstream: Upstream, here: L
     here.sql(f"CREATE SECRET word AS '{PASSWORD}'; CREATE SECRET wrong AS 'no'")
     with pytest.raises(UpstreamUnavailable, match="cannot reach the server"):
         here.sql(f"CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET wrong)")
-    here.sql(f"CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET word); VALIDATE CONNECTION pg_server")
+    here.sql(
+        f"CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET word); VALIDATE CONNECTION pg_server"
+    )
     here.sql("CREATE SOURCE pg FROM POSTGRES CONNECTION pg_server (PUBLICATION 'p') FOR ALL TABLES")
     assert here.tick() == []
     upstream.run("INSERT INTO t VALUES (2)")
@@ -317,8 +426,11 @@ def test_a_connection_has_the_password_from_a_secret(upstream: Upstream, here: L
     assert upstream.slots() == []
 
 
-def test_a_transaction_that_began_before_what_is_bound_is_published_when_it_commits(upstream: Upstream, here: Lakehouse) -> None:
-    """Its changes lie in the log before the bound LSN, and only its commit record behind: the audit counts changes, not bytes."""
+def test_a_transaction_that_began_before_what_is_bound_is_published_when_it_commits(
+    upstream: Upstream, here: Lakehouse
+) -> None:
+    """Its changes lie in the log before the bound LSN, and only its commit record behind: the audit
+    counts changes, not bytes."""
     upstream.table("t (n int)")
     here.create(upstream)
     assert here.tick() == []
@@ -329,4 +441,6 @@ def test_a_transaction_that_began_before_what_is_bound_is_published_when_it_comm
         assert here.tick() == []
         long.commit()
     assert here.tick() == []
-    assert here.sql("SELECT count(*), sum(n) FROM t") == upstream.run("SELECT count(*), sum(n) FROM t")
+    assert here.sql("SELECT count(*), sum(n) FROM t") == upstream.run(
+        "SELECT count(*), sum(n) FROM t"
+    )

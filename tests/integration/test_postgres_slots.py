@@ -1,4 +1,5 @@
-"""Replication slots of a real server: there for as long as their source is, however that ends, and no longer."""
+"""Replication slots of a real server: there for as long as their source is, however that ends, and
+no longer."""
 
 from __future__ import annotations
 
@@ -19,26 +20,35 @@ from reclock.pipeline import maintenance
 pytestmark = pytest.mark.spark
 
 
-def test_a_slot_that_is_gone_or_was_moved_is_a_definite_error(upstream: Upstream, here: Lakehouse) -> None:
+def test_a_slot_that_is_gone_or_was_moved_is_a_definite_error(
+    upstream: Upstream, here: Lakehouse
+) -> None:
     upstream.table("t (n int)")
     here.create(upstream)
     assert here.tick() == []
     upstream.run("INSERT INTO t VALUES (1)")
     [(slot, _)] = upstream.slots()
     upstream.run(f"SELECT pg_replication_slot_advance('{slot}', pg_current_wal_lsn())")
-    assert here.tick() == [f'the server of publication "p" let another reader move the replication slot "{slot}"']
+    assert here.tick() == [
+        f'the server of publication "p" let another reader move the replication slot "{slot}"'
+    ]
     upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
-    assert here.tick() == [f'the server of publication "p" no longer has the replication slot "{slot}"']
+    assert here.tick() == [
+        f'the server of publication "p" no longer has the replication slot "{slot}"'
+    ]
 
 
 @pytest.mark.parametrize("lost", ["between steps", "in a step"])
 def test_a_source_whose_slot_is_lost_is_copied_anew(
     upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    """Its relations get the difference to what the tables are now, also where what was to be read is bound already; then come the
-    changes. RETRY says that it does not help."""
+    """Its relations get the difference to what the tables are now, also where what was to be read
+    is bound already; then come the changes. RETRY says that it does not help."""
     upstream.table("whole (n int)")
-    upstream.run("CREATE TABLE keyed (id int PRIMARY KEY, n int)", "INSERT INTO keyed SELECT i, i FROM generate_series(1, 5) i")
+    upstream.run(
+        "CREATE TABLE keyed (id int PRIMARY KEY, n int)",
+        "INSERT INTO keyed SELECT i, i FROM generate_series(1, 5) i",
+    )
     upstream.run("INSERT INTO whole VALUES (1), (1), (2)")
     here.create(upstream)
     assert here.tick() == []
@@ -46,7 +56,11 @@ def test_a_source_whose_slot_is_lost_is_copied_anew(
     here.sql("CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM keyed")
     assert here.tick() == []
     [(slot, _)] = upstream.slots()
-    upstream.run("INSERT INTO whole VALUES (3)", "DELETE FROM whole WHERE n = 2", "UPDATE keyed SET n = 10 WHERE id = 1")
+    upstream.run(
+        "INSERT INTO whole VALUES (3)",
+        "DELETE FROM whole WHERE n = 2",
+        "UPDATE keyed SET n = 10 WHERE id = 1",
+    )
     upstream.run("DELETE FROM keyed WHERE id = 5")
     if lost == "in a step":
         with monkeypatch.context() as patched:
@@ -59,15 +73,25 @@ def test_a_source_whose_slot_is_lost_is_copied_anew(
         for decision in ("RETRY",):
             with pytest.raises(InvalidOption, match="no decision brings this back"):
                 here.sql(f"ALTER SOURCE pg {decision}")
-        [hint] = here.sql("SELECT DISTINCT hint FROM mz_source_statuses WHERE status = 'stalled' AND name = 'pg'")
+        [hint] = here.sql(
+            "SELECT DISTINCT hint FROM mz_source_statuses WHERE status = 'stalled' AND name = 'pg'"
+        )
         assert hint == ("ALTER SOURCE … RESNAPSHOT copies the tables anew",)
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     assert here.tick() == []
     for _ in range(2):
-        assert here.sql("SELECT n FROM whole ORDER BY n") == upstream.run("SELECT n FROM whole ORDER BY n")
-        assert here.sql("SELECT * FROM keyed ORDER BY id") == upstream.run("SELECT * FROM keyed ORDER BY id")
+        assert here.sql("SELECT n FROM whole ORDER BY n") == upstream.run(
+            "SELECT n FROM whole ORDER BY n"
+        )
+        assert here.sql("SELECT * FROM keyed ORDER BY id") == upstream.run(
+            "SELECT * FROM keyed ORDER BY id"
+        )
         assert here.sql("SELECT n FROM total") == upstream.run("SELECT sum(n) FROM keyed")
-        upstream.run("INSERT INTO whole VALUES (4)", "UPDATE keyed SET n = 11 WHERE id = 1", "INSERT INTO keyed VALUES (5, 50)")
+        upstream.run(
+            "INSERT INTO whole VALUES (4)",
+            "UPDATE keyed SET n = 11 WHERE id = 1",
+            "INSERT INTO keyed VALUES (5, 50)",
+        )
         assert here.tick() == []
         assert here.tick() == []
         upstream.run("DELETE FROM keyed WHERE id = 5")
@@ -76,18 +100,28 @@ def test_a_source_whose_slot_is_lost_is_copied_anew(
     assert len(upstream.slots()) == 1
     here.sql("ALTER SOURCE pg RESNAPSHOT")  # also where nothing is lost
     assert here.tick() == []
-    assert here.sql("SELECT * FROM keyed ORDER BY id") == upstream.run("SELECT * FROM keyed ORDER BY id")
+    assert here.sql("SELECT * FROM keyed ORDER BY id") == upstream.run(
+        "SELECT * FROM keyed ORDER BY id"
+    )
 
 
-def test_a_table_that_was_altered_meanwhile_fails_alone_when_its_source_is_copied_anew(upstream: Upstream, here: Lakehouse) -> None:
+def test_a_table_that_was_altered_meanwhile_fails_alone_when_its_source_is_copied_anew(
+    upstream: Upstream, here: Lakehouse
+) -> None:
     upstream.table("whole (n int)")
-    upstream.run("CREATE TABLE altered (id int PRIMARY KEY, n int)", "INSERT INTO altered VALUES (1, 1)")
+    upstream.run(
+        "CREATE TABLE altered (id int PRIMARY KEY, n int)", "INSERT INTO altered VALUES (1, 1)"
+    )
     upstream.run("CREATE TABLE retyped (id int PRIMARY KEY, n int)", "INSERT INTO whole VALUES (1)")
     here.create(upstream)
     assert here.tick() == []
     [(slot, _)] = upstream.slots()
     upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
-    upstream.run("ALTER TABLE altered DROP COLUMN n", "ALTER TABLE retyped ALTER n TYPE text", "INSERT INTO whole VALUES (2)")
+    upstream.run(
+        "ALTER TABLE altered DROP COLUMN n",
+        "ALTER TABLE retyped ALTER n TYPE text",
+        "INSERT INTO whole VALUES (2)",
+    )
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     assert sorted(here.tick()) == [
         'table "public.altered" has no column "n" any more',
@@ -98,8 +132,11 @@ def test_a_table_that_was_altered_meanwhile_fails_alone_when_its_source_is_copie
     assert here.sql("SELECT n FROM whole ORDER BY n") == [(1,), (2,), (3,)]
 
 
-def test_an_idle_publication_does_not_keep_the_log(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where only tables beside it change, nothing is bound until there is much of it; then the slot lets that go."""
+def test_an_idle_publication_does_not_keep_the_log(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only tables beside it change, nothing is bound until there is much of it; then the slot
+    lets that go."""
     monkeypatch.setattr(connector, "IDLE_BYTES", 200_000)
     upstream.run("DROP PUBLICATION p")
     upstream.table("t (n int)")
@@ -116,11 +153,15 @@ def test_an_idle_publication_does_not_keep_the_log(upstream: Upstream, here: Lak
     assert here.sql("SELECT * FROM t") == []
 
 
-@pytest.mark.parametrize("point", ["ingest.after_claim", "ingest.after_read_once", "ingest.after_claimed", "ingest.after_bind"])
+@pytest.mark.parametrize(
+    "point",
+    ["ingest.after_claim", "ingest.after_read_once", "ingest.after_claimed", "ingest.after_bind"],
+)
 def test_killed_at_the_beginning_it_begins_again(
     upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
-    """The copy is of one moment: a row that comes between the attempts is in the second copy, or follows it, and is there once."""
+    """The copy is of one moment: a row that comes between the attempts is in the second copy, or
+    follows it, and is there once."""
     upstream.table("t (n int)")
     upstream.run("INSERT INTO t VALUES (1)")
     here.create(upstream)
@@ -136,7 +177,9 @@ def test_killed_at_the_beginning_it_begins_again(
     assert len(upstream.slots()) == 1
 
 
-def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dropped_source_leaves_no_slot_behind(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     upstream.table("t (n int)")
     here.create(upstream)
     assert here.tick() == []
@@ -159,7 +202,8 @@ def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakeho
 def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
     upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """Before the tick makes it; while the server makes it, and the tick is killed; while the tables are copied."""
+    """Before the tick makes it; while the server makes it, and the tick is killed; while the tables
+    are copied."""
     upstream.table("t (n int)")
     here.create(upstream)
     monkeypatch.setattr(connector, "_LOCK_MS", 100)
@@ -183,7 +227,9 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
         if moment == "before":
             patched.setattr("reclock.failpoints.on_reach", drop_before)
         else:
-            patched.setattr(connector, "create_slot", drop_while if moment == "while" else drop_after)
+            patched.setattr(
+                connector, "create_slot", drop_while if moment == "while" else drop_after
+            )
         with suppress(Killed):
             here.tick()
     assert len(upstream.slots()) == (moment != "before")
@@ -192,11 +238,20 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
     assert upstream.slots() == []
 
 
-def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until then it is told where to see it, and the password is kept, whatever of the definitions is gone."""
+def test_a_slot_whose_server_is_away_is_dropped_later(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then it is told where to see it, and the password is kept, whatever of the definitions
+    is gone."""
     upstream.table("t (n int)")
-    place = f"HOST '127.0.0.1', PORT {upstream.server.port}, DATABASE '{upstream.database}', USER 'postgres'"
-    here.sql(f"CREATE SECRET word AS '{PASSWORD}'; CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET word)")
+    place = (
+        f"HOST '127.0.0.1', PORT {upstream.server.port}, DATABASE '{upstream.database}', "
+        "USER 'postgres'"
+    )
+    here.sql(
+        f"CREATE SECRET word AS '{PASSWORD}'; CREATE CONNECTION pg_server TO POSTGRES "
+        f"({place}, PASSWORD SECRET word)"
+    )
     here.sql("CREATE SOURCE pg FROM POSTGRES CONNECTION pg_server (PUBLICATION 'p') FOR ALL TABLES")
     assert here.tick() == []
     [(slot, _)] = upstream.slots()
@@ -204,7 +259,12 @@ def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: 
     with monkeypatch.context() as patched:
         patched.setattr(connector.Postgres, "dismiss", _away)
         here.sql("DROP SECRET word CASCADE")
-        assert here.notices == [f'the upstream of "reclock.public.pg" still has the {kept}: it is away; the drop is retried later']
+        assert here.notices == [
+            (
+                f'the upstream of "reclock.public.pg" still has the {kept}: it is away; the '
+                "drop is retried later"
+            )
+        ]
         query = "SELECT name, kept, error, detail FROM mz_source_leftovers"
         assert here.sql(query) == [("reclock.public.pg", kept, "it is away", "no route")]
         assert maintenance.sweep(here.environment).failed_cleanups == 1
@@ -228,7 +288,9 @@ def test_a_source_that_waits_for_an_open_transaction_says_so_and_holds_up_nobody
         here.create(upstream)
         assert here.tick() == []
         assert here.sql("SELECT count(*) > 0 FROM other") == [(True,)]
-        statuses = "SELECT status, detail FROM mz_source_statuses WHERE name IN ('pg', 't') ORDER BY name"
+        statuses = (
+            "SELECT status, detail FROM mz_source_statuses WHERE name IN ('pg', 't') ORDER BY name"
+        )
         [(status, detail), *_] = here.sql(statuses)
         assert status == "starting"
         assert f"pid {open_one.info.backend_pid} of user" in detail

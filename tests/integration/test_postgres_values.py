@@ -1,4 +1,5 @@
-"""Values of a real server that a column cannot hold: they fail their table alone, and there is a way to read it."""
+"""Values of a real server that a column cannot hold: they fail their table alone, and there is a
+way to read it."""
 
 from __future__ import annotations
 
@@ -18,18 +19,30 @@ from reclock.errors import ErrorAtTime, InvalidOption, OutputFailed
 pytestmark = pytest.mark.spark
 
 
-def test_values_that_do_not_fit_fail_their_tables_alone(upstream: Upstream, here: Lakehouse) -> None:
+def test_values_that_do_not_fit_fail_their_tables_alone(
+    upstream: Upstream, here: Lakehouse
+) -> None:
     """When they are copied, and in a transaction: of it the other tables have their rows."""
     upstream.table("good (id int)")
-    upstream.run("CREATE TABLE copied (id int PRIMARY KEY, n numeric)", "INSERT INTO copied VALUES (1, 1), (2, 'NaN')")
-    upstream.run("CREATE TABLE changed (id int PRIMARY KEY, d date)", "INSERT INTO changed VALUES (1, '2024-02-29')")
+    upstream.run(
+        "CREATE TABLE copied (id int PRIMARY KEY, n numeric)",
+        "INSERT INTO copied VALUES (1, 1), (2, 'NaN')",
+    )
+    upstream.run(
+        "CREATE TABLE changed (id int PRIMARY KEY, d date)",
+        "INSERT INTO changed VALUES (1, '2024-02-29')",
+    )
     upstream.run("INSERT INTO good VALUES (1)")
     here.create(upstream)
     copied = f'table "public.copied", column "n": {numeric()} cannot hold NaN'
     assert here.tick() == [copied]
     assert here.sql("SELECT * FROM good") == [(1,)]
     assert here.tick() == []
-    upstream.run("INSERT INTO good VALUES (2)", "INSERT INTO changed VALUES (2, 'infinity')", "INSERT INTO copied VALUES (3, 3)")
+    upstream.run(
+        "INSERT INTO good VALUES (2)",
+        "INSERT INTO changed VALUES (2, 'infinity')",
+        "INSERT INTO copied VALUES (3, 3)",
+    )
     changed = 'table "public.changed", column "d": date cannot hold infinity'
     assert here.tick() == [changed]
     upstream.run("INSERT INTO good VALUES (3)")
@@ -40,11 +53,15 @@ def test_values_that_do_not_fit_fail_their_tables_alone(upstream: Upstream, here
             here.sql(f"SELECT * FROM {table}")
         assert found.value.message == message
         assert "in the row with id = 2" in str(found.value.detail)
-    stalled = here.sql("SELECT name, error FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name")
+    stalled = here.sql(
+        "SELECT name, error FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name"
+    )
     assert stalled == [("changed", changed), ("copied", copied)]
 
 
-def test_a_table_whose_values_do_not_fit_is_read_as_text_or_without_them(upstream: Upstream, here: Lakehouse) -> None:
+def test_a_table_whose_values_do_not_fit_is_read_as_text_or_without_them(
+    upstream: Upstream, here: Lakehouse
+) -> None:
     upstream.run(
         "CREATE TABLE t (id int PRIMARY KEY, n numeric, d date, at timestamptz, more text)",
         "CREATE TABLE beside (id int PRIMARY KEY, n numeric)",
@@ -52,10 +69,14 @@ def test_a_table_whose_values_do_not_fit_is_read_as_text_or_without_them(upstrea
         "INSERT INTO t (id, n, d) VALUES (2, 0.12345678901234567890, '0044-03-15 BC')",
     )
     options = "TEXT COLUMNS (t.n, public.t.d, t.at) EXCLUDE COLUMNS (t.more)"
-    here.sql(f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{upstream.connection}' PUBLICATION 'p' {options} FOR TABLES (t, beside)")
+    here.sql(
+        f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{upstream.connection}' PUBLICATION "
+        f"'p' {options} FOR TABLES (t, beside)"
+    )
     assert here.tick() == []
     upstream.run(
-        "INSERT INTO t VALUES (3, '-Infinity', '-infinity', 'infinity', 'y')", "UPDATE t SET n = 5, more = 'z' WHERE id = 1"
+        "INSERT INTO t VALUES (3, '-Infinity', '-infinity', 'infinity', 'y')",
+        "UPDATE t SET n = 5, more = 'z' WHERE id = 1",
     )
     assert here.tick() == []
     assert here.sql("SELECT * FROM t ORDER BY id") == [
@@ -70,20 +91,25 @@ def test_a_table_whose_values_do_not_fit_is_read_as_text_or_without_them(upstrea
     def refused(options: str) -> str:
         with pytest.raises(InvalidOption) as found:
             here.sql(
-                f"CREATE SOURCE q FROM POSTGRES CONNECTION '{upstream.connection}' PUBLICATION 'p' {options} FOR TABLES (t AS u)"
+                f"CREATE SOURCE q FROM POSTGRES CONNECTION '{upstream.connection}' "
+                f"PUBLICATION 'p' {options} FOR TABLES (t AS u)"
             )
         return str(found.value)
 
     assert refused("TEXT COLUMNS (t.nn)") == 'table "public.t" has no column "nn"'
     assert refused("EXCLUDE COLUMNS (t.id)") == 'column "id" of table "public.t" cannot be excluded'
-    assert refused("EXCLUDE COLUMNS (beside.n)") == 'table "public.beside" is not in the publication'
+    assert (
+        refused("EXCLUDE COLUMNS (beside.n)") == 'table "public.beside" is not in the publication'
+    )
 
 
 def test_offsets_of_a_publication_cannot_be_skipped(upstream: Upstream, here: Lakehouse) -> None:
     """It would take away other tables' rows of the same transactions."""
     upstream.table("t (id int)")
     here.create(upstream)
-    with pytest.raises(InvalidOption, match=r'offsets of source "reclock\.public\.pg" cannot be skipped'):
+    with pytest.raises(
+        InvalidOption, match=r'offsets of source "reclock\.public\.pg" cannot be skipped'
+    ):
         here.sql("ALTER SOURCE pg SKIP ''")
 
 
@@ -103,9 +129,9 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
 
     def tick() -> list[str]:
         failed = here.tick()
-        assert here.sql("SELECT name FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name") == [
-            (name,) for name in sorted(failing)
-        ]
+        assert here.sql(
+            "SELECT name FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name"
+        ) == [(name,) for name in sorted(failing)]
         return failed
 
     def now() -> Timestamp:
@@ -116,7 +142,9 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     before = now()
     failing |= {"changed", "narrowed"}
     upstream.run(
-        "INSERT INTO changed VALUES (3, 'infinity')", "ALTER TABLE narrowed DROP COLUMN a", "INSERT INTO narrowed VALUES (2)"
+        "INSERT INTO changed VALUES (3, 'infinity')",
+        "ALTER TABLE narrowed DROP COLUMN a",
+        "INSERT INTO narrowed VALUES (2)",
     )
     assert len(tick()) == 4  # the view and the sink too
     here.sql("ALTER SOURCE pg RESNAPSHOT")  # nothing is mended yet
@@ -125,7 +153,9 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     assert "changed" in " ".join(tick())
     during = now()
     assert here.sql("SELECT * FROM copied ORDER BY id") == [(1, Decimal(1)), (2, Decimal(2))]
-    upstream.run("UPDATE changed SET d = '2024-03-03' WHERE id = 3", "DELETE FROM changed WHERE id = 1")
+    upstream.run(
+        "UPDATE changed SET d = '2024-03-03' WHERE id = 3", "DELETE FROM changed WHERE id = 1"
+    )
     upstream.run("ALTER TABLE narrowed ADD COLUMN a int", "INSERT INTO copied VALUES (3, 3)")
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     failing.clear()
@@ -140,11 +170,14 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     for relation in ("changed", "days"):
         with pytest.raises(ErrorAtTime, match="date cannot hold infinity"):
             here.sql(f"SELECT * FROM {relation} AS OF {during}")
-    upstream.run("INSERT INTO changed VALUES (4, '2024-04-04')", "UPDATE narrowed SET a = 5 WHERE id = 1")
+    upstream.run(
+        "INSERT INTO changed VALUES (4, '2024-04-04')", "UPDATE narrowed SET a = 5 WHERE id = 1"
+    )
     assert tick() == []
     assert here.sql("SELECT * FROM days") == [(3, date(2024, 4, 4))]
     assert here.sql("SELECT id, a FROM narrowed ORDER BY id") == [(1, 5), (2, None)]
-    upstream.run("INSERT INTO changed VALUES (5, '-infinity')")  # it may fail again, and come back again
+    # it may fail again, and come back again
+    upstream.run("INSERT INTO changed VALUES (5, '-infinity')")
     failing = {"changed"}
     assert len(tick()) == 3
     upstream.run("DELETE FROM changed WHERE id = 5")
@@ -152,14 +185,21 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     failing.clear()
     assert tick() == []
     assert here.sql("SELECT * FROM days") == [(3, date(2024, 4, 4))]
-    assert here.sql("SELECT status FROM mz_source_statuses WHERE name = 'changed'") == [("running",)]
+    assert here.sql("SELECT status FROM mz_source_statuses WHERE name = 'changed'") == [
+        ("running",)
+    ]
 
 
-@pytest.mark.parametrize("point", ["ingest.after_read_once", "ingest.after_bind", "ingest.before_commit", "ingest.after_commit"])
+@pytest.mark.parametrize(
+    "point",
+    ["ingest.after_read_once", "ingest.after_bind", "ingest.before_commit", "ingest.after_commit"],
+)
 def test_a_tick_that_dies_while_a_table_comes_back_is_gone_on_with(
     point: str, upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    upstream.run("CREATE TABLE t (id int PRIMARY KEY, n numeric)", "INSERT INTO t VALUES (1, 'NaN')")
+    upstream.run(
+        "CREATE TABLE t (id int PRIMARY KEY, n numeric)", "INSERT INTO t VALUES (1, 'NaN')"
+    )
     upstream.table("u (id int)")
     here.create(upstream)
     assert len(here.tick()) == 1

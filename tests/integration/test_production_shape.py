@@ -1,4 +1,5 @@
-"""The shape of docker/compose.yaml without containers: PostgreSQL, an S3 store, a Spark standalone cluster."""
+"""The shape of docker/compose.yaml without containers: PostgreSQL, an S3 store, a Spark standalone
+cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ JOBS = Path(__file__).parents[2] / "jobs"
 
 @pytest.mark.spark
 def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
-    tmp_path: Path, s3_endpoint: str, postgres_url: str, spark_cluster: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    s3_endpoint: str,
+    postgres_url: str,
+    spark_cluster: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     client = s3_client(s3_endpoint)
     for bucket in ("production-lake", "production-landing"):
@@ -43,25 +48,35 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     }
 
     def reclock(*arguments: str, **variables: str) -> str:
-        done = subprocess.run([RECLOCK, *arguments], env=environment | variables, capture_output=True, text=True)
+        done = subprocess.run(
+            [RECLOCK, *arguments], env=environment | variables, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def select(query: str, **variables: str) -> list[dict[str, object]]:
-        return [json.loads(line) for line in reclock("sql", "--format", "json", "-c", query, **variables).splitlines()]
+        return [
+            json.loads(line)
+            for line in reclock("sql", "--format", "json", "-c", query, **variables).splitlines()
+        ]
 
     reclock("init")
     reclock(
         "sql",
         "-c",
-        "CREATE SOURCE trips (city text, n integer) FROM S3 DISCOVER OBJECTS MATCHING 'trips/*.csv' "
+        "CREATE SOURCE trips (city text, n integer) FROM S3 DISCOVER OBJECTS MATCHING "
+        "'trips/*.csv' "
         "USING BUCKET SCAN 'production-landing' FORMAT CSV WITH HEADER; "
         "CREATE MATERIALIZED VIEW cities AS SELECT city, sum(n) AS n FROM trips GROUP BY city",
     )
-    client.put_object(Bucket="production-landing", Key="trips/a.csv", Body=b"city,n\nOslo,1\nRome,2\n")
+    client.put_object(
+        Bucket="production-landing", Key="trips/a.csv", Body=b"city,n\nOslo,1\nRome,2\n"
+    )
     reclock("tick")
     [before] = select("SELECT max(mz_timestamp) AS t FROM trips_progress")
-    client.put_object(Bucket="production-landing", Key="trips/a.csv", Body=b"city,n\nOslo,1\nRome,2\nOslo,5\n")
+    client.put_object(
+        Bucket="production-landing", Key="trips/a.csv", Body=b"city,n\nOslo,1\nRome,2\nOslo,5\n"
+    )
     reclock("tick")
 
     now = [{"city": "Oslo", "n": 6}, {"city": "Rome", "n": 2}]
@@ -70,12 +85,14 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
         {"city": "Oslo", "n": 1},
         {"city": "Rome", "n": 2},
     ]
-    # from the collections of the lake, read by Spark through s3a, in a JVM that is there before this environment is known to it
+    # from the collections of the lake, read by Spark through s3a, in a JVM that is there before
+    # this environment is known to it
     reclock(
         "sql",
         "-c",
         "CREATE CLUSTER dormant SIZE '1'; "
-        "CREATE MATERIALIZED VIEW sizes IN CLUSTER dormant AS SELECT length(city) AS length, sum(n) AS n FROM trips GROUP BY 1",
+        "CREATE MATERIALIZED VIEW sizes IN CLUSTER dormant AS SELECT length(city) AS "
+        "length, sum(n) AS n FROM trips GROUP BY 1",
     )
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -86,7 +103,12 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     options = [f"--conf={name}={value}" for name, value in job["conf"].items()]
     command = [SPARK_SUBMIT, *options, str(JOBS / "work_cluster.py"), *job["application_args"]]
     assert not any("hidden" in word for word in command)
-    done = subprocess.run(command, env=environment | {"RECLOCK_SPARK_THRESHOLD_BYTES": "0"}, capture_output=True, text=True)
+    done = subprocess.run(
+        command,
+        env=environment | {"RECLOCK_SPARK_THRESHOLD_BYTES": "0"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "sizes" in done.stdout
     assert "hidden" not in done.stdout + done.stderr

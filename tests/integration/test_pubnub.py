@@ -1,4 +1,5 @@
-"""Channels over the real client, against a service that forgets: every message once, at one time, or a definite error."""
+"""Channels over the real client, against a service that forgets: every message once, at one time,
+or a definite error."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ DESC = RelationDesc((Column("text", TEXT, is_nullable=False),))
 
 
 def over(service: Service, channel: str) -> SourceSpec:
-    return SourceSpec(GlobalId("u4"), "source", PubNubConnector("demo", channel, service.origin), None, DESC)
+    return SourceSpec(
+        GlobalId("u4"), "source", PubNubConnector("demo", channel, service.origin), None, DESC
+    )
 
 
 @pytest.fixture
@@ -71,9 +74,19 @@ def test_each_step_hears_what_is_new_by_region(heard):
     assert world.ingest(25, source).state is IngestState.IDLE
     [d] = service.publish(channel, "d")
     world.tick(30)
-    assert set(world.visible(source)) == {('{"n": 1}', 20), ('["é", null]', 20), ("3.5", 20), ('"d"', 30)}
+    assert set(world.visible(source)) == {
+        ('{"n": 1}', 20),
+        ('["é", null]', 20),
+        ("3.5", 20),
+        ('"d"', 30),
+    }
     assert a < b
-    assert world.mapping(source) == [(4, 10, start), (4, 20, b * 100 + 100 - start), (4, 30, (d - b) * 100), (7, 20, c * 100 + 100)]
+    assert world.mapping(source) == [
+        (4, 10, start),
+        (4, 20, b * 100 + 100 - start),
+        (4, 30, (d - b) * 100),
+        (7, 20, c * 100 + 100),
+    ]
 
 
 def test_as_many_as_the_service_keeps_are_heard_and_one_more_is_an_error(heard):
@@ -85,7 +98,9 @@ def test_as_many_as_the_service_keeps_are_heard_and_one_more_is_an_error(heard):
     assert [time for _, time in world.visible(source)].count(30) == CACHE - 1
     service.publish(channel, *range(CACHE))
     for at in (40, 50):
-        with pytest.raises(UpstreamChanged, match=f"may have been lost after timetoken {newest}") as failure:
+        with pytest.raises(
+            UpstreamChanged, match=f"may have been lost after timetoken {newest}"
+        ) as failure:
             world.ingest(at, source)
     lower, upper = (int(word) for word in failure.value.detail.split()[-3::2])
     assert (failure.value.partition, lower) == ("4", newest * 100 + 100)
@@ -135,7 +150,14 @@ def test_what_was_heard_is_durable_before_it_is_bound(heard, monkeypatch):
 
 @pytest.mark.parametrize(
     ("status", "answer"),
-    [(200, ""), (200, "[]"), (200, '{"t":{"t":"1","r":1},"m":[{}]}'), (403, '{"message":"no"}'), (500, "x"), (502, "<html>")],
+    [
+        (200, ""),
+        (200, "[]"),
+        (200, '{"t":{"t":"1","r":1},"m":[{}]}'),
+        (403, '{"message":"no"}'),
+        (500, "x"),
+        (502, "<html>"),
+    ],
 )
 def test_an_answer_that_is_none_is_the_sources_error(heard, status, answer, monkeypatch):
     service, _, source, world = heard
@@ -149,14 +171,18 @@ def test_an_answer_that_is_none_is_the_sources_error(heard, status, answer, monk
 
 
 def test_a_service_that_is_not_there_is_the_sources_error(open_world):
-    source = SourceSpec(GlobalId("u4"), "source", PubNubConnector("demo", "c", "http://127.0.0.1:9"), None, DESC)
+    source = SourceSpec(
+        GlobalId("u4"), "source", PubNubConnector("demo", "c", "http://127.0.0.1:9"), None, DESC
+    )
     with pytest.raises(UpstreamUnavailable, match='cannot hear channel "c"'):
         open_world(source).ingest(10, source)
 
 
 def test_a_channel_through_sql_and_whole_ticks(pubnub_service, spark, tmp_path):
     channel, now = channel_name(), [1_000]
-    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
+    with Environment.initialise(
+        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
+    ) as environment:
         session = Session(environment)
 
         def rows(text: str) -> list[tuple[Any, ...]]:
@@ -171,7 +197,8 @@ def test_a_channel_through_sql_and_whole_ticks(pubnub_service, spark, tmp_path):
 
         list(
             session.execute(
-                f"CREATE SOURCE market FROM PUBNUB SUBSCRIBE KEY 'demo' CHANNEL '{channel}' ORIGIN '{pubnub_service.origin}'"
+                "CREATE SOURCE market FROM PUBNUB SUBSCRIBE KEY 'demo' CHANNEL "
+                f"'{channel}' ORIGIN '{pubnub_service.origin}'"
             )
         )
         run()
@@ -181,6 +208,9 @@ def test_a_channel_through_sql_and_whole_ticks(pubnub_service, spark, tmp_path):
         second = run()
         assert rows("SELECT * FROM market ORDER BY text") == [('"x"',), ('{"price": 5}',)]
         assert rows(f"SELECT text FROM market AS OF {first}") == [('{"price": 5}',)]
-        assert rows("SELECT * FROM market_progress ORDER BY region") == [(first, 4, a + 1), (second, 9, b + 1)]
+        assert rows("SELECT * FROM market_progress ORDER BY region") == [
+            (first, 4, a + 1),
+            (second, 9, b + 1),
+        ]
         assert rows("SHOW SOURCES") == [("market", "pubnub")]
         assert rows("SELECT name FROM mz_source_progresses") == [("market_progress",)]

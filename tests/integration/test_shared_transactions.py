@@ -1,4 +1,5 @@
-"""Two sources over the tables of one connector: what a transaction does to both is at one time, whatever is killed in between."""
+"""Two sources over the tables of one connector: what a transaction does to both is at one time,
+whatever is killed in between."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def completed(environment: Environment) -> int:
     while True:
         report = tick.run(environment, owner="tests")
         assert not report.failed
-        if not report.published.waiting and all(ingested.state in ("idle", "staged") for ingested in report.ingested):
+        if not report.published.waiting and all(
+            ingested.state in ("idle", "staged") for ingested in report.ingested
+        ):
             return report.at
         assert time.monotonic() < deadline
         time.sleep(0.2)
@@ -64,17 +67,26 @@ def await_drop(environment: Environment, collection: StorageCollectionId) -> Non
 
 
 def statuses(environment: Environment) -> dict[str, tuple[str, str | None, str | None]]:
-    rows = run(environment, "SELECT name, status, error, detail FROM mz_internal.mz_source_statuses")
+    rows = run(
+        environment, "SELECT name, status, error, detail FROM mz_internal.mz_source_statuses"
+    )
     return {name: (status, error, detail) for name, status, error, detail in rows}
 
 
 def killed_at(point: str, home: Path) -> None:
     paths = [str(Path(reclock.__file__).parents[1]), str(Path(__file__).parents[1])]
     variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths), failpoints.VARIABLE: point}
-    assert subprocess.run([sys.executable, str(WORKER), str(home)], env=variables, timeout=DEADLINE_S).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run(
+            [sys.executable, str(WORKER), str(home)], env=variables, timeout=DEADLINE_S
+        ).returncode
+        == -signal.SIGKILL
+    )
 
 
-def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, environment: Environment) -> None:
+def test_two_sources_share_the_transactions_of_one_connector(
+    kafka: Broker, environment: Environment
+) -> None:
     chance = random.Random(11)
     connector = Connector(kafka, kafka.topic())
     for name in ("transaction", "public.giro", "public.savings", "public.fees"):
@@ -88,14 +100,18 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
         CREATE SOURCE bank {source} FOR TABLES (public.giro {columns})""",
     )
     money = {"giro": 500, "savings": 500}
-    connector.transaction(1, [(table, event("c", None, {"id": 1, "money": 500})) for table in money])
+    connector.transaction(
+        1, [(table, event("c", None, {"id": 1, "money": 500})) for table in money]
+    )
 
     def transfer(number: int, upto: int | None = None) -> None:
         amount = chance.randint(1, 50)
         changes = []
         for table, by in (("giro", amount), ("savings", -amount)):
             before, money[table] = money[table], money[table] + by
-            changes.append((table, event("u", {"id": 1, "money": before}, {"id": 1, "money": money[table]})))
+            changes.append(
+                (table, event("u", {"id": 1, "money": before}, {"id": 1, "money": money[table]}))
+            )
         connector.transaction(number, chance.sample(changes, 2), upto)
 
     for number in range(2, 10):
@@ -106,15 +122,25 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
     with pytest.raises(InvalidOption, match="has the transactions of these tables"):
         run(
             environment,
-            f"CREATE SOURCE saver {source.replace('CONNECTION k', 'CONNECTION other')} FOR TABLES (public.savings {columns})",
+            (
+                f"CREATE SOURCE saver {source.replace('CONNECTION k', 'CONNECTION other')} "
+                f"FOR TABLES (public.savings {columns})"
+            ),
         )
     with pytest.raises(InvalidOption, match="has the transactions of these tables"):
-        run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings {columns}) WITH (RETAIN HISTORY = FOR '1 day')")
+        run(
+            environment,
+            (
+                f"CREATE SOURCE saver {source} FOR TABLES (public.savings {columns}) WITH "
+                "(RETAIN HISTORY = FOR '1 day')"
+            ),
+        )
     run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns})")
     with pytest.raises(NotBegun):
         run(environment, MONEY)
 
-    killed_at("ingest.after_bound", environment.stores.settings.home)  # its beginning is bound, and not read
+    # its beginning is bound, and not read
+    killed_at("ingest.after_bound", environment.stores.settings.home)
     begun = completed(environment)
     number, times = 10, [first, begun]
     for point in ("ingest.after_claim", "collections.commit.landed", "ingest.after_commit"):
@@ -123,7 +149,8 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
             number += 1
         connector.deliver()
         if point == "collections.commit.landed":
-            connector.topics[f"{connector.prefix}.public.savings"] *= 2  # it begins again with what it has sent before
+            # it begins again with what it has sent before
+            connector.topics[f"{connector.prefix}.public.savings"] *= 2
             connector.deliver()
         killed_at(point, environment.stores.settings.home)
         times.append(completed(environment))
@@ -140,13 +167,16 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
                 with pytest.raises(NotReadable):
                     run(environment, f"{MONEY} AS OF {at}")
     assert first < begins <= begun
-    assert run(environment, "SELECT 'giro', money FROM giro UNION ALL SELECT 'savings', money FROM saved ORDER BY 1") == list(
-        money.items()
-    )
+    assert run(
+        environment,
+        "SELECT 'giro', money FROM giro UNION ALL SELECT 'savings', money FROM saved ORDER BY 1",
+    ) == list(money.items())
 
     lines = [line for (line,) in run(environment, f"EXPLAIN TIMESTAMP FOR {MONEY}")]
     assert "  bound with the transactions of: reclock.public.bank" in lines
-    assert run(environment, "SELECT count(*) FROM (SELECT DISTINCT status FROM mz_source_statuses) AS x") == [(1,)]
+    assert run(
+        environment, "SELECT count(*) FROM (SELECT DISTINCT status FROM mz_source_statuses) AS x"
+    ) == [(1,)]
     with pytest.raises(DependentObjects):
         run(environment, "DROP SOURCE bank")
     collection = saver.collection
@@ -157,7 +187,13 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
     assert run(environment, "SELECT money FROM giro") == [(money["giro"],)]
     await_drop(environment, collection)
 
-    run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns}, public.giro AS again {columns})")
+    run(
+        environment,
+        (
+            f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns}, "
+            f"public.giro AS again {columns})"
+        ),
+    )
     completed(environment)
     assert run(environment, MONEY) == [(1000,)]
     assert run(environment, "SELECT * FROM again") == run(environment, "SELECT * FROM giro")
@@ -175,13 +211,23 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
     completed(environment)
     waits_for = f'waits for 1 events of transaction "{number}" in topic "{fees}"'
     running = ("running", None, None)
-    assert statuses(environment) == {"bank": running, "saver": running, "fees": ("starting", None, waits_for)}
+    assert statuses(environment) == {
+        "bank": running,
+        "saver": running,
+        "fees": ("starting", None, waits_for),
+    }
     kafka.send(fees, connector.topics[fees])
     completed(environment)
     assert run(environment, "SELECT money FROM fee") == [(5,)]
     assert statuses(environment)["fees"] == running
     number += 1
-    connector.transaction(number, [("giro", event("c", None, {"id": 2, "money": 1})), ("fees", event("c", None, {"id": None}))])
+    connector.transaction(
+        number,
+        [
+            ("giro", event("c", None, {"id": 2, "money": 1})),
+            ("fees", event("c", None, {"id": None})),
+        ],
+    )
     connector.deliver()
     fee = environment.stores.planner_catalog().resolve(("fee",), SessionNames()).collection
     for _ in range(2):

@@ -15,7 +15,10 @@ pytestmark = pytest.mark.spark
 
 
 def checked(here: Lakehouse, name: str) -> dict[str, tuple[bool, str]]:
-    return {found.name: (found.ok, found.detail) for found in check_source(here.environment, name, timeout_s=60)}
+    return {
+        found.name: (found.ok, found.detail)
+        for found in check_source(here.environment, name, timeout_s=60)
+    }
 
 
 def test_a_publication(upstream: Upstream, here: Lakehouse) -> None:
@@ -48,7 +51,9 @@ def test_a_topic(kafka: Broker, here: Lakehouse) -> None:
     assert found["messages"][1] == "0: offsets 0 to 0, 1: offsets 0 to 2"
     assert found["probe"][1] == "1 partitions have something new, 0 are bound"
     kafka.delete(topic)
-    assert [what for what, (is_fine, _) in checked(here, "s").items() if not is_fine] == ["upstream"]
+    assert [what for what, (is_fine, _) in checked(here, "s").items() if not is_fine] == [
+        "upstream"
+    ]
 
 
 def test_a_stream(kinesis: Any, here: Lakehouse) -> None:
@@ -63,7 +68,10 @@ def test_a_stream(kinesis: Any, here: Lakehouse) -> None:
 
 def test_a_channel(pubnub_service: Service, here: Lakehouse) -> None:
     channel = channel_name()
-    here.sql(f"CREATE SOURCE s FROM PUBNUB SUBSCRIBE KEY 'demo' CHANNEL '{channel}' ORIGIN '{pubnub_service.origin}'")
+    here.sql(
+        f"CREATE SOURCE s FROM PUBNUB SUBSCRIBE KEY 'demo' CHANNEL '{channel}' ORIGIN "
+        f"'{pubnub_service.origin}'"
+    )
     found = checked(here, "s")
     assert all(is_fine for is_fine, _ in found.values()), found
     assert found["service"][1].startswith("region 4, timetoken ")

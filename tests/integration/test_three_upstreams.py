@@ -1,4 +1,5 @@
-"""Money between PostgreSQL, Debezium's topics and objects: what commits together is never seen apart, the rest is as it must be."""
+"""Money between PostgreSQL, Debezium's topics and objects: what commits together is never seen
+apart, the rest is as it must be."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ pytestmark = pytest.mark.spark
 
 
 def test_one_money_in_three_upstreams(
-    kafka: Broker, postgres_server: PostgresServer, new_postgres_url: Callable[[], str], spark: Any, tmp_path: Path
+    kafka: Broker,
+    postgres_server: PostgresServer,
+    new_postgres_url: Callable[[], str],
+    spark: Any,
+    tmp_path: Path,
 ) -> None:
     passfile = tmp_path / "passfile"
     passfile.write_text(f"*:*:*:*:{PASSWORD}")

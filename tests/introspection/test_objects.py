@@ -1,4 +1,5 @@
-"""What introspection says of single objects: how they are maintained, their statuses, dependencies and statistics."""
+"""What introspection says of single objects: how they are maintained, their statuses, dependencies
+and statistics."""
 
 from __future__ import annotations
 
@@ -24,13 +25,24 @@ def sql(environment: Environment, text: str) -> list[tuple]:
     return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
-def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(environment: Environment) -> None:
+def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(
+    environment: Environment,
+) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE TABLE u (a int)")
     sql(environment, "CREATE MATERIALIZED VIEW follows AS SELECT sum(a) AS s FROM t")
-    sql(environment, "CREATE MATERIALIZED VIEW compared AS SELECT a, row_number() OVER (ORDER BY a) AS n FROM t")
+    sql(
+        environment,
+        "CREATE MATERIALIZED VIEW compared AS SELECT a, row_number() OVER (ORDER BY a) AS n FROM t",
+    )
     ways = "SELECT name, maintenance FROM mz_indexes ORDER BY name"
-    assert sql(environment, ways) == [("compared_primary_idx", "recomputed"), ("follows_primary_idx", "maintained from changes")]
-    last = "SELECT name, how FROM mz_compute_last_refreshes JOIN mz_indexes ON id = export_id ORDER BY name"
+    assert sql(environment, ways) == [
+        ("compared_primary_idx", "recomputed"),
+        ("follows_primary_idx", "maintained from changes"),
+    ]
+    last = (
+        "SELECT name, how FROM mz_compute_last_refreshes JOIN mz_indexes ON id = export_id "
+        "ORDER BY name"
+    )
     tick.run(environment, owner="tick")
     assert {how for _, how in sql(environment, last)} == {"recomputed"}  # nothing was known before
     sql(environment, "INSERT INTO t VALUES (1)")
@@ -39,7 +51,13 @@ def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(enviro
 
 
 def test_each_kind_of_object_has_statuses_of_its_own(environment: Environment) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT a FROM t; INSERT INTO t VALUES (1)")
+    sql(
+        environment,
+        (
+            "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT a FROM t; INSERT "
+            "INTO t VALUES (1)"
+        ),
+    )
     sql(environment, "CREATE SOURCE house FROM LOAD GENERATOR AUCTION FOR TABLES (users, bids)")
     sql(environment, "CREATE SINK out FROM t INTO DELTA 'out'")
     sizes = "SELECT records > 0, batches > 0, size > 0 FROM mz_arrangement_sizes"
@@ -47,7 +65,10 @@ def test_each_kind_of_object_has_statuses_of_its_own(environment: Environment) -
     names = {"source": "house", "index": "v_primary_idx", "sink": "out"}
 
     def statuses(relation: str) -> dict[str, list[tuple]]:
-        return {kind: sql(environment, f"SELECT name, status FROM mz_{kind}_{relation}") for kind in names}
+        return {
+            kind: sql(environment, f"SELECT name, status FROM mz_{kind}_{relation}")
+            for kind in names
+        }
 
     assert statuses("statuses") == {kind: [(name, "created")] for kind, name in names.items()}
     at = environment.stores.oracle.read_ts(EPOCH_MS)
@@ -55,15 +76,28 @@ def test_each_kind_of_object_has_statuses_of_its_own(environment: Environment) -
     cluster_steps.emit(environment, "out", at, owner="tick")
     [history, now] = statuses("status_history"), statuses("statuses")
     assert now == history | {"source": [("house", "created")]}
-    assert [history["index"], history["sink"]] == [[("v_primary_idx", "running")], [("out", "running")]]
+    assert [history["index"], history["sink"]] == [
+        [("v_primary_idx", "running")],
+        [("out", "running")],
+    ]
     types = "SELECT name, type FROM mz_sources ORDER BY name"
-    assert sql(environment, types) == [("bids", "subsource"), ("house", "load-generator"), ("users", "subsource")]
+    assert sql(environment, types) == [
+        ("bids", "subsource"),
+        ("house", "load-generator"),
+        ("users", "subsource"),
+    ]
     assert sql(environment, sizes) == [(True, True, True)]
 
 
 def test_what_depends_on_what(environment: Environment) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE INDEX i ON v (a)")
-    assert sql(environment, "SELECT * FROM mz_object_dependencies ORDER BY 1") == [("u2", "u1"), ("u3", "u2")]
+    sql(
+        environment,
+        "CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE INDEX i ON v (a)",
+    )
+    assert sql(environment, "SELECT * FROM mz_object_dependencies ORDER BY 1") == [
+        ("u2", "u1"),
+        ("u3", "u2"),
+    ]
 
 
 def test_statistics_count_each_step_once(environment: Environment) -> None:

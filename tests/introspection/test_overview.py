@@ -1,4 +1,5 @@
-"""The overview: what is known of sources and indexes, in order, and the staircase of a source as a picture."""
+"""The overview: what is known of sources and indexes, in order, and the staircase of a source as a
+picture."""
 
 from __future__ import annotations
 
@@ -48,7 +49,11 @@ from reclock.reclocking.remap import Remap
 from reclock.runtime.environment import Environment
 
 BINDINGS = st.lists(
-    st.builds(Binding, st.sampled_from("abc"), st.integers(1, 50).map(Timestamp), st.integers(1, 100)), min_size=1, max_size=30
+    st.builds(
+        Binding, st.sampled_from("abc"), st.integers(1, 50).map(Timestamp), st.integers(1, 100)
+    ),
+    min_size=1,
+    max_size=30,
 )
 
 
@@ -67,13 +72,16 @@ def test_of_a_long_staircase_the_end_is_shown() -> None:
 
 
 @given(BINDINGS, st.integers(0, 100))
-def test_the_path_stays_within_the_plot_and_ends_at_its_right_edge(bindings: list[Binding], now: int) -> None:
+def test_the_path_stays_within_the_plot_and_ends_at_its_right_edge(
+    bindings: list[Binding], now: int
+) -> None:
     path = stairs_path(staircase(Remap.of(bindings)), Timestamp(now)).split()
     letters, numbers = path[3::2], [float(number) for number in path[4::2]]
     assert path[:3] == ["M", "0", str(PLOT_HEIGHT)]
     assert set(letters) == {"H", "V"}
     assert all(
-        0 <= number <= (PLOT_WIDTH if letter == "H" else PLOT_HEIGHT) for letter, number in zip(letters, numbers, strict=True)
+        0 <= number <= (PLOT_WIDTH if letter == "H" else PLOT_HEIGHT)
+        for letter, number in zip(letters, numbers, strict=True)
     )
     assert (letters[-1], numbers[-1]) == ("H", PLOT_WIDTH)
     across = [number for letter, number in zip(letters, numbers, strict=True) if letter == "H"]
@@ -116,14 +124,37 @@ def test_names_and_errors_are_escaped_in_the_pages() -> None:
     audit = Entry(EVIL, 1, "failed", [EVIL], [], 0, 0, "", EVIL)
     way = WayOut(EVIL, EVIL, EVIL)
     total = Total(EVIL, Timestamp(1), 1, 1, 1, 1)
-    fields = dict.fromkeys(("type", "status", "error", "detail", "hint", "culprit", "cluster", "claim_phase", "claim_owner"), EVIL)
+    fields = dict.fromkeys(
+        (
+            "type",
+            "status",
+            "error",
+            "detail",
+            "hint",
+            "culprit",
+            "cluster",
+            "claim_phase",
+            "claim_owner",
+        ),
+        EVIL,
+    )
     evil = an_object(
-        EVIL, **fields, audit=audit, ways_out=(way,), total=total, refresh=LastRefresh(EVIL, 1, 1), claimed_at=Timestamp(1)
+        EVIL,
+        **fields,
+        audit=audit,
+        ways_out=(way,),
+        total=total,
+        refresh=LastRefresh(EVIL, 1, 1),
+        claimed_at=Timestamp(1),
     )
     partitions, stairs = (PartitionOverview(EVIL, 1, Timestamp(1)),), (Stair(Timestamp(1), 1),)
     history = (Status(EVIL, EVIL, EVIL, EVIL, EVIL, Timestamp(1)),)
-    detail = ObjectDetail(replace(evil, type="source"), (evil,), (evil,), history, 1, partitions, stairs, (audit,))
-    overview = Overview(Timestamp(5), (evil,), (EVIL,), (), (RecentError(Timestamp(1), EVIL, EVIL, False),))
+    detail = ObjectDetail(
+        replace(evil, type="source"), (evil,), (evil,), history, 1, partitions, stairs, (audit,)
+    )
+    overview = Overview(
+        Timestamp(5), (evil,), (EVIL,), (), (RecentError(Timestamp(1), EVIL, EVIL, False),)
+    )
     for page in (
         render(overview, root="/"),
         render_object(detail, Timestamp(5), root="/"),
@@ -143,14 +174,27 @@ def test_problems_come_first_then_what_is_late_then_names() -> None:
         an_object("stalled", status="stalled"),
         an_object("broken", status="broken"),
     ]
-    assert [it.name for it in in_order(objects)] == ["broken", "stalled", "failing", "later", "late", "a", "b"]
+    assert [it.name for it in in_order(objects)] == [
+        "broken",
+        "stalled",
+        "failing",
+        "later",
+        "late",
+        "a",
+        "b",
+    ]
 
 
 def test_of_recent_errors_those_that_an_object_still_has_are_marked() -> None:
     def status(name: str, error: str | None, at: int) -> Status:
         return Status(name, "stalled" if error else "running", error, None, None, Timestamp(at))
 
-    history = [status("u1", "one", 1), status("u1", None, 2), status("u1", "two", 3), status("gone", "three", 4)]
+    history = [
+        status("u1", "one", 1),
+        status("u1", None, 2),
+        status("u1", "two", 3),
+        status("gone", "three", 4),
+    ]
     current = {"u1": history[2]}
     assert recent_errors(history, current, {"u1": "a"}) == (
         RecentError(Timestamp(3), "a", "two", is_over=False),
@@ -159,7 +203,13 @@ def test_of_recent_errors_those_that_an_object_still_has_are_marked() -> None:
 
 
 # view -> join -> (slow -> upstream), fast
-DEPENDENCIES = {"view": ["join"], "join": ["slow", "fast"], "slow": ["upstream"], "fast": [], "upstream": []}
+DEPENDENCIES = {
+    "view": ["join"],
+    "join": ["slow", "fast"],
+    "slow": ["upstream"],
+    "fast": [],
+    "upstream": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -174,10 +224,15 @@ DEPENDENCIES = {"view": ["join"], "join": ["slow", "fast"], "slow": ["upstream"]
         ({"view": 5}, {}, None),
     ],
 )
-def test_the_culprit_is_the_end_of_the_path_of_the_latest(uppers: dict[str, int], stalled: set[str], expected: str | None) -> None:
+def test_the_culprit_is_the_end_of_the_path_of_the_latest(
+    uppers: dict[str, int], stalled: set[str], expected: str | None
+) -> None:
     known = {GlobalId(id): Timestamp(upper) for id, upper in uppers.items()}
     graph = {GlobalId(id): [GlobalId(other) for other in on] for id, on in DEPENDENCIES.items()}
-    assert culprit(GlobalId("view"), known, graph.__getitem__, {GlobalId(id) for id in stalled}) == expected
+    assert (
+        culprit(GlobalId("view"), known, graph.__getitem__, {GlobalId(id) for id in stalled})
+        == expected
+    )
 
 
 def test_a_circle_of_dependencies_ends() -> None:
@@ -187,7 +242,9 @@ def test_a_circle_of_dependencies_ends() -> None:
 
 
 def test_a_view_without_an_upper_is_complete_as_far_as_what_it_reads() -> None:
-    view, join, one, two, constant = (GlobalId(name) for name in ("view", "join", "one", "two", "constant"))
+    view, join, one, two, constant = (
+        GlobalId(name) for name in ("view", "join", "one", "two", "constant")
+    )
     graph = {view: [join], join: [one, two], one: [], two: [], constant: []}
     derived = with_derived({one: Timestamp(3), two: Timestamp(5)}, graph)
     assert (derived[view], derived[join]) == (3, 3)
@@ -199,7 +256,10 @@ def test_a_new_environment_shows_its_objects_and_one_of_them(tmp_path: Path) -> 
     with Environment.initialise(tmp_path) as environment:
         assert "There is nothing yet" in render(overview_of(environment), root="/")
         session = Session(environment)
-        source = "CREATE SOURCE {} (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV WITH HEADER"
+        source = (
+            "CREATE SOURCE {} (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET "
+            "SCAN 'b' FORMAT CSV WITH HEADER"
+        )
         for name in ("weather", "flights"):
             list(session.execute(source.format(name)))
         list(session.execute("CREATE MATERIALIZED VIEW v AS SELECT k FROM flights"))
@@ -207,7 +267,9 @@ def test_a_new_environment_shows_its_objects_and_one_of_them(tmp_path: Path) -> 
         environment.control_plane.storage_controller.step()
         found = overview_of(environment)
         ids = {it.name: it.id for it in found.objects}
-        v, flights = (object_of(environment, ids[f"reclock.public.{name}"]) for name in ("v", "flights"))
+        v, flights = (
+            object_of(environment, ids[f"reclock.public.{name}"]) for name in ("v", "flights")
+        )
     assert {(it.name, it.type) for it in found.objects} == {
         ("reclock.public.flights", "source"),
         ("reclock.public.weather", "source"),

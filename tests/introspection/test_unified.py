@@ -1,4 +1,5 @@
-"""Unified introspection: what replicas say of themselves is kept, in their names, and goes when they go."""
+"""Unified introspection: what replicas say of themselves is kept, in their names, and goes when
+they go."""
 
 from __future__ import annotations
 
@@ -19,8 +20,20 @@ from reclock.adapter.query.overview import overview_of
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.clusters.measurements import bucket
-from reclock.controllers.subscribes import DEFINITIONS, ReplicaSubscribes, ReportedReplicas, in_process_replica_id
-from reclock.errors import EvaluationError, NotReadable, ReplicaLost, SystemObjectProtected, UnknownObject, UnsupportedSql
+from reclock.controllers.subscribes import (
+    DEFINITIONS,
+    ReplicaSubscribes,
+    ReportedReplicas,
+    in_process_replica_id,
+)
+from reclock.errors import (
+    EvaluationError,
+    NotReadable,
+    ReplicaLost,
+    SystemObjectProtected,
+    UnknownObject,
+    UnsupportedSql,
+)
 from reclock.introspection.backends import Backend
 from reclock.introspection.farewells import KILLED, farewells
 from reclock.introspection.page import render
@@ -49,7 +62,11 @@ def environment(tmp_path: Path) -> Iterator[Environment]:
 
 
 def sql(environment: Environment, text: str, **variables: str) -> list[tuple]:
-    return [row for result in Session(environment, startup=variables).execute(text) for row in result.rows()]
+    return [
+        row
+        for result in Session(environment, startup=variables).execute(text)
+        for row in result.rows()
+    ]
 
 
 class Scripted:
@@ -67,7 +84,9 @@ class Scripted:
             case Subscribe(id, log):
                 self.subscribed[log] = id
             case CancelSubscribe(id):
-                self.subscribed = {log: known for log, known in self.subscribed.items() if known != id}
+                self.subscribed = {
+                    log: known for log, known in self.subscribed.items() if known != id
+                }
 
     def take_changes(self, subscribes: list[str]) -> list[LogResponse]:
         if self.is_lost:
@@ -80,7 +99,9 @@ class Scripted:
 
 
 def connected(environment: Environment, replica: Scripted, id: int = 1) -> ReplicaSubscribes:
-    subscribes = ReplicaSubscribes(environment.runtime.collection_manager, id, CLUSTER, "p1", replica, environment.stores.clock)
+    subscribes = ReplicaSubscribes(
+        environment.runtime.collection_manager, id, CLUSTER, "p1", replica, environment.stores.clock
+    )
     subscribes.connect()
     return subscribes
 
@@ -89,7 +110,9 @@ FRONTIERS = "SELECT replica_id, export_id, time FROM mz_compute_frontiers_unifie
 ERRORS = "SELECT replica_id, export_id, count FROM mz_compute_error_counts_unified ORDER BY 1, 2"
 
 
-def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(environment: Environment) -> None:
+def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(
+    environment: Environment,
+) -> None:
     replicas = {1: Scripted(), 2: Scripted()}
     subscribes = {name: connected(environment, replica, name) for name, replica in replicas.items()}
     assert set(replicas[1].subscribed) == {definition.log for definition in DEFINITIONS}
@@ -104,14 +127,28 @@ def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(environment
     environment.runtime.collection_manager.flush()
     assert replicas[2].subscribed == {}
     assert sql(environment, FRONTIERS) == [(1, "u1", 20)]
-    query = "SELECT replica_id, status, reason FROM mz_cluster_replica_status_history ORDER BY 1, 2 DESC"
-    assert sql(environment, query) == [(1, "online", None), (2, "online", None), (2, "offline", "dropped")]
-    assert sql(environment, "SELECT replica_id, status FROM mz_cluster_replica_statuses") == [(1, "online")]
+    query = (
+        "SELECT replica_id, status, reason FROM mz_cluster_replica_status_history ORDER BY "
+        "1, 2 DESC"
+    )
+    assert sql(environment, query) == [
+        (1, "online", None),
+        (2, "online", None),
+        (2, "offline", "dropped"),
+    ]
+    assert sql(environment, "SELECT replica_id, status FROM mz_cluster_replica_statuses") == [
+        (1, "online")
+    ]
 
 
 def test_a_replica_that_is_lost_is_offline_until_it_answers_again(environment: Environment) -> None:
     replica = Scripted()
-    own = ReportedReplicas(lambda: {1: (CLUSTER, replica)}, environment.runtime.collection_manager, "p1", environment.stores.clock)
+    own = ReportedReplicas(
+        lambda: {1: (CLUSTER, replica)},
+        environment.runtime.collection_manager,
+        "p1",
+        environment.stores.clock,
+    )
 
     def told(query: str) -> list[tuple]:
         own.step()
@@ -135,7 +172,9 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
     def present() -> dict[int, tuple[int, Scripted | None]]:
         return {1: (CLUSTER, sized if led[0] else None), -1: (CLUSTER, in_process)}
 
-    own = ReportedReplicas(present, environment.runtime.collection_manager, "p1", environment.stores.clock)
+    own = ReportedReplicas(
+        present, environment.runtime.collection_manager, "p1", environment.stores.clock
+    )
 
     def told(query: str) -> list[tuple]:
         own.step()
@@ -150,12 +189,18 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
     assert told(now) == [(-1,), (1,)]
     own.close()
     environment.runtime.collection_manager.flush()
-    ever = "SELECT replica_id, reason FROM mz_cluster_replica_status_history WHERE status = 'offline'"
+    ever = (
+        "SELECT replica_id, reason FROM mz_cluster_replica_status_history WHERE status = 'offline'"
+    )
     assert sql(environment, ever) == [(-1, "its process ended")]
 
 
 def test_a_killed_process_says_farewell_only_to_the_replicas_in_it() -> None:
-    statuses = {IntrospectionType.REPLICA_STATUSES: {(id, CLUSTER, "p1", "online", None, None): 1 for id in (1, -1)}}
+    statuses = {
+        IntrospectionType.REPLICA_STATUSES: {
+            (id, CLUSTER, "p1", "online", None, None): 1 for id in (1, -1)
+        }
+    }
     assert list(farewells("1", statuses, Timestamp(5))) == []
     [(collection, row)] = farewells("-1", statuses, Timestamp(5))
     assert (collection, row[3:5]) == (IntrospectionType.REPLICA_STATUS_HISTORY, ("offline", KILLED))
@@ -182,7 +227,12 @@ def test_the_page_shows_replicas_and_what_they_use(environment: Environment) -> 
     subscribes.step()
     environment.runtime.collection_manager.flush()
     [shown] = overview_of(environment).replicas
-    assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == ("default", 1, "online", 12.5)
+    assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == (
+        "default",
+        1,
+        "online",
+        12.5,
+    )
     page = render(overview_of(environment), root="/")
     assert all(text in page for text in ('title="1">virtual</td>', "12.5 %", "5.2 MB"))
 
@@ -201,7 +251,9 @@ def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environm
     assert sql(environment, history) == [(12.5, 1000), (99.0, 2000)]
 
 
-def test_what_was_recorded_is_read_as_of_a_time_beside_other_collections(environment: Environment) -> None:
+def test_what_was_recorded_is_read_as_of_a_time_beside_other_collections(
+    environment: Environment,
+) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
     before = environment.stores.clock() - 1
     replica = Scripted()
@@ -222,7 +274,13 @@ def test_what_was_recorded_is_read_as_of_a_time_beside_other_collections(environ
 
 
 def test_a_replica_measures_its_own_work(environment: Environment) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t; INSERT INTO t VALUES (1)")
+    sql(
+        environment,
+        (
+            "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM "
+            "t; INSERT INTO t VALUES (1)"
+        ),
+    )
     logs = {log: f"SELECT * FROM {log}" for log in LogName}
     assert sql(environment, logs[LogName.HYDRATION_TIMES]) == [("u3", None)]
     tick.run(environment, owner="tick")
@@ -241,19 +299,28 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
     assert records >= 1
     assert batches >= 1
     assert size > 0
-    unknown = (environment.stores.actor, None, None, None)  # it shares the process with whatever else works there
+    # it shares the process with whatever else works there
+    unknown = (environment.stores.actor, None, None, None)
     assert sql(environment, logs[LogName.PROCESS_USAGE]) == [unknown]
     sql(environment, "DROP VIEW v")
     assert sql(environment, logs[LogName.FRONTIERS]) == []
 
 
 def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environment) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+    sql(
+        environment,
+        "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t",
+    )
     controller: Any = environment.control_plane.compute_controller(CLUSTER)
     controller.step()
     former, present = (
         ReplicaSubscribes(
-            environment.runtime.collection_manager, 1, CLUSTER, process, controller.target(""), environment.stores.clock
+            environment.runtime.collection_manager,
+            1,
+            CLUSTER,
+            process,
+            controller.target(""),
+            environment.stores.clock,
         )
         for process in ("p1", "p2")
     )
@@ -282,26 +349,50 @@ def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environmen
 
 
 BACKEND = Backend(
-    7, "u1", "reclock", "reclock", lambda: "test", "127.0.0.1", 5, MINIMUM, lambda: "idle", lambda: None, lambda: None
+    7,
+    "u1",
+    "reclock",
+    "reclock",
+    lambda: "test",
+    "127.0.0.1",
+    5,
+    MINIMUM,
+    lambda: "idle",
+    lambda: None,
+    lambda: None,
 )
 
 
 @pytest.fixture
 def reported(environment: Environment) -> Iterator[Reports]:
     """The environment as one whose sessions are reported, when the test says so."""
-    times = environment.stores.settings.introspection_sample_ms, environment.stores.settings.introspection_retention_ms
+    times = (
+        environment.stores.settings.introspection_sample_ms,
+        environment.stores.settings.introspection_retention_ms,
+    )
     environment.runtime.reports = Reports(
-        environment.runtime.collection_manager, "p1", environment.stores.clock, *times, environment.control_plane.object_lags_ms
+        environment.runtime.collection_manager,
+        "p1",
+        environment.stores.clock,
+        *times,
+        environment.control_plane.object_lags_ms,
     )
     environment.runtime.reports.step()
     yield environment.runtime.reports
     environment.runtime.reports = None
 
 
-def test_sessions_and_their_statements_are_told(environment: Environment, reported: Reports) -> None:
+def test_sessions_and_their_statements_are_told(
+    environment: Environment, reported: Reports
+) -> None:
     session = Session(environment)
     session.activity.began(replace(BACKEND, began_at=environment.stores.clock()))
-    for text in ("CREATE TABLE t (a int)", "INSERT INTO t VALUES (1), (2)", "SELECT a FROM t", "SELECT a / 0 FROM t"):
+    for text in (
+        "CREATE TABLE t (a int)",
+        "INSERT INTO t VALUES (1), (2)",
+        "SELECT a FROM t",
+        "SELECT a / 0 FROM t",
+    ):
         with suppress(EvaluationError):
             for result in session.execute(text):
                 list(result.batches)
@@ -309,9 +400,14 @@ def test_sessions_and_their_statements_are_told(environment: Environment, report
         for result in session.execute(text):
             list(result.batches)
     environment.runtime.collection_manager.flush()
-    sessions = "SELECT process, connection_id, role_id, client_ip, application_name FROM mz_sessions"
+    sessions = (
+        "SELECT process, connection_id, role_id, client_ip, application_name FROM mz_sessions"
+    )
     assert sql(environment, sessions) == [("p1", 7, "u1", "127.0.0.1", "test")]
-    told = "SELECT sql, finished_status, error_message, rows_returned FROM mz_recent_activity_log WHERE session_id = "
+    told = (
+        "SELECT sql, finished_status, error_message, rows_returned FROM "
+        "mz_recent_activity_log WHERE session_id = "
+    )
     assert sorted(sql(environment, f"{told} '{session.activity.id}'")) == [
         ("CREATE SECRET <redacted>", "success", None, None),
         ("CREATE TABLE t (a int)", "success", None, None),
@@ -324,14 +420,26 @@ def test_sessions_and_their_statements_are_told(environment: Environment, report
     session.close()
     environment.runtime.collection_manager.flush()
     assert sql(environment, sessions) == []
-    assert len(sql(environment, "SELECT * FROM mz_session_history WHERE disconnected_at >= connected_at")) == 1
+    assert (
+        len(
+            sql(
+                environment,
+                "SELECT * FROM mz_session_history WHERE disconnected_at >= connected_at",
+            )
+        )
+        == 1
+    )
 
 
-def test_of_many_statements_a_bounded_number_is_told(environment: Environment, reported: Reports) -> None:
+def test_of_many_statements_a_bounded_number_is_told(
+    environment: Environment, reported: Reports
+) -> None:
     for _ in range(2 * STATEMENTS_AT_ONCE):
         sql(environment, "SHOW cluster")
     environment.runtime.collection_manager.flush()
-    assert sql(environment, "SELECT count(*) FROM mz_recent_activity_log") == [(STATEMENTS_AT_ONCE,)]
+    assert sql(environment, "SELECT count(*) FROM mz_recent_activity_log") == [
+        (STATEMENTS_AT_ONCE,)
+    ]
 
 
 def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> None:
@@ -342,7 +450,9 @@ def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> 
         reports.step()
         now[0] += hour
     manager.flush()
-    history = sql(environment, "SELECT object_id, lag_s, occurred_at FROM mz_wallclock_lag_history ORDER BY 3")
+    history = sql(
+        environment, "SELECT object_id, lag_s, occurred_at FROM mz_wallclock_lag_history ORDER BY 3"
+    )
     assert [row[:2] for row in history] == [("u1", 2)] * 3
     before = environment.stores.frontiers.get("introspection")
     report = maintenance.maintain(environment.stores, "introspection")
@@ -364,11 +474,20 @@ class Rounds:
 
 
 @pytest.mark.parametrize("count", [1, 8])
-def test_a_round_is_one_commit_however_many_replicas_report(environment: Environment, reported: Reports, count: int) -> None:
-    log, manager, rounds = environment.stores.managed.tables.log, environment.runtime.collection_manager, 3
+def test_a_round_is_one_commit_however_many_replicas_report(
+    environment: Environment, reported: Reports, count: int
+) -> None:
+    log, manager, rounds = (
+        environment.stores.managed.tables.log,
+        environment.runtime.collection_manager,
+        3,
+    )
     replicas = {id: Scripted() for id in range(1, count + 1)}
     own = ReportedReplicas(
-        lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()}, manager, "p1", environment.stores.clock
+        lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()},
+        manager,
+        "p1",
+        environment.stores.clock,
     )
     own.step()
     manager.flush()
@@ -391,11 +510,15 @@ def test_a_round_is_one_commit_however_many_replicas_report(environment: Environ
     assert told == 5 * count * rounds
 
 
-def test_a_round_under_way_when_reporting_ends_leaves_nothing_behind(environment: Environment) -> None:
+def test_a_round_under_way_when_reporting_ends_leaves_nothing_behind(
+    environment: Environment,
+) -> None:
     """A replica that connects in that round would else be reported online for ever."""
     sql(environment, "SELECT 1")
     manager = environment.runtime.collection_manager
-    replicas = ReportedReplicas(lambda: {7: (CLUSTER, Scripted())}, manager, "p1", environment.stores.clock)
+    replicas = ReportedReplicas(
+        lambda: {7: (CLUSTER, Scripted())}, manager, "p1", environment.stores.clock
+    )
     stopping = threading.Event()
 
     def gather() -> None:
@@ -404,25 +527,45 @@ def test_a_round_under_way_when_reporting_ends_leaves_nothing_behind(environment
 
     manager.loop(stopping, interval_ms=1, gather=gather, close=replicas.close)
     assert sql(environment, "SELECT replica_id FROM mz_cluster_replica_statuses") == []
-    assert sql(environment, "SELECT status FROM mz_cluster_replica_status_history ORDER BY 1") == [("online",)]
+    assert sql(environment, "SELECT status FROM mz_cluster_replica_status_history ORDER BY 1") == [
+        ("online",)
+    ]
 
 
-def test_frontiers_and_lags_are_those_of_objects(environment: Environment, reported: Reports) -> None:
-    sql(environment, "CREATE TABLE t (a int); CREATE TABLE gone (a int); DROP TABLE gone; CREATE VIEW v AS SELECT a FROM t")
+def test_frontiers_and_lags_are_those_of_objects(
+    environment: Environment, reported: Reports
+) -> None:
+    sql(
+        environment,
+        (
+            "CREATE TABLE t (a int); CREATE TABLE gone (a int); DROP TABLE gone; CREATE VIEW "
+            "v AS SELECT a FROM t"
+        ),
+    )
     sql(environment, "CREATE INDEX i ON v (a)")
     sql(environment, "CREATE SOURCE house FROM LOAD GENERATOR AUCTION FOR TABLES (users, bids)")
     kept = ["bids", "house", "house_progress", "i", "t", "users"]
     named = "SELECT name FROM {} JOIN mz_objects ON id = object_id WHERE id LIKE 'u%' ORDER BY name"
     for relation in ("mz_frontiers", "mz_wallclock_lag"):
         assert [name for (name,) in sql(environment, named.format(relation))] == kept
-        objects = f"SELECT count(*) FROM {relation} WHERE object_id NOT IN (SELECT id FROM mz_objects)"
+        objects = (
+            f"SELECT count(*) FROM {relation} WHERE object_id NOT IN (SELECT id FROM mz_objects)"
+        )
         assert sql(environment, objects) == [(0,)]
-    of_source = "SELECT count(DISTINCT upper) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name IN ('house', 'bids')"
+    of_source = (
+        "SELECT count(DISTINCT upper) FROM mz_frontiers JOIN mz_objects ON id = object_id "
+        "WHERE name IN ('house', 'bids')"
+    )
     assert sql(environment, of_source) == [(1,)]
     environment.runtime.collection_manager.flush()
-    managed = "SELECT count(*) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name = 'mz_sessions'"
+    managed = (
+        "SELECT count(*) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name = "
+        "'mz_sessions'"
+    )
     assert sql(environment, managed) == [(1,)]
-    assert [source.name for source in overview_of(environment).of_type("source")] == ["reclock.public.house"]
+    assert [source.name for source in overview_of(environment).of_type("source")] == [
+        "reclock.public.house"
+    ]
     lags = environment.control_plane.object_lags_ms()
     assert lags is not None
     assert {id for (id,) in sql(environment, "SELECT object_id FROM mz_frontiers")} == lags.keys()
@@ -447,13 +590,24 @@ def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_i
     first, second = new_server(tmp_path, **quick), new_server(tmp_path, **quick)
     online = "SELECT replica_id FROM mz_cluster_replica_statuses"
     eventually(lambda: len(rows(second, online)) == 2)
-    assert rows(first, "SELECT DISTINCT replica_id FROM mz_cluster_replica_metrics ORDER BY 1") == sorted(rows(first, online))
+    assert rows(
+        first, "SELECT DISTINCT replica_id FROM mz_cluster_replica_metrics ORDER BY 1"
+    ) == sorted(rows(first, online))
     left = first.connect(application_name="killed with its server")
-    sessions = "SELECT application_name, disconnected_at IS NOT NULL FROM mz_session_history WHERE application_name LIKE 'killed%'"
-    eventually(lambda: len(rows(second, "SELECT id FROM mz_sessions WHERE application_name LIKE 'killed%'")) == 1)
+    sessions = (
+        "SELECT application_name, disconnected_at IS NOT NULL FROM mz_session_history WHERE "
+        "application_name LIKE 'killed%'"
+    )
+    eventually(
+        lambda: (
+            len(rows(second, "SELECT id FROM mz_sessions WHERE application_name LIKE 'killed%'"))
+            == 1
+        )
+    )
     first.kill()
     left.close()
-    assert len(rows(second, "SELECT * FROM mz_cluster_replica_metrics")) == 2  # nobody needs to be alive for that
+    # nobody needs to be alive for that
+    assert len(rows(second, "SELECT * FROM mz_cluster_replica_metrics")) == 2
     eventually(lambda: len(rows(second, online)) == 1)
     assert rows(second, "SELECT replica_id FROM mz_cluster_replica_metrics") == rows(second, online)
     assert rows(second, sessions) == [("killed with its server", True)]
@@ -462,11 +616,19 @@ def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_i
     second.stop()
     with Environment.open(tmp_path) as environment:
         assert sql(environment, online) == []
-        assert {"offline"} <= {row[0] for row in sql(environment, "SELECT status FROM mz_cluster_replica_status_history")}
+        assert {"offline"} <= {
+            row[0]
+            for row in sql(environment, "SELECT status FROM mz_cluster_replica_status_history")
+        }
 
 
-def test_indexes_of_a_virtual_cluster_are_told_of_before_a_session_uses_it(environment: Environment) -> None:
-    sql(environment, "CREATE CLUSTER quiet VIRTUAL; CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t")
+def test_indexes_of_a_virtual_cluster_are_told_of_before_a_session_uses_it(
+    environment: Environment,
+) -> None:
+    sql(
+        environment,
+        "CREATE CLUSTER quiet VIRTUAL; CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t",
+    )
     sql(environment, "CREATE INDEX i IN CLUSTER quiet ON v (a)")
     told = """SELECT o.name FROM mz_internal.mz_compute_frontiers_unified f JOIN mz_objects o ON o.id = f.export_id"""
     with reporting(environment):
@@ -475,11 +637,17 @@ def test_indexes_of_a_virtual_cluster_are_told_of_before_a_session_uses_it(envir
         eventually(lambda: ("i",) in sql(other, told))
 
 
-@pytest.mark.parametrize("relation", ["mz_internal.mz_compute_frontiers_unified", "mz_internal.mz_compute_frontiers"])
+@pytest.mark.parametrize(
+    "relation", ["mz_internal.mz_compute_frontiers_unified", "mz_internal.mz_compute_frontiers"]
+)
 def test_an_index_over_introspection_is_refused(environment: Environment, relation: str) -> None:
-    """Queries read these relations as they are now, and an index would have them as they were at its last refresh."""
+    """Queries read these relations as they are now, and an index would have them as they were at
+    its last refresh."""
     sql(environment, f"CREATE VIEW live AS SELECT export_id FROM {relation}")
-    for statement in ("CREATE DEFAULT INDEX ON live", f"CREATE MATERIALIZED VIEW m AS SELECT export_id FROM {relation}"):
+    for statement in (
+        "CREATE DEFAULT INDEX ON live",
+        f"CREATE MATERIALIZED VIEW m AS SELECT export_id FROM {relation}",
+    ):
         with pytest.raises(UnsupportedSql, match="system relation") as refused:
             sql(environment, statement)
         assert refused.value.hint == "make a plain view, or SUBSCRIBE to the query"
@@ -492,4 +660,6 @@ def test_an_index_over_introspection_is_refused(environment: Environment, relati
 def test_a_system_relation_says_who_may_change_it(sql_server: SqlServer) -> None:
     assert {managed.desc.names[0] for managed in MANAGED.values()} == {"replica_id", "process"}
     with sql_server.connect() as connection, pytest.raises(psycopg.Error):
-        connection.execute("INSERT INTO mz_internal.mz_compute_frontiers_unified VALUES (1, 'u1', 1)")
+        connection.execute(
+            "INSERT INTO mz_internal.mz_compute_frontiers_unified VALUES (1, 'u1', 1)"
+        )

@@ -1,4 +1,5 @@
-"""The files of system views: each is registered, and declares one column for each that its query returns."""
+"""The files of system views: each is registered, and declares one column for each that its query
+returns."""
 
 from pathlib import Path
 

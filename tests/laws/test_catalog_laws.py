@@ -40,7 +40,8 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 
 @dataclass(frozen=True)
 class Attempt:
-    """A transaction of one actor. One that is ``stale`` began before another actor's latest commit."""
+    """A transaction of one actor. One that is ``stale`` began before another actor's latest
+    commit."""
 
     actor: int
     steps: tuple[Step, ...]
@@ -123,7 +124,10 @@ class Subject:
         state = self.actors[0]
         state.sync()
         tx = state.transaction()
-        for thing in [*state.get_settings(), *(s for s in state.get_schemas() if s.database_id == 1 and s.name != "public")]:
+        for thing in [
+            *state.get_settings(),
+            *(s for s in state.get_schemas() if s.database_id == 1 and s.name != "public"),
+        ]:
             tx.delete(thing)
         self.start = state.commit_transaction(tx)
 
@@ -149,7 +153,10 @@ class Subject:
     def holds(self) -> Model:
         state = self.actors[0]
         state.sync()
-        events = [decode_update(update).object for update in self.log.updates(self.start, only={Kind.AUDIT_LOG})[1]]
+        events = [
+            decode_update(update).object
+            for update in self.log.updates(self.start, only={Kind.AUDIT_LOG})[1]
+        ]
         return Model(
             {setting.name: setting.value for setting in state.get_settings()},
             frozenset(schema.name for schema in state.get_schemas() if schema.database_id == 1),
@@ -157,7 +164,9 @@ class Subject:
         )
 
     def stored(self) -> list[tuple[str, str, str]]:
-        return sorted((update.kind, update.key, update.value) for update in self.place.log().snapshot()[1])
+        return sorted(
+            (update.kind, update.key, update.value) for update in self.place.log().snapshot()[1]
+        )
 
 
 @pytest.fixture
@@ -170,7 +179,9 @@ def subjects(tmp_path: Path) -> list[Subject]:
 
 
 @pytest.mark.timeout(24 * 3600)
-def test_every_sequence_of_transactions_has_one_result(subjects: list[Subject], pytestconfig: pytest.Config) -> None:
+def test_every_sequence_of_transactions_has_one_result(
+    subjects: list[Subject], pytestconfig: pytest.Config
+) -> None:
     @settings(
         max_examples=pytestconfig.getoption("--catalog-sequences"),
         suppress_health_check=list(HealthCheck),
@@ -180,7 +191,10 @@ def test_every_sequence_of_transactions_has_one_result(subjects: list[Subject], 
         for subject in subjects:
             subject.begin_anew()
         model = Model()
-        followers = [(subject, subject.actors[0].subscribe_at(subject.actors[0].upper)) for subject in subjects]
+        followers = [
+            (subject, subject.actors[0].subscribe_at(subject.actors[0].upper))
+            for subject in subjects
+        ]
         for attempt in attempts:
             [outcome] = {subject.attempt(attempt) for subject in subjects}
             if outcome == "committed":
@@ -207,14 +221,20 @@ class Compaction:
     times_left: int
 
 
-HISTORIES = st.lists(st.one_of(STEPS, STEPS, st.builds(Compaction, st.integers(0, 4))), min_size=1, max_size=12)
+HISTORIES = st.lists(
+    st.one_of(STEPS, STEPS, st.builds(Compaction, st.integers(0, 4))), min_size=1, max_size=12
+)
 
 Answers = list[list[tuple[str, str, str, int]]]
 
 
 def asked(log: CatalogLog, at: Timestamp) -> Answers:
     """What a log says at a time, and of the time from there on."""
-    reads = [read for only in (None, APPEND_ONLY) for read in (log.snapshot(below=at, only=only), log.updates(at, only=only))]
+    reads = [
+        read
+        for only in (None, APPEND_ONLY)
+        for read in (log.snapshot(below=at, only=only), log.updates(at, only=only))
+    ]
     return [sorted((u.kind, u.key, u.value, u.diff) for u in updates) for _, updates in reads]
 
 
@@ -222,20 +242,28 @@ def asked(log: CatalogLog, at: Timestamp) -> Answers:
 def compacted(tmp_path: Path) -> list[Subject]:
     """One of each implementation, and one that is never compacted."""
     return [
-        Subject(CatalogPlace(name.partition(" ")[0], f"sqlite:///{tmp_path / name}.db", tmp_path / name))
+        Subject(
+            CatalogPlace(name.partition(" ")[0], f"sqlite:///{tmp_path / name}.db", tmp_path / name)
+        )
         for name in ("stash never compacted", *get_args(Implementation))
         if not (tmp_path / name).mkdir()
     ]
 
 
 @pytest.mark.timeout(24 * 3600)
-def test_a_compacted_catalog_answers_as_one_that_was_not(compacted: list[Subject], pytestconfig: pytest.Config) -> None:
-    """At every time from since on; at an earlier one it refuses. Whoever is behind finds the same catalog."""
+def test_a_compacted_catalog_answers_as_one_that_was_not(
+    compacted: list[Subject], pytestconfig: pytest.Config
+) -> None:
+    """At every time from since on; at an earlier one it refuses. Whoever is behind finds the same
+    catalog."""
     uncompacted, *others = compacted
     for subject in compacted:
         subject.uppers = [subject.actors[0].upper]
 
-    @settings(max_examples=pytestconfig.getoption("--catalog-sequences"), suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=pytestconfig.getoption("--catalog-sequences"),
+        suppress_health_check=list(HealthCheck),
+    )
     @given(HISTORIES)
     def law(history: list[Step | Compaction]) -> None:
         for subject in compacted:

@@ -1,4 +1,5 @@
-"""A collection on disk says what the plain list of its updates says, whatever is done to its files meanwhile."""
+"""A collection on disk says what the plain list of its updates says, whatever is done to its files
+meanwhile."""
 
 import math
 import tempfile
@@ -25,7 +26,8 @@ rows = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([1, 2, None]
 
 
 class CollectionAgainstModel(RuleBasedStateMachine):
-    """Appends, compactions, vacuums, checkpoints, a second process's handle, and readers that stay pinned, in any order."""
+    """Appends, compactions, vacuums, checkpoints, a second process's handle, and readers that stay
+    pinned, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,11 +44,21 @@ class CollectionAgainstModel(RuleBasedStateMachine):
         selection.LARGE_FILE_BYTES, selection.SMALL_FILES = self.thresholds
         self.folder.cleanup()
 
-    @rule(pieces=st.lists(st.tuples(rows, st.integers(0, 4), st.sampled_from([-1, 1, 2])), max_size=6), width=st.integers(1, 5))
+    @rule(
+        pieces=st.lists(
+            st.tuples(rows, st.integers(0, 4), st.sampled_from([-1, 1, 2])), max_size=6
+        ),
+        width=st.integers(1, 5),
+    )
     def append(self, pieces: list[tuple[Row, int, int]], width: int) -> None:
         new_upper = Timestamp(self.upper + width)
-        updates = [Update(row, Timestamp(self.upper + offset % width), diff) for row, offset, diff in pieces]
-        self.collection.append(updates_table(updates), expected_upper=self.upper, new_upper=new_upper)
+        updates = [
+            Update(row, Timestamp(self.upper + offset % width), diff)
+            for row, offset, diff in pieces
+        ]
+        self.collection.append(
+            updates_table(updates), expected_upper=self.upper, new_upper=new_upper
+        )
         self.model += updates
         self.upper = new_upper
 
@@ -55,7 +67,11 @@ class CollectionAgainstModel(RuleBasedStateMachine):
         self.collection = Lake(self.folder.name).open(FLIGHTS)
 
     @precondition(lambda self: self.upper > 0)
-    @rule(back=st.integers(-3, 6), large_bytes=st.sampled_from([1_500, 16 << 20]), small_files=st.integers(1, 8))
+    @rule(
+        back=st.integers(-3, 6),
+        large_bytes=st.sampled_from([1_500, 16 << 20]),
+        small_files=st.integers(1, 8),
+    )
     def compact(self, back: int, large_bytes: int, small_files: int) -> None:
         selection.LARGE_FILE_BYTES, selection.SMALL_FILES = large_bytes, small_files
         self.since = Timestamp(max(self.since, self.upper - back))
@@ -114,7 +130,11 @@ NAN = "NaN"
 """Stands for any NaN in the model, where Python's would not equal itself."""
 
 moments = st.sampled_from(
-    [datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(9999, 12, 31, 23, 59, 59, 999999)]
+    [
+        datetime(1, 1, 1),
+        datetime(1969, 12, 31, 23, 59, 59, 999999),
+        datetime(9999, 12, 31, 23, 59, 59, 999999),
+    ]
 )
 floats = st.sampled_from([0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, -math.nan])
 VALUES: dict[ScalarType, st.SearchStrategy[Any]] = {
@@ -124,9 +144,13 @@ VALUES: dict[ScalarType, st.SearchStrategy[Any]] = {
     types.BIGINT: st.sampled_from([-(2**63), 0, 2**63 - 1]),
     types.REAL: floats,
     types.DOUBLE: floats,
-    types.numeric(): st.sampled_from([Decimal("0E-9"), Decimal("-0.000000001"), Decimal("9" * 29 + "." + "9" * 9)]),
+    types.numeric(): st.sampled_from(
+        [Decimal("0E-9"), Decimal("-0.000000001"), Decimal("9" * 29 + "." + "9" * 9)]
+    ),
     types.numeric(5, 2): st.sampled_from([Decimal("0.00"), Decimal("-999.99"), Decimal("1.10")]),
-    types.TEXT: st.sampled_from(["", "a", "A", "a ", "ä", "a\u0308", "\U0001f6eb", "x" * 40, "x" * 41, "nul\0", "'\"\\"]),
+    types.TEXT: st.sampled_from(
+        ["", "a", "A", "a ", "ä", "a\u0308", "\U0001f6eb", "x" * 40, "x" * 41, "nul\0", "'\"\\"]
+    ),
     types.BYTEA: st.sampled_from([b"", b"\x00", b"\xff\xfe", b"a"]),
     types.DATE: st.sampled_from([date(1, 1, 1), date(1970, 1, 1), date(9999, 12, 31)]),
     types.TIMESTAMP: moments,
@@ -145,14 +169,26 @@ def test_values_of_every_type_are_kept_and_equal_ones_are_summed(data: st.DataOb
     row = st.tuples(*(st.none() | strategy for strategy in VALUES.values()))
     pool = data.draw(st.lists(row, min_size=1, max_size=3))
     updates = data.draw(
-        st.lists(st.builds(Update, st.sampled_from(pool), st.integers(0, 3).map(Timestamp), st.sampled_from([-1, 1])), max_size=12)
+        st.lists(
+            st.builds(
+                Update,
+                st.sampled_from(pool),
+                st.integers(0, 3).map(Timestamp),
+                st.sampled_from([-1, 1]),
+            ),
+            max_size=12,
+        )
     )
     model = [Update(comparable(u.row), u.time, u.diff) for u in updates]
     with tempfile.TemporaryDirectory(prefix="reclock-laws-") as folder:
         collection = Lake(folder).create(FLIGHTS, desc)
         for time in range(4):
             now = [u for u in updates if u.time == time]
-            collection.append(updates_table(now, desc), expected_upper=Timestamp(time), new_upper=Timestamp(time + 1))
+            collection.append(
+                updates_table(now, desc),
+                expected_upper=Timestamp(time),
+                new_upper=Timestamp(time + 1),
+            )
         check_values(collection.pin(), model)
         compact(collection, Timestamp(3))
         check_values(Lake(folder).open(FLIGHTS).pin(), model)
@@ -163,5 +199,8 @@ def check_values(version: Version, model: list[Update]) -> None:
     found = rows_of(version.snapshot(last))
     assert {comparable(row): diff for row, diff in found.items()} == snapshot(model, last)
     assert not any(str(value) == "-0.0" for row in found for value in row)
-    changes = [Update(comparable(u.row), u.time, u.diff) for u in updates_of(version.changes(Timestamp(0), MAXIMUM))]
+    changes = [
+        Update(comparable(u.row), u.time, u.diff)
+        for u in updates_of(version.changes(Timestamp(0), MAXIMUM))
+    ]
     assert Counter(advance(changes, last)) == Counter(advance(model, last))

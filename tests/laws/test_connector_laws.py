@@ -1,4 +1,5 @@
-"""The laws of reclocking, over the upstreams of connectors: whenever they are looked at, and however a range is cut for reading."""
+"""The laws of reclocking, over the upstreams of connectors: whenever they are looked at, and
+however a range is cut for reading."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ generators = st.builds(
     tick_interval_ms=st.integers(1, 50),
     max_cardinality=st.none(),
     scale_factor=st.just(0.00001),
-) | st.builds(LoadGenerator, kind=st.just("COUNTER"), tick_interval_ms=st.integers(1, 50), max_cardinality=st.integers(1, 20))
+) | st.builds(
+    LoadGenerator,
+    kind=st.just("COUNTER"),
+    tick_interval_ms=st.integers(1, 50),
+    max_cardinality=st.integers(1, 20),
+)
 moments = st.lists(st.integers(0, 300), max_size=8)
 
 
@@ -38,9 +44,10 @@ def rows(generator: Generator, increments: list[Increment], skips=()) -> Counter
     for task in generator.tasks(increments, skips):
         for output, table in generator.read(task):
             for row in table.to_pylist():
-                found[output, tuple(row[name] for name in GENERATED[generator.upstream.kind][output].names)] += row.get(
-                    "mz_diff", 1
-                )
+                found[
+                    output,
+                    tuple(row[name] for name in GENERATED[generator.upstream.kind][output].names),
+                ] += row.get("mz_diff", 1)
     return +found
 
 
@@ -83,7 +90,10 @@ def signed(generator: Generator, increments: list[Increment]) -> dict:
     for task in generator.tasks(increments, ()):
         for output, table in generator.read(task):
             for row in table.to_pylist():
-                key = output, tuple(row[name] for name in GENERATED[generator.upstream.kind][output].names)
+                key = (
+                    output,
+                    tuple(row[name] for name in GENERATED[generator.upstream.kind][output].names),
+                )
                 found[key] = found.get(key, 0) + row.get("mz_diff", 1)
         assert min(found.values(), default=0) >= 0
     return found
@@ -93,7 +103,9 @@ def signed(generator: Generator, increments: list[Increment]) -> dict:
 def test_a_counter_of_a_cardinality_holds_its_last_numbers(ticks, most):
     upstream = LoadGenerator("COUNTER", 1, most)
     found = signed(opened(upstream), [Increment((), 0, ticks, ticks)])
-    assert sorted(row[0] for (_, row), count in found.items() if count) == list(range(max(1, ticks - most + 1), ticks + 1))
+    assert sorted(row[0] for (_, row), count in found.items() if count) == list(
+        range(max(1, ticks - most + 1), ticks + 1)
+    )
 
 
 @given(st.integers(2, 80))
@@ -108,4 +120,6 @@ def test_every_bid_is_on_an_auction_that_is_there_by_a_user_who_is_there(ticks):
 
 def test_offsets_that_are_given_up_yield_nothing():
     generator = opened(LoadGenerator("COUNTER", 1))
-    assert sorted(row[0] for _, row in rows(generator, [Increment((), 0, 6, 6)], [("", 1, 3), ("", 5, 9)])) == [1, 4, 5]
+    assert sorted(
+        row[0] for _, row in rows(generator, [Increment((), 0, 6, 6)], [("", 1, 3), ("", 5, 9)])
+    ) == [1, 4, 5]

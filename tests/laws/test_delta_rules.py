@@ -1,5 +1,5 @@
-"""The law of maintained results for each operator's rules. Each rule has a planted bug, which the law finds with a few times as
-many examples as it tries."""
+"""The law of maintained results for each operator's rules. Each rule has a planted bug, which the
+law finds with a few times as many examples as it tries."""
 
 from __future__ import annotations
 
@@ -63,12 +63,22 @@ some = st.one_of(side, st.builds(lambda one: Filter(one, (call(">", NUMBER, 0),)
 all_or_key = st.sampled_from([(), (0,)])
 
 
-def _first(plan: Plan, group_by: tuple[int, ...] = (), limit: int | None = 1, offset: int = 0) -> Plan:
+def _first(
+    plan: Plan, group_by: tuple[int, ...] = (), limit: int | None = 1, offset: int = 0
+) -> Plan:
     return TopK(plan, group_by, ORDER, limit, offset)
 
 
-def _joined(one: Plan, other: Plan, kind: JoinKind, keys: tuple[tuple[int, int], ...], residual: tuple[Any, ...] = ()) -> Plan:
-    return Join(one, other, kind, keys, residual, DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else TWICE)
+def _joined(
+    one: Plan,
+    other: Plan,
+    kind: JoinKind,
+    keys: tuple[tuple[int, int], ...],
+    residual: tuple[Any, ...] = (),
+) -> Plan:
+    return Join(
+        one, other, kind, keys, residual, DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else TWICE
+    )
 
 
 def _reduced(plan: Plan, group_by: tuple[int, ...], aggregates: list[Aggregate]) -> Plan:
@@ -78,7 +88,9 @@ def _reduced(plan: Plan, group_by: tuple[int, ...], aggregates: list[Aggregate])
 
 def _summed(plan: Plan) -> Plan:
     """How many rows ``plan`` has, and the sum of its last column."""
-    return _reduced(plan, (), [aggregate("count"), aggregate("sum", ColumnRef(len(plan.desc) - 1, BIGINT))])
+    return _reduced(
+        plan, (), [aggregate("count"), aggregate("sum", ColumnRef(len(plan.desc) - 1, BIGINT))]
+    )
 
 
 def _beside(one: Plan, other: Plan, kind: JoinKind) -> Plan:
@@ -114,19 +126,34 @@ EXTREMES = [
     aggregate("min", KEY, filter=call("=", NUMBER, 0)),
     aggregate("count", KEY, is_distinct=True),
 ]
-aggregates = st.sampled_from([MERGED, [aggregate("count"), aggregate("count", NUMBER, is_distinct=True)]])
+aggregates = st.sampled_from(
+    [MERGED, [aggregate("count"), aggregate("count", NUMBER, is_distinct=True)]]
+)
 FAILS_ON_ZERO = call(">=", call("/", 2, NUMBER), 0)
 joins = st.builds(_joined, some, some, st.just(JoinKind.INNER), keys)
-outer = st.builds(_joined, some, some, st.sampled_from([JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL]), keys)
+outer = st.builds(
+    _joined, some, some, st.sampled_from([JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL]), keys
+)
 halves = st.builds(_joined, some, some, st.sampled_from([JoinKind.SEMI, JoinKind.ANTI]), keys)
-sets = st.builds(lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), some, some)
+sets = st.builds(
+    lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), some, some
+)
 unions = st.builds(lambda one, other: Union((one, other), DESC), some, some)
-first_rows = st.builds(_first, some, all_or_key, st.sampled_from([1, 2]), st.sampled_from([0, 0, 1]))
-windows = st.builds(_window, some, st.just((0,)), st.sampled_from([WindowFunction("row_number"), aggregate("count")]))
+first_rows = st.builds(
+    _first, some, all_or_key, st.sampled_from([1, 2]), st.sampled_from([0, 0, 1])
+)
+windows = st.builds(
+    _window,
+    some,
+    st.just((0,)),
+    st.sampled_from([WindowFunction("row_number"), aggregate("count")]),
+)
 in_groups = [
     st.builds(_first, some, st.just((0,)), st.just(1)),
     windows.map(lambda plan: Project(plan, (0, 2), desc_of(TEXT, BIGINT))),
-    st.builds(_joined, some, some, st.just(JoinKind.LEFT), st.just(((0, 0),))).map(lambda plan: Project(plan, (0, 3), DESC)),
+    st.builds(_joined, some, some, st.just(JoinKind.LEFT), st.just(((0, 0),))).map(
+        lambda plan: Project(plan, (0, 3), DESC)
+    ),
 ]
 can_lose = {
     "except": st.builds(Except, some, some),
@@ -156,26 +183,43 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
     "groups of first rows": in_groups[0].map(_counted_by_number),
     "groups of a window": in_groups[1].map(_counted_by_number),
     "groups of an outer join": in_groups[2].map(_counted_by_number),
-    "groups of both sides": st.builds(_joined, some, some, st.sampled_from(PAIRING), st.just(((0, 0),))).map(
+    "groups of both sides": st.builds(
+        _joined, some, some, st.sampled_from(PAIRING), st.just(((0, 0),))
+    ).map(
         lambda plan: Reduce(plan, (1, 3), (aggregate("count"),), desc_of(BIGINT, BIGINT, BIGINT))
     ),
     "additive aggregates": st.one_of(
         st.builds(_reduced, some, all_or_key, st.just(ADDITIVE)),
-        st.builds(_counted_by_number, st.builds(_reduced, some, st.just((0,)), st.just([aggregate("sum", NUMBER)]))),
-        st.builds(_joined, st.builds(_reduced, some, st.just((0,)), st.just(ADDITIVE[:1])), some, st.just(JoinKind.INNER), keys),
+        st.builds(
+            _counted_by_number,
+            st.builds(_reduced, some, st.just((0,)), st.just([aggregate("sum", NUMBER)])),
+        ),
+        st.builds(
+            _joined,
+            st.builds(_reduced, some, st.just((0,)), st.just(ADDITIVE[:1])),
+            some,
+            st.just(JoinKind.INNER),
+            keys,
+        ),
     ),
     "extremes and distinct values": st.builds(
         _beside,
         some,
-        st.builds(_reduced, some, st.just(()), st.sampled_from([MERGED, EXTREMES, [*EXTREMES, *ADDITIVE]])),
+        st.builds(
+            _reduced, some, st.just(()), st.sampled_from([MERGED, EXTREMES, [*EXTREMES, *ADDITIVE]])
+        ),
         st.sampled_from([JoinKind.INNER, JoinKind.LEFT]),
     ),
     **{f"merged over {name}": st.builds(_summed, plans) for name, plans in can_lose.items()},
     "errors": st.one_of(
-        st.builds(_joined, some, some, st.sampled_from(list(JoinKind)), keys, st.just((FAILS_ON_ZERO,))),
+        st.builds(
+            _joined, some, some, st.sampled_from(list(JoinKind)), keys, st.just((FAILS_ON_ZERO,))
+        ),
         st.builds(lambda one: Filter(one, (FAILS_ON_ZERO,)), some),
         st.builds(lambda one: Map(one, (call("/", 2, NUMBER),), NUMBERED), some),
-        st.builds(lambda one: _reduced(Filter(one, (FAILS_ON_ZERO,)), (), [aggregate("count")]), some),
+        st.builds(
+            lambda one: _reduced(Filter(one, (FAILS_ON_ZERO,)), (), [aggregate("count")]), some
+        ),
     ),
 }
 
@@ -185,7 +229,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench.on_duckdb(tmp_path_factory.mktemp("rules"))
 
 
-def _law(bench: Bench, name: str, keeps_groups: st.SearchStrategy[bool] = with_or_without) -> Callable[[], None]:
+def _law(
+    bench: Bench, name: str, keeps_groups: st.SearchStrategy[bool] = with_or_without
+) -> Callable[[], None]:
     """Counts over what can lose rows are merged only while the inputs gain rows."""
 
     @given(
@@ -224,7 +270,11 @@ def _instead(rule: str, kinds: Any, planted: Callable[..., Any]) -> Plant:
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
         right = getattr(delta, rule)
         monkeypatch.setattr(
-            delta, rule, lambda node, *given: planted(right, node, *given) if isinstance(node, kinds) else right(node, *given)
+            delta,
+            rule,
+            lambda node, *given: (
+                planted(right, node, *given) if isinstance(node, kinds) else right(node, *given)
+            ),
         )
 
     return plant
@@ -241,7 +291,10 @@ class _Seen:
 
 
 def _one_copy(right: Any, node: Plan, step: Any) -> str:
-    return f"SELECT {select_list(columns(node))}, CAST(sign(n) AS BIGINT) AS n FROM ({right(node, step)}) AS planted"
+    return (
+        f"SELECT {select_list(columns(node))}, CAST(sign(n) AS BIGINT) AS n FROM "
+        f"({right(node, step)}) AS planted"
+    )
 
 
 def _passed_on(right: Any, node: Any, step: Any) -> str:
@@ -249,11 +302,15 @@ def _passed_on(right: Any, node: Any, step: Any) -> str:
 
 
 def _of_one_input(right: Any, node: Any, step: Any) -> str:
-    return f"SELECT * FROM {next(changed for each in node.inputs if (changed := step.changes(each)))}"
+    return (
+        f"SELECT * FROM {next(changed for each in node.inputs if (changed := step.changes(each)))}"
+    )
 
 
 def _partners(state: rules.InputVersion) -> Callable[..., str]:
-    return lambda right, node, step: right(node, _Seen(step, rows=lambda part, _, keys=None: step.rows(part, state, keys)))
+    return lambda right, node, step: right(
+        node, _Seen(step, rows=lambda part, _, keys=None: step.rows(part, state, keys))
+    )
 
 
 def _blind(place: int) -> Callable[..., str]:
@@ -282,11 +339,17 @@ def _merges_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def planted(right: Any, node: TopK, step: Any) -> str:
         return groups.regrouped(
-            node, step, [node.group_by], node.group_by, lambda rows: delta.snapshot(node, step.rendering, [rows])
+            node,
+            step,
+            [node.group_by],
+            node.group_by,
+            lambda rows: delta.snapshot(node, step.rendering, [rows]),
         )
 
     _instead("delta", TopK, planted)(monkeypatch)
-    _instead("has_delta", TopK, lambda right, node, is_shown: bool(node.group_by) or is_shown)(monkeypatch)
+    _instead("has_delta", TopK, lambda right, node, is_shown: bool(node.group_by) or is_shown)(
+        monkeypatch
+    )
 
 
 def _any_column(right: Any, node: Any, column: int) -> Any:
@@ -304,12 +367,20 @@ def _other_side(right: Any, node: Plan, column: int) -> Any:
 
 
 def _shown_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join, "regrouped", lambda node, step, keys, shown: groups.regrouped(node, step, keys, keys[0]))
+    monkeypatch.setattr(
+        join,
+        "regrouped",
+        lambda node, step, keys, shown: groups.regrouped(node, step, keys, keys[0]),
+    )
 
 
 def _null_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     known = rules.KeyFilter.condition
-    monkeypatch.setattr(rules.KeyFilter, "condition", lambda *given: known(*given).replace("IS NOT DISTINCT FROM", "="))
+    monkeypatch.setattr(
+        rules.KeyFilter,
+        "condition",
+        lambda *given: known(*given).replace("IS NOT DISTINCT FROM", "="),
+    )
 
 
 def _merged_by(function: str, planted: str) -> Plant:
@@ -321,7 +392,11 @@ def _merges_distinct_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         reduce,
         "_can_merge",
-        lambda node: can_merge(replace(node, aggregates=tuple(replace(each, is_distinct=False) for each in node.aggregates))),
+        lambda node: can_merge(
+            replace(
+                node, aggregates=tuple(replace(each, is_distinct=False) for each in node.aggregates)
+            )
+        ),
     )
 
 
@@ -341,7 +416,9 @@ def _errors_leave_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step after an error begins at the error."""
     changed, last = maintenance._changed, []
 
-    def planted(maintainer: Any, engine: Any, given: Any, before: Any, time: Any, previous_result: Any) -> Any:
+    def planted(
+        maintainer: Any, engine: Any, given: Any, before: Any, time: Any, previous_result: Any
+    ) -> Any:
         begun = last[-1] if before is not None else None
         last.append(time)
         return changed(maintainer, engine, given, begun, time, previous_result)
@@ -356,24 +433,45 @@ def _sums_ignore_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 PLANTED: dict[str, tuple[str, Plant]] = {
     "sums ignore copies": ("extremes and distinct values", _sums_ignore_copies),
     **{
-        f"one copy of each change of {kind.__name__}": ("a row at a time", _instead("delta", kind, _one_copy))
+        f"one copy of each change of {kind.__name__}": (
+            "a row at a time",
+            _instead("delta", kind, _one_copy),
+        )
         for kind in (Get, Filter, Map, Project, FlatMap)
     },
     "a filter lets all changes pass": ("a row at a time", _instead("delta", Filter, _passed_on)),
     "a union has one input": ("union", _instead("delta", Union, _of_one_input)),
     "a join has one copy of a pair": ("inner join", _instead("delta", Join, _one_copy)),
-    "partners as they were": ("inner join", _instead("delta", Join, _partners(rules.InputVersion.BEFORE))),
-    "partners as they are": ("inner join", _instead("delta", Join, _partners(rules.InputVersion.NOW))),
+    "partners as they were": (
+        "inner join",
+        _instead("delta", Join, _partners(rules.InputVersion.BEFORE)),
+    ),
+    "partners as they are": (
+        "inner join",
+        _instead("delta", Join, _partners(rules.InputVersion.NOW)),
+    ),
     "an outer join overlooks its left side": ("outer join", _instead("delta", Join, _blind(0))),
     "an outer join overlooks its right side": ("outer join", _instead("delta", Join, _blind(1))),
     "an outer join shows its left keys": ("outer join", _shown_left),
     "groups of NULL are not found": ("outer join", _null_is_no_key),
-    "a semi join overlooks its left side": ("semi and anti join", _instead("delta", Join, _blind(0))),
-    "a semi join overlooks its right side": ("semi and anti join", _instead("delta", Join, _blind(1))),
+    "a semi join overlooks its left side": (
+        "semi and anti join",
+        _instead("delta", Join, _blind(0)),
+    ),
+    "a semi join overlooks its right side": (
+        "semi and anti join",
+        _instead("delta", Join, _blind(1)),
+    ),
     "distinct passes changes on": ("distinct", _instead("delta", Distinct, _passed_on)),
     "distinct merges rows that went": ("distinct", _loses_are_gains),
-    "an operation of sets overlooks its first input": ("except and intersect", _instead("delta", (Except, Intersect), _blind(0))),
-    "an operation of sets overlooks its second input": ("except and intersect", _instead("delta", (Except, Intersect), _blind(1))),
+    "an operation of sets overlooks its first input": (
+        "except and intersect",
+        _instead("delta", (Except, Intersect), _blind(0)),
+    ),
+    "an operation of sets overlooks its second input": (
+        "except and intersect",
+        _instead("delta", (Except, Intersect), _blind(1)),
+    ),
     "counts are counted": ("aggregates", _merged_by("count", "count")),
     "sums are not added": ("aggregates", _merged_by("sum", "max")),
     "the least is the largest": ("aggregates", _merged_by("min", "max")),
@@ -382,12 +480,21 @@ PLANTED: dict[str, tuple[str, Plant]] = {
     "aggregates merge rows that went": ("aggregates", _loses_are_gains),
     "first rows merge rows that went": ("first rows", _loses_are_gains),
     "an offset is taken again": ("first rows", _merges_first_rows),
-    "first rows are those of the changes": ("first rows", _instead("delta", TopK, _only_of_changes)),
+    "first rows are those of the changes": (
+        "first rows",
+        _instead("delta", TopK, _only_of_changes),
+    ),
     "a window is that of the changes": ("window", _instead("delta", Window, _only_of_changes)),
     "any column parts first rows": ("groups of first rows", _instead("origin", TopK, _any_column)),
     "any column parts a window": ("groups of a window", _instead("origin", Window, _any_column)),
-    "an outer join's rows are those of its right side": ("groups of an outer join", _instead("origin", Join, _right_side)),
-    "keys of one side are looked for on the other": ("groups of both sides", _instead("origin", Join, _other_side)),
+    "an outer join's rows are those of its right side": (
+        "groups of an outer join",
+        _instead("origin", Join, _right_side),
+    ),
+    "keys of one side are looked for on the other": (
+        "groups of both sides",
+        _instead("origin", Join, _other_side),
+    ),
     "net changes are raw": ("merged over distinct", _raw_changes),
     "except is monotone": ("merged over except", _is_monotone(Except)),
     "every join is monotone": ("merged over joins", _is_monotone(Join)),
@@ -409,12 +516,18 @@ def test_a_planted_bug_is_found(name: str, bench: Bench, monkeypatch: pytest.Mon
 
 def _deleted_rows_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     right = PartialAggregates.of_changes
-    monkeypatch.setattr(PartialAggregates, "of_changes", lambda *given: right(*given).replace("THEN - ", "THEN "))
+    monkeypatch.setattr(
+        PartialAggregates, "of_changes", lambda *given: right(*given).replace("THEN - ", "THEN ")
+    )
 
 
 def _groups_without_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     right = PartialAggregates.summed
-    monkeypatch.setattr(PartialAggregates, "summed", lambda *given, **named: right(*given, **{**named, "keep_empty": True}))
+    monkeypatch.setattr(
+        PartialAggregates,
+        "summed",
+        lambda *given, **named: right(*given, **{**named, "keep_empty": True}),
+    )
 
 
 def _sums_of_nothing_are_zero(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,7 +546,9 @@ def _seen_matches(select: str) -> Plant:
     def planted(right: Any, node: Plan, step: Any) -> str:
         def matches(join: Join, side: int, keys: str) -> str | None:
             known = step.matches(join, side, keys)
-            return None if known is None else step.define(f"SELECT {select} FROM {known}", is_few=True)
+            return (
+                None if known is None else step.define(f"SELECT {select} FROM {known}", is_few=True)
+            )
 
         return right(node, _Seen(step, matches=matches))
 
@@ -441,7 +556,10 @@ def _seen_matches(select: str) -> Plant:
 
 
 PLANTED_IN_GROUPS: dict[str, tuple[str, Plant]] = {
-    "matches are those from before": ("semi and anti join", _seen_matches("* REPLACE (was AS now)")),
+    "matches are those from before": (
+        "semi and anti join",
+        _seen_matches("* REPLACE (was AS now)"),
+    ),
     "matches are those of now": ("semi and anti join", _seen_matches("* REPLACE (now AS was)")),
     "every changed key has a match": ("outer join", _seen_matches("* REPLACE (TRUE AS now)")),
     "keys without a match before had one": ("outer join", _seen_matches("* REPLACE (TRUE AS was)")),
@@ -454,7 +572,9 @@ PLANTED_IN_GROUPS: dict[str, tuple[str, Plant]] = {
 
 
 @pytest.mark.parametrize("name", PLANTED_IN_GROUPS)
-def test_a_bug_planted_in_groups_is_found(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_planted_in_groups_is_found(
+    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     law, plant = PLANTED_IN_GROUPS[name]
     plant(monkeypatch)
     with pytest.raises(AssertionError):

@@ -1,4 +1,5 @@
-"""A view has rows or an error at each time, whatever it had at other times: whenever its query has an answer, so does its index."""
+"""A view has rows or an error at each time, whatever it had at other times: whenever its query has
+an answer, so does its index."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ VIEWS = {
 
 
 class ErrorsAgainstQueries(RuleBasedStateMachine):
-    """A table, and views on it that divide by one of its columns. The queries are asked of a cluster without indexes."""
+    """A table, and views on it that divide by one of its columns. The queries are asked of a
+    cluster without indexes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,10 +66,14 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
         environment = self.world.environment
         at = environment.stores.oracle.read_ts(EPOCH_MS)
         report = cluster_steps.refresh(environment, "default", at, owner="test")
-        assert all(index.upper == at + 1 for index in report.indexes), "an error holds up later times"
+        assert all(index.upper == at + 1 for index in report.indexes), (
+            "an error holds up later times"
+        )
         for name, id in zip(VIEWS, self.indexes, strict=True):
             fails = self.answer(VIEWS[name], at) == "22012"
-            assert environment.stores.statuses.current([id])[id].status == ("failing" if fails else "running")
+            assert environment.stores.statuses.current([id])[id].status == (
+                "failing" if fails else "running"
+            )
 
     @rule(small_files=st.integers(1, 8))
     def maintain(self, small_files: int) -> None:
@@ -82,7 +88,10 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
             since = max(frontiers[id].since, frontiers["tables"].since)
             for at in {*self.times[-3:], Timestamp(frontiers[id].upper - 1)}:
                 if since <= at < frontiers[id].upper:
-                    asked, kept = self.answer(VIEWS[name], at), self.answer(f"SELECT x FROM {name}", at)
+                    asked, kept = (
+                        self.answer(VIEWS[name], at),
+                        self.answer(f"SELECT x FROM {name}", at),
+                    )
                     assert kept == asked, f"{name} at {at}"
 
     def answer(self, query: str, at: Timestamp) -> list[tuple[object, ...]] | str:
@@ -98,5 +107,7 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
         self.times.append(self.world.environment.stores.oracle.read_ts(EPOCH_MS))
 
 
-ErrorsAgainstQueries.TestCase.settings = settings(max_examples=8, stateful_step_count=12, suppress_health_check=list(HealthCheck))
+ErrorsAgainstQueries.TestCase.settings = settings(
+    max_examples=8, stateful_step_count=12, suppress_health_check=list(HealthCheck)
+)
 test_an_index_has_an_answer_or_an_error_where_its_query_has = ErrorsAgainstQueries.TestCase

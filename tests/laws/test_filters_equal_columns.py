@@ -1,4 +1,5 @@
-"""The law of filters: WHERE p shows the rows for which the column p is true, for values of every type, in memory and in files."""
+"""The law of filters: WHERE p shows the rows for which the column p is true, for values of every
+type, in memory and in files."""
 
 from __future__ import annotations
 
@@ -51,8 +52,14 @@ VALUES: dict[ScalarType, tuple[Any, ...]] = {
     TEXT: ("", "a", "é", "a" * 40 + "b", "a" * 40 + "c", "\U0001f469"),
     BYTEA: (b"", b"\x00", b"\xff"),
     DATE: (dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)),
-    TIMESTAMP: (dt.datetime(1, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(2020, 1, 1)),
-    TIMESTAMPTZ: tuple(dt.datetime(year, 1, 1, 0, 0, 0, 1, tzinfo=dt.UTC) for year in (1582, 1970, 2020)),
+    TIMESTAMP: (
+        dt.datetime(1, 1, 1),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        dt.datetime(2020, 1, 1),
+    ),
+    TIMESTAMPTZ: tuple(
+        dt.datetime(year, 1, 1, 0, 0, 0, 1, tzinfo=dt.UTC) for year in (1582, 1970, 2020)
+    ),
 }
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 TABLE = StorageCollectionId(GlobalId("u1"))
@@ -60,12 +67,16 @@ TABLE = StorageCollectionId(GlobalId("u1"))
 
 @st.composite
 def predicates(draw: st.DrawFn, type: ScalarType) -> Scalar:
-    """Comparisons of the column with a value or NULL, either way round, and what negates and joins them."""
+    """Comparisons of the column with a value or NULL, either way round, and what negates and joins
+    them."""
     column = ColumnRef(0, type)
 
     def compared() -> Call:
         operands = [column, Literal(draw(st.sampled_from([*VALUES[type], None])), type)]
-        return call(draw(st.sampled_from(COMPARISONS)), *(operands if draw(st.booleans()) else reversed(operands)))
+        return call(
+            draw(st.sampled_from(COMPARISONS)),
+            *(operands if draw(st.booleans()) else reversed(operands)),
+        )
 
     shape = draw(st.integers(0, 4))
     if shape == 0:
@@ -92,23 +103,37 @@ def test_where_shows_the_rows_for_which_the_column_is_true(type: ScalarType, roo
     @settings(max_examples=8)
     @given(st.lists(st.lists(value, min_size=1, max_size=3), min_size=1, max_size=3), st.data())
     def law(files: list[list[Any]], data: st.DataObject) -> None:
-        listed = [Update((own,), Timestamp(at), 1) for at, values in enumerate(files) for own in values]
+        listed = [
+            Update((own,), Timestamp(at), 1) for at, values in enumerate(files) for own in values
+        ]
         with TemporaryDirectory(dir=root) as folder:
-            stored, empty = (Lake(f"{folder}/{name}").create(TABLE, desc) for name in ("stored", "empty"))
+            stored, empty = (
+                Lake(f"{folder}/{name}").create(TABLE, desc) for name in ("stored", "empty")
+            )
             for at in range(len(files)):
                 part = updates_table([update for update in listed if update.time == at], desc)
                 stored.append(part, expected_upper=stored.upper(), new_upper=Timestamp(at + 1))
             now = Timestamp(len(files))
-            places = (CollectionInput(stored.pin()), CollectionInput(empty.pin(), updates_table(listed, desc)))
+            places = (
+                CollectionInput(stored.pin()),
+                CollectionInput(empty.pin(), updates_table(listed, desc)),
+            )
             for _ in range(4):
                 predicate = data.draw(predicates(type))
                 mapped = Map(get(TABLE, desc), (predicate,), flagged)
                 for place in places:
-                    found = engine.run(Filter(get(TABLE, desc), (predicate,)), Finishing(), {TABLE: place}, now)
+                    found = engine.run(
+                        Filter(get(TABLE, desc), (predicate,)), Finishing(), {TABLE: place}, now
+                    )
                     shown_rows = rows(engine.run(mapped, Finishing(), {TABLE: place}, now))
                     wanted = Counter(shown(row[:1]) for row in shown_rows if row[1])
                     assert Counter(map(shown, rows(found))) == wanted
                     both = Project(Filter(mapped, (ColumnRef(1, BOOLEAN),)), (0,), desc)
-                    assert Counter(map(shown, rows(engine.run(both, Finishing(), {TABLE: place}, now)))) == wanted
+                    assert (
+                        Counter(
+                            map(shown, rows(engine.run(both, Finishing(), {TABLE: place}, now)))
+                        )
+                        == wanted
+                    )
 
     law()

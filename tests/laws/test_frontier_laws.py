@@ -1,11 +1,19 @@
-"""Frontier groups, claims and holds against a plain model, under writers that race, sleep and are fenced."""
+"""Frontier groups, claims and holds against a plain model, under writers that race, sleep and are
+fenced."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus
@@ -14,7 +22,15 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHold, ReadHolds
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import ClaimConflict, Fenced, NotReadable, ReadHoldLost, ReclockError, SinceHeld, UpperMismatch
+from reclock.errors import (
+    ClaimConflict,
+    Fenced,
+    NotReadable,
+    ReadHoldLost,
+    ReclockError,
+    SinceHeld,
+    UpperMismatch,
+)
 
 GROUPS = st.sampled_from(["x", "y", "z"])
 SOME_GROUPS = st.sets(GROUPS, min_size=1)
@@ -47,7 +63,11 @@ class Model:
         return found
 
     def lasting(self) -> list[ReadHold]:
-        return [hold for hold in self.holds.values() if hold.lease_until is None or hold.lease_until > self.now]
+        return [
+            hold
+            for hold in self.holds.values()
+            if hold.lease_until is None or hold.lease_until > self.now
+        ]
 
     def held(self, group: str) -> int | None:
         return min((hold.at for hold in self.lasting() if group in hold.groups), default=None)
@@ -82,14 +102,18 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
         def new_epoch(self) -> None:
             leadership = Leadership(next(epochs), 0)
             consensus.transact(lambda connection: fence.advance(connection, leadership))
-            self.actors.append((leadership, Frontiers(consensus, leadership), ReadHolds(consensus, leadership)))
+            self.actors.append(
+                (leadership, Frontiers(consensus, leadership), ReadHolds(consensus, leadership))
+            )
 
         @rule(by=st.integers(0, 6))
         def time_passes(self, by: int) -> None:
             self.model.now += by
 
         @rule(target=claims, group=GROUPS, at=TIMES, owner=OWNERS, lease=LEASES, payload=PAYLOADS)
-        def claim(self, group: str, at: Timestamp, owner: str, lease: int, payload: dict[str, int]) -> Any:
+        def claim(
+            self, group: str, at: Timestamp, owner: str, lease: int, payload: dict[str, int]
+        ) -> Any:
             found = self.model.groups[group]
 
             def expected() -> None:
@@ -99,10 +123,18 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                     raise UpperMismatch(group, expected=at, found=found.upper)
 
             claim = self.both(
-                expected, lambda: self.frontiers().claim(self.real(group), at=at, payload=payload, owner=owner, lease_ms=lease)
+                expected,
+                lambda: self.frontiers().claim(
+                    self.real(group), at=at, payload=payload, owner=owner, lease_ms=lease
+                ),
             )
             if claim:
-                assert (claim.at, claim.owner, claim.payload, claim.lease_until) == (at, owner, payload, self.model.now + lease)
+                assert (claim.at, claim.owner, claim.payload, claim.lease_until) == (
+                    at,
+                    owner,
+                    payload,
+                    self.model.now + lease,
+                )
                 found.claim = claim
             return group, claim
 
@@ -111,11 +143,18 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
             found = self.model.groups[group]
 
             def expected() -> None:
-                if found.claim and found.claim.owner != owner and self.model.now < found.claim.lease_until:
+                if (
+                    found.claim
+                    and found.claim.owner != owner
+                    and self.model.now < found.claim.lease_until
+                ):
                     raise ClaimConflict(group)
 
             before = found.claim
-            claim = self.both(expected, lambda: self.frontiers().take_over(self.real(group), owner=owner, lease_ms=lease))
+            claim = self.both(
+                expected,
+                lambda: self.frontiers().take_over(self.real(group), owner=owner, lease_ms=lease),
+            )
             if claim:
                 assert before is not None
                 assert claim.id != before.id
@@ -129,23 +168,34 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
             if claim:
                 amended = self.both(
                     lambda: self.model.own(group, claim),
-                    lambda: self.frontiers().amend(self.real(group), claim, payload, lease_ms=lease),
+                    lambda: self.frontiers().amend(
+                        self.real(group), claim, payload, lease_ms=lease
+                    ),
                 )
                 if amended:
                     lease_until = Timestamp(self.model.now + lease)
-                    self.model.groups[group].claim = replace(claim, payload=payload, lease_until=lease_until)
+                    self.model.groups[group].claim = replace(
+                        claim, payload=payload, lease_until=lease_until
+                    )
                     assert amended == self.model.groups[group].claim
 
         @rule(group=GROUPS, value=st.integers())
         def decide(self, group: str, value: int) -> None:
             found = self.model.groups[group]
             if found.claim:
-                decided = self.frontiers().decide(self.real(group), lambda payload: {**payload, "decision": value})
-                assert decided == replace(found.claim, id=decided.id, payload={**found.claim.payload, "decision": value})
+                decided = self.frontiers().decide(
+                    self.real(group), lambda payload: {**payload, "decision": value}
+                )
+                assert decided == replace(
+                    found.claim, id=decided.id, payload={**found.claim.payload, "decision": value}
+                )
                 assert decided.id != found.claim.id
                 found.claim = decided
 
-        @rule(held=st.lists(claims, min_size=1, max_size=3, unique_by=lambda held: held[0]), by=st.integers(1, 3))
+        @rule(
+            held=st.lists(claims, min_size=1, max_size=3, unique_by=lambda held: held[0]),
+            by=st.integers(1, 3),
+        )
         def publish(self, held: list[Any], by: int) -> None:
             claims = {group: claim for group, claim in held if claim}
             if not claims:
@@ -159,7 +209,9 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                 return True
 
             def actual() -> bool:
-                self.frontiers().publish({self.real(group): claim for group, claim in claims.items()}, upper)
+                self.frontiers().publish(
+                    {self.real(group): claim for group, claim in claims.items()}, upper
+                )
                 return True
 
             if self.both(expected, actual):
@@ -173,7 +225,8 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
             group, claim = held
             if claim:
                 owned = self.both(
-                    lambda: self.model.own(group, claim), lambda: self.frontiers().abandon(self.real(group), claim) or True
+                    lambda: self.model.own(group, claim),
+                    lambda: self.frontiers().abandon(self.real(group), claim) or True,
                 )
                 if owned:
                     self.model.groups[group].claim = None
@@ -185,7 +238,9 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                 found = self.model.groups[group]
                 if found.claim is None:
                     found.upper = max(found.upper, to)
-            assert complete == {self.real(group) for group in groups if self.model.groups[group].upper >= to}
+            assert complete == {
+                self.real(group) for group in groups if self.model.groups[group].upper >= to
+            }
 
         @rule(group=GROUPS, since=TIMES)
         def allow_compaction(self, group: str, since: Timestamp) -> None:
@@ -200,7 +255,9 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                         raise SinceHeld(group, wanted=since, held=held)
                 return True
 
-            if self.both(expected, lambda: self.frontiers().allow_compaction(self.real(group), since) or True):
+            if self.both(
+                expected, lambda: self.frontiers().allow_compaction(self.real(group), since) or True
+            ):
                 found.since = max(found.since, since)
 
         @rule(target=holds, groups=SOME_GROUPS, at=TIMES, lease=st.none() | LEASES)
@@ -212,7 +269,10 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                         raise NotReadable(group, at=at, since=found.since, upper=found.upper)
 
             wanted = [self.real(group) for group in groups]
-            hold = self.both(expected, lambda: self.actors[-1][2].acquire(wanted, at, owner="reader", lease_ms=lease))
+            hold = self.both(
+                expected,
+                lambda: self.actors[-1][2].acquire(wanted, at, owner="reader", lease_ms=lease),
+            )
             if hold:
                 self.model.holds[hold.id] = replace(hold, groups=frozenset(groups))
             return hold
@@ -239,9 +299,17 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
         def a_fenced_actor_tries(self, actor: int, group: str, to: Timestamp) -> None:
             if actor < len(self.actors) - 1:
                 _, frontiers, holds = self.actors[actor]
-                assert isinstance(outcome(lambda: frontiers.advance_idle([self.real(group)], to)), Fenced)
-                assert isinstance(outcome(lambda: frontiers.take_over(self.real(group), owner="a", lease_ms=1)), Fenced)
-                assert isinstance(outcome(lambda: holds.acquire([self.real(group)], to, owner="a", lease_ms=1)), Fenced)
+                assert isinstance(
+                    outcome(lambda: frontiers.advance_idle([self.real(group)], to)), Fenced
+                )
+                assert isinstance(
+                    outcome(lambda: frontiers.take_over(self.real(group), owner="a", lease_ms=1)),
+                    Fenced,
+                )
+                assert isinstance(
+                    outcome(lambda: holds.acquire([self.real(group)], to, owner="a", lease_ms=1)),
+                    Fenced,
+                )
 
         @invariant()
         def what_is_stored_is_the_models(self) -> None:
@@ -250,15 +318,26 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
                 stored = self.frontiers().get_all([self.real(group) for group in self.model.groups])
                 for name, group in self.model.groups.items():
                     found = stored[self.real(name)]
-                    assert (found.since, found.upper, found.claim) == (group.since, group.upper, group.claim)
+                    assert (found.since, found.upper, found.claim) == (
+                        group.since,
+                        group.upper,
+                        group.claim,
+                    )
                     assert found.claim is None or found.claim.at >= found.upper
                 real = [self.real(group) for group in self.model.groups]
-                held = {self.real(group): at for group in self.model.groups if (at := self.model.held(group)) is not None}
+                held = {
+                    self.real(group): at
+                    for group in self.model.groups
+                    if (at := self.model.held(group)) is not None
+                }
                 assert self.actors[-1][2].earliest(real) == held
-                assert all(held.get(group, found.since) >= found.since for group, found in stored.items())
+                assert all(
+                    held.get(group, found.since) >= found.since for group, found in stored.items()
+                )
 
         def both(self, expected: Any, actual: Any) -> Any:
-            """What the real thing answers; None if it refuses, as the model must then, and for the same reason."""
+            """What the real thing answers; None if it refuses, as the model must then, and for the
+            same reason."""
             clock[0] = Timestamp(self.model.now)
             wanted, got = outcome(expected), outcome(actual)
             if isinstance(wanted, ReclockError) or isinstance(got, ReclockError):
@@ -268,7 +347,9 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
 
     run_state_machine_as_test(
         FrontierLaws,
-        settings=settings(max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)),
+        settings=settings(
+            max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)
+        ),
     )
     consensus.close()
 

@@ -1,6 +1,8 @@
-"""Sources that share the transactions of one connector: at every time each of them holds exactly its part of what is bound then.
+"""Sources that share the transactions of one connector: at every time each of them holds exactly
+its part of what is bound then.
 
-Guests come and go, the connector begins again, two drivers meet, and each may be stopped at any point between two durable steps.
+Guests come and go, the connector begins again, two drivers meet, and each may be stopped at any
+point between two durable steps.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ DESC = RelationDesc((Column("id", INTEGER, is_nullable=False),))
 UPSTREAM = DebeziumConnector(broker("nowhere:1"), "shop.transaction")
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 """A folder whose fsync costs nothing, where there is one."""
-HOST = SourceSpec(GlobalId("u4"), "bank", UPSTREAM, JsonFormat(), RelationDesc(()), {"public.a": DESC})
+HOST = SourceSpec(
+    GlobalId("u4"), "bank", UPSTREAM, JsonFormat(), RelationDesc(()), {"public.a": DESC}
+)
 POINTS = [
     "ingest.after_probe",
     "ingest.after_claim",
@@ -99,7 +103,10 @@ class Shop:
 
     def tell(self, number: int, upto: int | None = None) -> None:
         """One transaction, or the beginning of it."""
-        changes = [(table, event("c", None, {"id": number * 100 + place})) for place, table in enumerate(self.transactions[number])]
+        changes = [
+            (table, event("c", None, {"id": number * 100 + place}))
+            for place, table in enumerate(self.transactions[number])
+        ]
         self.connector.transaction(number, changes, upto)
         self.written = number if upto is not None else number + 1
 
@@ -114,7 +121,9 @@ class Shop:
         guest = GlobalId(f"u{next(self.ids)}")
         self.guests[guest] = tables
         for table in tables:
-            self.world.lake.create(StorageCollectionId.of_guest(HOST.id, guest, f"public.{table}"), DESC)
+            self.world.lake.create(
+                StorageCollectionId.of_guest(HOST.id, guest, f"public.{table}"), DESC
+            )
 
     def dismiss(self, which: int) -> None:
         if self.guests:
@@ -135,21 +144,30 @@ class Shop:
         self.world.tick(self.now - 5, "rival")
 
     def disturbed(self, point: str, nth: int, happens: Callable[[], None]) -> None:
-        """A tick in the middle of which something happens: whoever lost a race or its life is followed by another."""
-        with at_point(point, nth, happens), suppress(Killed, ClaimConflict, UpperMismatch, UnknownCollection):
+        """A tick in the middle of which something happens: whoever lost a race or its life is
+        followed by another."""
+        with (
+            at_point(point, nth, happens),
+            suppress(Killed, ClaimConflict, UpperMismatch, UnknownCollection),
+        ):
             self.tick("first")
         self.world.close()
         self.world = self.opened()
         claim = self.world.frontiers.get(HOST.id).claim
         if claim is not None:
-            self.world.frontiers.amend(HOST.id, claim, claim.payload, lease_ms=0)  # as if the lease had run out
+            # as if the lease had run out
+            self.world.frontiers.amend(HOST.id, claim, claim.payload, lease_ms=0)
         self.tick("second")
 
     # --- the law ---
 
     def outputs(self) -> dict[str, str]:
         """Table by output."""
-        late = {f"public.{table}@{guest}": table for guest, tables in self.guests.items() for table in tables}
+        late = {
+            f"public.{table}@{guest}": table
+            for guest, tables in self.guests.items()
+            for table in tables
+        }
         return {"public.a": "a"} | late
 
     def check(self) -> None:
@@ -157,14 +175,22 @@ class Shop:
         collections = self.world.source_collections(HOST)
         bound = self.world.mapping(HOST)
         begins = {name: collections.outputs[name].pin().begins for name in self.outputs()}
-        times = {time for _, time, _ in bound} | {time for time in begins.values() if time < MAXIMUM}
+        times = {time for _, time, _ in bound} | {
+            time for time in begins.values() if time < MAXIMUM
+        }
         for time in sorted(times | {upper - 1}):
             if time >= upper:
                 continue
-            end = sum(size for partition, at, size in bound if partition == "shop.transaction/0" and at <= time)
+            end = sum(
+                size
+                for partition, at, size in bound
+                if partition == "shop.transaction/0" and at <= time
+            )
             log = self.topics.kept["shop.transaction"][:end]
             known = {
-                number for number in range(len(self.transactions)) if any(f'"{number}:200"'.encode() in (m or b"") for m in log)
+                number
+                for number in range(len(self.transactions))
+                if any(f'"{number}:200"'.encode() in (m or b"") for m in log)
             }
             for name, table in self.outputs().items():
                 version = collections.outputs[name].pin()
@@ -172,8 +198,16 @@ class Shop:
                     with pytest.raises((NotBegun, NotReadable)):
                         version.snapshot(Timestamp(time))
                     continue
-                rows = {row["id"]: row["mz_diff"] for row in version.snapshot(Timestamp(time)).to_pylist()}
-                part = {n * 100 + i: 1 for n in known for i, t in enumerate(self.transactions[n]) if t == table}
+                rows = {
+                    row["id"]: row["mz_diff"]
+                    for row in version.snapshot(Timestamp(time)).to_pylist()
+                }
+                part = {
+                    n * 100 + i: 1
+                    for n in known
+                    for i, t in enumerate(self.transactions[n])
+                    if t == table
+                }
                 assert rows == part, (name, time)
 
 
@@ -198,7 +232,9 @@ def killed() -> None:
 
 @given(st.lists(steps, min_size=4, max_size=14))
 @settings(max_examples=6, deadline=None)
-def test_at_every_time_each_source_holds_its_part_of_what_is_bound(plan: list[tuple[Any, ...]]) -> None:
+def test_at_every_time_each_source_holds_its_part_of_what_is_bound(
+    plan: list[tuple[Any, ...]],
+) -> None:
     with TemporaryDirectory(dir=MEMORY) as home, pytest.MonkeyPatch.context() as patch:
         shop = Shop(Path(home))
         shop.topics.serve(patch)
@@ -232,6 +268,10 @@ def test_at_every_time_each_source_holds_its_part_of_what_is_bound(plan: list[tu
             shop.check()
         collections = shop.world.source_collections(HOST)
         assert all(collections.outputs[name].pin().begins < MAXIMUM for name in shop.outputs())
-        known = sum(size for partition, _, size in shop.world.mapping(HOST) if partition == "shop.transaction/0")
+        known = sum(
+            size
+            for partition, _, size in shop.world.mapping(HOST)
+            if partition == "shop.transaction/0"
+        )
         assert known == len(shop.topics.kept["shop.transaction"])
         shop.world.close()

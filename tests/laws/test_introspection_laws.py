@@ -1,4 +1,5 @@
-"""Laws of the CollectionManager: whatever replicas, processes, crashes and time do, what is kept is what live replicas hold."""
+"""Laws of the CollectionManager: whatever replicas, processes, crashes and time do, what is kept is
+what live replicas hold."""
 
 from __future__ import annotations
 
@@ -66,32 +67,55 @@ class Failing(LakeManagedCollections):
 
 
 class World:
-    """Three processes that come back after a crash, three replicas, one lake and one consensus, one clock."""
+    """Three processes that come back after a crash, three replicas, one lake and one consensus, one
+    clock."""
 
     def __init__(self, folder: Path) -> None:
         self.now = 1_000_000
         self.lake = Lake(str(folder / "lake"))
-        self.consensus = Consensus.connect(f"sqlite:///{folder}/consensus.db", clock=lambda: Timestamp(self.now))
+        self.consensus = Consensus.connect(
+            f"sqlite:///{folder}/consensus.db", clock=lambda: Timestamp(self.now)
+        )
         self.consensus.transact(lambda connection: fence.advance(connection, LEADERSHIP))
-        ConsensusOracle(self.consensus, lambda: Timestamp(self.now)).open_timeline(EPOCH_MS, Timestamp(0))
-        ConsensusOracle(self.consensus, lambda: Timestamp(self.now)).open_timeline("catalog", Timestamp(0))
+        ConsensusOracle(self.consensus, lambda: Timestamp(self.now)).open_timeline(
+            EPOCH_MS, Timestamp(0)
+        )
+        ConsensusOracle(self.consensus, lambda: Timestamp(self.now)).open_timeline(
+            "catalog", Timestamp(0)
+        )
         self.managers: list[Any] = [self.start() for _ in range(3)]
         self.held: dict[str, dict[IntrospectionType, Counter]] = {}
         self.reporters: dict = {}
 
     def start(self) -> CollectionManager:
-        collections = Failing(self.lake, self.consensus, LEADERSHIP, lambda: Timestamp(self.now), lambda: IDS, apply_delay_ms=None)
+        collections = Failing(
+            self.lake,
+            self.consensus,
+            LEADERSHIP,
+            lambda: Timestamp(self.now),
+            lambda: IDS,
+            apply_delay_ms=None,
+        )
         names = Reporters(self.consensus, LEADERSHIP, lease_ms=LEASE_MS)
-        return CollectionManager(collections, names, HISTORIES, clock=lambda: Timestamp(self.now), monotonic_ms=lambda: self.now)
+        return CollectionManager(
+            collections,
+            names,
+            HISTORIES,
+            clock=lambda: Timestamp(self.now),
+            monotonic_ms=lambda: self.now,
+        )
 
     def connect(self, process: int, replica: int) -> None:
-        """As a controller does: the replica answers all that it holds, which begins empty if it is new."""
+        """As a controller does: the replica answers all that it holds, which begins empty if it is
+        new."""
         manager = self.managers[process]
         held = self.held.setdefault(replica, {FRONTIERS: Counter(), ERRORS: Counter()})
         lost: list[bool] = []
         reporter = manager.report(str(replica), lambda: lost.append(True))
         for collection, rows in held.items():
-            reporter.append(collection, [((replica, *row), count) for row, count in rows.items() if count])
+            reporter.append(
+                collection, [((replica, *row), count) for row, count in rows.items() if count]
+            )
         self.reporters[replica] = (process, reporter, lost)
 
     def change(self, replica: int, collection: IntrospectionType, row: tuple, diff: int) -> None:
@@ -121,11 +145,18 @@ class World:
             self.now += LEASE_MS // 2  # those that live renew, those that died do not
 
     def kept(self, collection: IntrospectionType) -> Counter:
-        return Counter(dict(self.managers[0].collections.read({collection}).rows.get(collection, {})))
+        return Counter(
+            dict(self.managers[0].collections.read({collection}).rows.get(collection, {}))
+        )
 
     def expected(self, collection: IntrospectionType) -> Counter:
         return +Counter(
-            {(replica, *row): count for replica, held in self.held.items() for row, count in held[collection].items() if count}
+            {
+                (replica, *row): count
+                for replica, held in self.held.items()
+                for row, count in held[collection].items()
+                if count
+            }
         )
 
 
@@ -134,7 +165,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("introspection")
 
 
-@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])  # a failing script is short; shrinking takes minutes
+# a failing script is short; shrinking takes minutes
+@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(steps, min_size=8, max_size=30))
 def test_what_is_kept_is_what_live_replicas_hold(root: Path, script: list[tuple]) -> None:
     folder = root / str(next(_number))
@@ -143,7 +175,8 @@ def test_what_is_kept_is_what_live_replicas_hold(root: Path, script: list[tuple]
     for step in script:
         match step:
             case ("connect", process, replica):
-                if replica in world.reporters:  # another process takes it over; what the first still says is not kept
+                # another process takes it over; what the first still says is not kept
+                if replica in world.reporters:
                     assert world.reporters[replica][1].name == str(replica)
                 world.connect(process, replica)
             case ("disconnect", replica):
@@ -176,7 +209,9 @@ def test_what_is_kept_is_what_live_replicas_hold(root: Path, script: list[tuple]
 
 rows = st.tuples(st.sampled_from("ab"), st.integers(0, 2))
 requests = st.one_of(
-    st.lists(st.tuples(rows, st.integers(1, 3)), max_size=4).map(lambda changes: Append(tuple(changes))),
+    st.lists(st.tuples(rows, st.integers(1, 3)), max_size=4).map(
+        lambda changes: Append(tuple(changes))
+    ),
     st.sampled_from("ab").map(lambda name: Delete(lambda row, name=name: row[0] == name)),
 )
 
@@ -192,8 +227,12 @@ def test_requests_settle_as_if_applied_one_after_the_other(contents: dict, reque
     assert Counter({row: count for row, count in together.items() if count}) == one_by_one
 
 
-@given(st.dictionaries(rows, st.integers(1, 3)), st.lists(requests, max_size=12), st.sampled_from("ab"))
-def test_a_deletion_leaves_no_earlier_append_behind(contents: dict, requests: list, name: str) -> None:
+@given(
+    st.dictionaries(rows, st.integers(1, 3)), st.lists(requests, max_size=12), st.sampled_from("ab")
+)
+def test_a_deletion_leaves_no_earlier_append_behind(
+    contents: dict, requests: list, name: str
+) -> None:
     after = Counter(contents)
     after.update(net_changes([*requests, Delete(lambda row: row[0] == name)], contents))
     assert not any(count for row, count in after.items() if row[0] == name)

@@ -1,4 +1,5 @@
-"""The laws of reclocking over streams: whatever is put, split, merged or expires between probes, and whichever probes are lost."""
+"""The laws of reclocking over streams: whatever is put, split, merged or expires between probes,
+and whichever probes are lost."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ histories = st.lists(puts | puts | splits | merges | probes | probes, max_size=2
 
 
 class Run:
-    """A stream and what was bound and read of it so far; each probe knows nothing but the bindings, as after a restart."""
+    """A stream and what was bound and read of it so far; each probe knows nothing but the bindings,
+    as after a restart."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.time = model, 0
@@ -41,16 +43,25 @@ class Run:
 
     def opened(self) -> Kinesis:
         upstream = KinesisConnector("s", "us-east-1")
-        return Kinesis(upstream, TextFormat(), DESC, Timestamp(self.model.now), lambda region, endpoint: self.model)
+        return Kinesis(
+            upstream,
+            TextFormat(),
+            DESC,
+            Timestamp(self.model.now),
+            lambda region, endpoint: self.model,
+        )
 
     def step(self, *, is_lost: bool = False, skips=()) -> bool:
-        """A probe, and what follows; if it ``is_lost``, nothing does. Whether there was anything new."""
+        """A probe, and what follows; if it ``is_lost``, nothing does. Whether there was anything
+        new."""
         self.time += 1
         increments = self.opened().probe(self.bound, skips)
         if is_lost:
             return True
         frontier = Remap.of(self.bindings).frontier_at(Timestamp(self.time))
-        self.bindings += mint({own.partition: own.upper for own in increments}, frontier, Timestamp(self.time))
+        self.bindings += mint(
+            {own.partition: own.upper for own in increments}, frontier, Timestamp(self.time)
+        )
         for own in increments:
             assert own.lower == frontier.get(own.partition, 0)
             self.bound[own.partition] = (own.upper, *own.evidence)
@@ -58,7 +69,9 @@ class Run:
         for task in reader.tasks(increments, skips):
             for _, table in reader.read(task):
                 numbers = [int(text) for text in table["text"].to_pylist()]
-                self.read.setdefault(task.shard, []).extend((number, self.time) for number in numbers)
+                self.read.setdefault(task.shard, []).extend(
+                    (number, self.time) for number in numbers
+                )
         return any(own.size for own in increments)
 
     def play(self, operation: str, first: int, second: int) -> None:
@@ -94,7 +107,9 @@ def test_every_record_has_one_time_in_order_of_its_shard_and_after_those_of_its_
     for number, shard in enumerate(run.model.shards):
         read = run.read.get(number, [])
         assert [record for record, _ in read] == [own.number for own in shard.records]
-        assert [time for _, time in read] == [remap.time_of(number, own.number) for own in shard.records]
+        assert [time for _, time in read] == [
+            remap.time_of(number, own.number) for own in shard.records
+        ]
         times = [time for _, time in read]
         assert times == sorted(times)
         earlier = [time for parent in shard.parents for _, time in run.read.get(parent, [])]
@@ -105,7 +120,8 @@ def test_every_record_has_one_time_in_order_of_its_shard_and_after_those_of_its_
 
 @given(histories, st.lists(st.integers(1, 40), min_size=1, max_size=4))
 def test_nothing_expires_unread_without_an_error(history, hours):
-    """After any history come pauses; whatever was not read before it expired is an error, until it is given up."""
+    """After any history come pauses; whatever was not read before it expired is an error, until it
+    is given up."""
     run = Run(Model())
     for operation in history:
         run.play(*operation)
@@ -139,19 +155,28 @@ def test_an_error_of_expiry_says_what_to_give_up():
     run.model.now += 25 * HOUR_MS
     run.model.put(0, 1)
     skips: list[tuple[str, int, int]] = []
-    for _ in range(2):  # one of each shard: nothing is known of the other, which was not looked at for as long
+    # one of each shard: nothing is known of the other, which was not looked at for as long
+    for _ in range(2):
         with pytest.raises(UpstreamChanged) as failure:
             run.step(skips=skips)
         words = failure.value.detail.split()
         skips.append((failure.value.partition, int(words[-3]), int(words[-1])))
     run.step(skips=skips)
-    assert [number for number, _ in run.read[0]] == [own.number for own in (run.model.shards[0].records[0], run.model.alive(0)[0])]
+    assert [number for number, _ in run.read[0]] == [
+        own.number for own in (run.model.shards[0].records[0], run.model.alive(0)[0])
+    ]
 
 
 @given(st.lists(st.integers(0, 2**200), min_size=1, max_size=20), st.integers(0, 20))
 def test_digits_sum_to_what_the_numbers_do_compacted_or_not(increments, since):
-    updates = [Update((place,), Timestamp(at), digit) for at, number in enumerate(increments) for place, digit in digits(number)]
+    updates = [
+        Update((place,), Timestamp(at), digit)
+        for at, number in enumerate(increments)
+        for place, digit in digits(number)
+    ]
     assert all(0 < update.diff < 2**63 for update in updates)
     for compacted in (updates, advance(updates, Timestamp(since))):
-        assert sum(update.diff * place_value(*update.row) for update in compacted) == sum(increments)
+        assert sum(update.diff * place_value(*update.row) for update in compacted) == sum(
+            increments
+        )
         assert all(one.time <= other.time for one, other in pairwise(compacted))

@@ -1,4 +1,5 @@
-"""The law of maintained results for views in SQL: over tables, sources that only gain rows, and sources of upserts."""
+"""The law of maintained results for views in SQL: over tables, sources that only gain rows, and
+sources of upserts."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ CREATE TABLE t (k text, n int, m int);
 CREATE TABLE adds (k text, n int, x numeric(38, 9));
 CREATE TABLE upserts (k text, n int)
 """
-"""``adds`` only gains rows, as a log does; of ``upserts`` a new row of a key replaces the one before."""
+"""``adds`` only gains rows, as a log does; of ``upserts`` a new row of a key replaces the one
+before."""
 
 VIEWS = (
     "SELECT count(*) FROM t",
@@ -44,7 +46,10 @@ VIEWS = (
     "SELECT k, sum(n) FROM (SELECT k, n FROM t UNION ALL SELECT k, n FROM upserts) x GROUP BY k",
     "SELECT count(*) FROM adds JOIN (SELECT DISTINCT k FROM t) x USING (k)",
     "SELECT t.k, sum(upserts.n) FROM t JOIN upserts USING (k) GROUP BY t.k",
-    "SELECT t.k, count(upserts.k) FROM t LEFT JOIN upserts ON t.k = upserts.k AND t.n < upserts.n GROUP BY t.k",
+    (
+        "SELECT t.k, count(upserts.k) FROM t LEFT JOIN upserts ON t.k = upserts.k AND t.n < "
+        "upserts.n GROUP BY t.k"
+    ),
     "SELECT coalesce(t.k, adds.k), t.m, adds.x FROM t FULL JOIN adds ON t.k = adds.k",
     "SELECT k FROM (SELECT DISTINCT k FROM t) x ORDER BY k LIMIT 2",
     "SELECT k, n FROM adds ORDER BY n DESC, k LIMIT 1",
@@ -67,8 +72,14 @@ VIEWS = (
     "SELECT k, n, count(*) FROM adds GROUP BY ROLLUP (k, n)",
     "SELECT k, g FROM adds, generate_series(1, n) AS g",
     "SELECT avg(x), stddev(n) FROM adds",
-    "SELECT k, sum(CASE WHEN n > 1 THEN m ELSE 0 END), sum(m) FILTER (WHERE n > 0) AS some FROM t GROUP BY k",
-    "SELECT sum(CASE WHEN n > 0 THEN x END), sum(x) FILTER (WHERE k = 'a') AS some, avg(x) FILTER (WHERE n = 1) FROM adds",
+    (
+        "SELECT k, sum(CASE WHEN n > 1 THEN m ELSE 0 END), sum(m) FILTER (WHERE n > 0) AS "
+        "some FROM t GROUP BY k"
+    ),
+    (
+        "SELECT sum(CASE WHEN n > 0 THEN x END), sum(x) FILTER (WHERE k = 'a') AS some, "
+        "avg(x) FILTER (WHERE n = 1) FROM adds"
+    ),
     "SELECT sum(CASE WHEN n = 0 THEN -9e28 ELSE 9e28 END::numeric(38, 9)) FROM t",
     "SELECT k, sum(DISTINCT x) FROM adds GROUP BY k",
 )
@@ -76,16 +87,25 @@ VIEWS = (
 keys, numbers = st.sampled_from(["a", "b", "1", None]), st.sampled_from([0, 1, 2, None])
 amounts = st.sampled_from([Decimal("0.5"), Decimal("9e28"), Decimal("-9e28"), None])
 table_history = histories(st.tuples(keys, numbers, st.integers(0, 1)))
-adding_history = st.lists(st.tuples(st.tuples(keys, numbers, amounts), st.integers(1, 4), st.integers(1, 2)), max_size=6).map(
-    possible
-)
+adding_history = st.lists(
+    st.tuples(st.tuples(keys, numbers, amounts), st.integers(1, 4), st.integers(1, 2)), max_size=6
+).map(possible)
 new_row = st.one_of(st.none(), numbers)
 
 
 @st.composite
 def upsert_history(draw: st.DrawFn) -> list[Update]:
-    drawn = draw(st.dictionaries(st.tuples(st.integers(1, 4), st.sampled_from(["a", "b", "1"])), new_row, max_size=6))
-    return upserted([(key, None if number is None else (key, number), time) for (time, key), number in drawn.items()])
+    drawn = draw(
+        st.dictionaries(
+            st.tuples(st.integers(1, 4), st.sampled_from(["a", "b", "1"])), new_row, max_size=6
+        )
+    )
+    return upserted(
+        [
+            (key, None if number is None else (key, number), time)
+            for (time, key), number in drawn.items()
+        ]
+    )
 
 
 class Views:
@@ -102,9 +122,16 @@ class Views:
         view = self.world.catalog.relation(self.world.item(f"v{self._count}").id)
         return expand(Get(view.collection, "v", view.desc), self.world.catalog)
 
-    def sides(self, updates: Mapping[str, Sequence[Update] | pa.Table]) -> dict[StorageCollectionId, tuple[RelationDesc, Any]]:
-        relations = {name: self.world.catalog.relation(self.world.item(name).id) for name in updates}
-        return {relations[name].collection: (relations[name].desc, listed) for name, listed in updates.items()}
+    def sides(
+        self, updates: Mapping[str, Sequence[Update] | pa.Table]
+    ) -> dict[StorageCollectionId, tuple[RelationDesc, Any]]:
+        relations = {
+            name: self.world.catalog.relation(self.world.item(name).id) for name in updates
+        }
+        return {
+            relations[name].collection: (relations[name].desc, listed)
+            for name, listed in updates.items()
+        }
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +147,9 @@ def spark_bench(spark_engine: SparkEngine, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def law_bench(request: pytest.FixtureRequest) -> Bench:
     """``--laws-on-spark``: there, which takes minutes a view."""
-    return request.getfixturevalue("spark_bench" if request.config.getoption("laws_on_spark") else "bench")
+    return request.getfixturevalue(
+        "spark_bench" if request.config.getoption("laws_on_spark") else "bench"
+    )
 
 
 @cache
@@ -145,7 +174,10 @@ ON_SPARK = (
     "SELECT count(*), sum(n), min(k), max(m) FROM t WHERE n > 1",
     "SELECT k, count(*), sum(n) FROM adds GROUP BY k",
     "SELECT count(*) FROM (SELECT DISTINCT k FROM t) x",
-    "SELECT t.k, count(upserts.k) FROM t LEFT JOIN upserts ON t.k = upserts.k AND t.n < upserts.n GROUP BY t.k",
+    (
+        "SELECT t.k, count(upserts.k) FROM t LEFT JOIN upserts ON t.k = upserts.k AND t.n < "
+        "upserts.n GROUP BY t.k"
+    ),
     "SELECT coalesce(t.k, adds.k), t.m, adds.x FROM t FULL JOIN adds ON t.k = adds.k",
     "SELECT DISTINCT ON (k) k, n FROM t ORDER BY k, n DESC",
     "SELECT k, n FROM t EXCEPT ALL SELECT k, n FROM upserts",
@@ -155,11 +187,20 @@ ON_SPARK = (
 UPDATES_ON_SPARK = {
     "t": possible(
         [
-            *(((key, number, number % 2), 1, copies) for key, number, copies in (("a", 1, 2), ("b", 2, 1), (None, 2, 1))),
+            *(
+                ((key, number, number % 2), 1, copies)
+                for key, number, copies in (("a", 1, 2), ("b", 2, 1), (None, 2, 1))
+            ),
             *((("a", 1, 1), 2, -1), (("a", 2, 1), 2, 1), (("b", 2, 0), 3, -1)),
         ]
     ),
-    "adds": possible([(("a", 1, Decimal("9e28")), 1, 1), (("b", 0, Decimal("-9e28")), 2, 1), (("a", 2, None), 3, 2)]),
+    "adds": possible(
+        [
+            (("a", 1, Decimal("9e28")), 1, 1),
+            (("b", 0, Decimal("-9e28")), 2, 1),
+            (("a", 2, None), 3, 2),
+        ]
+    ),
     "upserts": upserted([(1, ("a", 1), 1), (2, ("b", 2), 1), (1, ("a", 2), 2), (2, None, 3)]),
 }
 
@@ -176,9 +217,13 @@ def test_a_view_is_maintained_on_spark_as_its_query_answers(query: str, spark_be
 
 @cache
 def tpch() -> tuple[Views, dict[str, pa.Table]]:
-    """All tables at the first time; at each later one some orders and their line items are replaced."""
+    """All tables at the first time; at each later one some orders and their line items are
+    replaced."""
     descs = GENERATED["TPCH"]
-    columns = {name: ", ".join(f"{column.name} {column.type}" for column in desc.columns) for name, desc in descs.items()}
+    columns = {
+        name: ", ".join(f"{column.name} {column.type}" for column in desc.columns)
+        for name, desc in descs.items()
+    }
     views = Views(";".join(f"CREATE TABLE {name} ({listed})" for name, listed in columns.items()))
     parts: dict[str, list[pa.Table]] = {name: [] for name in descs}
     for time, (lower, upper) in enumerate(((0, 1), (1, 30), (30, 31), (31, 90)), start=1):
@@ -186,7 +231,8 @@ def tpch() -> tuple[Views, dict[str, pa.Table]]:
             times = pa.repeat(pa.scalar(time, pa.int64()), len(table))
             parts[name].append(table.add_column(len(descs[name]), TIME_COLUMN, times))
     return views, {
-        name: pa.concat_tables(listed).select([*descs[name].names, TIME_COLUMN, DIFF_COLUMN]) for name, listed in parts.items()
+        name: pa.concat_tables(listed).select([*descs[name].names, TIME_COLUMN, DIFF_COLUMN])
+        for name, listed in parts.items()
     }
 
 

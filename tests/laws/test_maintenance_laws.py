@@ -1,4 +1,5 @@
-"""Whatever writers, readers and maintainers do in whatever order, a read at a readable time gives what the plain history gives."""
+"""Whatever writers, readers and maintainers do in whatever order, a read at a readable time gives
+what the plain history gives."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ from reclock.collections import selection
 from reclock.consensus.frontiers.holds import ReadHold
 from reclock.pipeline.maintenance import maintain, sweep
 
-SETTINGS = {"RECLOCK_RETENTION_MS": "20", "RECLOCK_INDEX_RETENTION_MS": "0", "RECLOCK_VACUUM_GRACE_MS": "0"}
+SETTINGS = {
+    "RECLOCK_RETENTION_MS": "20",
+    "RECLOCK_INDEX_RETENTION_MS": "0",
+    "RECLOCK_VACUUM_GRACE_MS": "0",
+}
 
 
 class MaintenanceAgainstHistory(RuleBasedStateMachine):
@@ -29,7 +34,10 @@ class MaintenanceAgainstHistory(RuleBasedStateMachine):
         with mock.patch.dict("os.environ", SETTINGS):
             self.world = World(Path(self.folder.name))
         self.group = self.world.create("words")
-        self.world.sql("CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM words GROUP BY word")
+        self.world.sql(
+            "CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM "
+            "words GROUP BY word"
+        )
         self.index = self.world.id_of("totals_primary_idx")
         self.history: list[tuple[int, str]] = []
         self.last = 1_000
@@ -54,7 +62,11 @@ class MaintenanceAgainstHistory(RuleBasedStateMachine):
     @rule(back=st.integers(0, 30))
     def hold(self, back: int) -> None:
         at = Timestamp(max(self.last - back, self.since()))
-        self.holds.append(self.world.environment.stores.holds.acquire([self.group], at, owner="reader", lease_ms=None))
+        self.holds.append(
+            self.world.environment.stores.holds.acquire(
+                [self.group], at, owner="reader", lease_ms=None
+            )
+        )
 
     @precondition(lambda self: self.holds)
     @rule()
@@ -80,8 +92,16 @@ class MaintenanceAgainstHistory(RuleBasedStateMachine):
         since = self.since()
         for at in {since, (since + self.last) // 2, self.last}:
             expected = sorted(Counter(word for time, word in self.history if time <= at).items())
-            assert self.world.sql(f"SELECT word, count(*) FROM words GROUP BY word ORDER BY word AS OF {at}") == expected
-            assert self.world.sql(f"SELECT word, times FROM totals ORDER BY word AS OF {at}") == expected
+            assert (
+                self.world.sql(
+                    f"SELECT word, count(*) FROM words GROUP BY word ORDER BY word AS OF {at}"
+                )
+                == expected
+            )
+            assert (
+                self.world.sql(f"SELECT word, times FROM totals ORDER BY word AS OF {at}")
+                == expected
+            )
             bound = sum(10 for time, _ in self.history if time <= at)
             progress = [] if not bound else [(bound,)]
             assert self.world.sql(f"SELECT byte_offset FROM words_progress AS OF {at}") == progress

@@ -1,6 +1,8 @@
-"""The law of maintained results where rows are merged: aggregates and first rows on top, whose columns are all kept.
+"""The law of maintained results where rows are merged: aggregates and first rows on top, whose
+columns are all kept.
 
-These are the plans whose delta rules rely on "rows only come". Each of the rules has a planted bug, and the law finds it.
+These are the plans whose delta rules rely on "rows only come". Each of the rules has a planted bug,
+and the law finds it.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ KEY, NUMBER = ColumnRef(0, TEXT), ColumnRef(1, BIGINT)
 BOTH = RelationDesc((*DESC.columns, *DESC.columns))
 NARROW = desc_of(TEXT, BIGINT)
 
-row = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([0, 1, 2, None]), st.integers(0, 1))
+row = st.tuples(
+    st.sampled_from(["a", "b", None]), st.sampled_from([0, 1, 2, None]), st.integers(0, 1)
+)
 histories_of_both = st.tuples(histories(row, last=3), histories(row, last=3))
 
 
@@ -57,7 +61,9 @@ def _narrow(plan: Plan) -> Plan:
 
 def _joined(one: Plan, other: Plan, kind: JoinKind, keys: tuple[tuple[int, int], ...]) -> Plan:
     """All columns of ``DESC``, some of them of the other side."""
-    join = Join(one, other, kind, keys, (), DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else BOTH)
+    join = Join(
+        one, other, kind, keys, (), DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else BOTH
+    )
     return join if join.desc is DESC else Project(join, (0, 4, 2), DESC)
 
 
@@ -72,7 +78,14 @@ flat = st.sampled_from([ONE, OTHER])
 filtered = st.builds(
     Filter,
     flat,
-    st.sampled_from([(call(">", NUMBER, 0),), (call("=", NUMBER, 9),), (FAILS_ON_ZERO,), (call(">", ColumnRef(2, BIGINT), 0),)]),
+    st.sampled_from(
+        [
+            (call(">", NUMBER, 0),),
+            (call("=", NUMBER, 9),),
+            (FAILS_ON_ZERO,),
+            (call(">", ColumnRef(2, BIGINT), 0),),
+        ]
+    ),
 )
 leaf = st.one_of(flat, filtered, st.builds(_distinct, flat))
 
@@ -83,9 +96,22 @@ def _over(part: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
         part,
         st.builds(_distinct, part),
         st.builds(lambda one, other: Union((one, other), DESC), part, part),
-        st.builds(_joined, part, part, st.sampled_from(JoinKind), st.sampled_from([((0, 0),), ((1, 1),), ((0, 0), (1, 1))])),
-        st.builds(lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), part, part),
-        st.builds(lambda one: Project(Map(one, (call("/", 6, NUMBER),), BOTH_AND), (0, 3, 2), DESC), part),
+        st.builds(
+            _joined,
+            part,
+            part,
+            st.sampled_from(JoinKind),
+            st.sampled_from([((0, 0),), ((1, 1),), ((0, 0), (1, 1))]),
+        ),
+        st.builds(
+            lambda kind, one, other: kind(one, other),
+            st.sampled_from([Except, Intersect]),
+            part,
+            part,
+        ),
+        st.builds(
+            lambda one: Project(Map(one, (call("/", 6, NUMBER),), BOTH_AND), (0, 3, 2), DESC), part
+        ),
     )
 
 
@@ -104,7 +130,9 @@ AGGREGATES = (
 
 
 def _reduced(plan: Plan, group_by: tuple[int, ...], aggregates: list[Aggregate]) -> Plan:
-    columns = desc_of(*(plan.desc.types[index] for index in group_by), *(each.type for each in aggregates))
+    columns = desc_of(
+        *(plan.desc.types[index] for index in group_by), *(each.type for each in aggregates)
+    )
     return Reduce(plan, group_by, tuple(aggregates), columns)
 
 
@@ -115,7 +143,9 @@ reduced = st.builds(
     st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3, unique=True),
 )
 first_rows = st.builds(
-    lambda plan, group_by, limit: TopK(_narrow(plan), group_by, (Ordering(1, is_descending=True),), limit, 0),
+    lambda plan, group_by, limit: TopK(
+        _narrow(plan), group_by, (Ordering(1, is_descending=True),), limit, 0
+    ),
     shallow,
     st.sampled_from([(), (0,)]),
     st.integers(1, 2),
@@ -161,7 +191,9 @@ def _law(
     return law
 
 
-def test_what_is_merged_is_what_would_be_computed(bench: Bench, request: pytest.FixtureRequest) -> None:
+def test_what_is_merged_is_what_would_be_computed(
+    bench: Bench, request: pytest.FixtureRequest
+) -> None:
     """``--maintained-plans 5000`` tries more of them."""
     settings(max_examples=request.config.getoption("maintained_plans") * 2)(_law(bench))()
 
@@ -188,7 +220,11 @@ def _has_a_row_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
     merged_rows = reduce._merged
 
     def planted(node: Reduce, engine: str, parts: str) -> str:
-        return merged_rows(node, engine, parts) if len(node.desc) else f"SELECT {EMPTY_ROW} FROM {parts}"
+        return (
+            merged_rows(node, engine, parts)
+            if len(node.desc)
+            else f"SELECT {EMPTY_ROW} FROM {parts}"
+        )
 
     monkeypatch.setattr(reduce, "_merged", planted)
 
@@ -203,13 +239,20 @@ def _believes_monotone(kind: type[Plan]) -> Callable[[pytest.MonkeyPatch], None]
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
         proven = delta.is_monotone
-        monkeypatch.setattr(delta, "is_monotone", lambda node: isinstance(node, kind) or proven(node))
+        monkeypatch.setattr(
+            delta, "is_monotone", lambda node: isinstance(node, kind) or proven(node)
+        )
 
     return plant
 
 
 def _aggregates_of(part: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
-    return st.builds(_reduced, part, st.sampled_from([(), (0,)]), st.lists(st.sampled_from(AGGREGATES), min_size=2, max_size=3))
+    return st.builds(
+        _reduced,
+        part,
+        st.sampled_from([(), (0,)]),
+        st.lists(st.sampled_from(AGGREGATES), min_size=2, max_size=3),
+    )
 
 
 Bug = tuple[Callable[[pytest.MonkeyPatch], None], st.SearchStrategy[Plan]]
@@ -228,9 +271,17 @@ few_rows = st.tuples(few, few)
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_the_law_finds_a_planted_bug(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_law_finds_a_planted_bug(
+    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant, plans = PLANTED[name]
     plant(monkeypatch)
-    found = settings(max_examples=300, derandomize=True, database=None, phases=[Phase.generate], report_multiple_bugs=False)
+    found = settings(
+        max_examples=300,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+    )
     with pytest.raises((AssertionError, ReclockError)):
         found(_law(bench, plans, few_rows, keeps_groups=st.just(False)))()

@@ -1,10 +1,19 @@
-"""The oracle against a model of two numbers, under a clock that jumps both ways and processes that come and go."""
+"""The oracle against a model of two numbers, under a clock that jumps both ways and processes that
+come and go."""
 
 import pytest
 from fixtures.oracle_history import Call, violations
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus
@@ -19,7 +28,8 @@ ACTORS = st.integers(0, 2)
 
 
 def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
-    """Three actors with connections of their own, one of which batches, take turns on one timeline."""
+    """Three actors with connections of their own, one of which batches, take turns on one
+    timeline."""
     consensuses = [Consensus.connect(consensus_url) for _ in range(3)]
     names = iter(range(1_000_000))
 
@@ -31,8 +41,15 @@ def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
             self.timeline = f"timeline {next(names)}"
             self.now = Timestamp(0)
             self.history: list[Call] = []
-            self.oracles = [ConsensusOracle(consensus, lambda: self.now, max_clock_jump_ms=ANY_CLOCK) for consensus in consensuses]
-            self.actors: list[TimestampOracle] = [self.oracles[0], BatchingOracle(self.oracles[1]), self.oracles[2]]
+            self.oracles = [
+                ConsensusOracle(consensus, lambda: self.now, max_clock_jump_ms=ANY_CLOCK)
+                for consensus in consensuses
+            ]
+            self.actors: list[TimestampOracle] = [
+                self.oracles[0],
+                BatchingOracle(self.oracles[1]),
+                self.oracles[2],
+            ]
             self.oracles[0].open_timeline(self.timeline, floor)
             self.read = self.write = floor
 
@@ -90,7 +107,9 @@ def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
 
     run_state_machine_as_test(
         OracleLaws,
-        settings=settings(max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)),
+        settings=settings(
+            max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)
+        ),
     )
     for consensus in consensuses:
         consensus.close()

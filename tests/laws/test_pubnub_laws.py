@@ -1,4 +1,5 @@
-"""The laws of reclocking over channels that forget: each message at one time or a definite error, whichever steps are lost."""
+"""The laws of reclocking over channels that forget: each message at one time or a definite error,
+whichever steps are lost."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class InMemory(PubNub):
 
 
 class Run:
-    """A channel and what was heard of it; each step knows nothing but what is bound, as after a restart."""
+    """A channel and what was heard of it; each step knows nothing but what is bound, as after a
+    restart."""
 
     def __init__(self) -> None:
         self.service, self.time = Service(), 0
@@ -50,12 +52,19 @@ class Run:
         self.time += 1
         connector = InMemory(PubNubConnector("demo", "c"), DESC)
         with connector.read_once(self.bound) as (increments, tasks):
-            heard = [int(text) for task in tasks for _, table in connector.read(task) for text in table["text"].to_pylist()]
+            heard = [
+                int(text)
+                for task in tasks
+                for _, table in connector.read(task)
+                for text in table["text"].to_pylist()
+            ]
         if is_lost:
             return
         frontier = Remap.of(self.bindings).frontier_at(Timestamp(self.time))
         assert all(own.lower == frontier.get(own.partition, 0) for own in increments)
-        self.bindings += mint({own.partition: own.upper for own in increments}, frontier, Timestamp(self.time))
+        self.bindings += mint(
+            {own.partition: own.upper for own in increments}, frontier, Timestamp(self.time)
+        )
         self.bound |= {own.partition: (own.upper, *own.evidence) for own in increments}
         self.heard += [(timetoken, self.time) for timetoken in heard]
 
@@ -67,9 +76,12 @@ class Run:
                     self.published.append((timetoken, first))
             case "pause":
                 self.service.now += first
-                if first > CACHE_TIMETOKENS // 2:  # the service is sure to keep them as long as it says, and often forgets after
+                # the service is sure to keep them as long as it says, and often forgets after
+                if first > CACHE_TIMETOKENS // 2:
                     kept = self.service.channels.get("c", [])
-                    self.service.channels["c"] = [own for own in kept if own[0] >= self.service.now - CACHE_TIMETOKENS]
+                    self.service.channels["c"] = [
+                        own for own in kept if own[0] >= self.service.now - CACHE_TIMETOKENS
+                    ]
             case _:
                 self.step(is_lost=bool(first))
 
@@ -85,16 +97,28 @@ def test_every_message_has_one_time_or_there_is_an_error(history):
         assert len(run.published) >= CACHE or any(operation == "pause" for operation, *_ in history)
         return
     remap = Remap.of(run.bindings)
-    assert [timetoken for timetoken, _ in run.heard] == [timetoken for timetoken, _ in run.published]
+    assert [timetoken for timetoken, _ in run.heard] == [
+        timetoken for timetoken, _ in run.published
+    ]
     regions = dict(run.published)
-    assert all(remap.time_of(regions[timetoken], timetoken * 100) == time for timetoken, time in run.heard)
+    assert all(
+        remap.time_of(regions[timetoken], timetoken * 100) == time for timetoken, time in run.heard
+    )
     times = [time for _, time in run.heard]
     assert times == sorted(times)
 
 
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5) | st.sampled_from(["1", "x"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["t", "m", "p", "r", "d", "e"]), inner),
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.sampled_from(["1", "x"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["t", "m", "p", "r", "d", "e"]), inner)
+    ),
     max_leaves=8,
 )
 
@@ -109,7 +133,11 @@ def test_any_answer_is_read_or_refused(answer):
     assert all(0 <= message.offset < 2**63 for message in found.messages)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=5))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=5
+    )
+)
 def test_any_payload_is_a_row(payload):
     answer = decoded({"t": {"t": "1", "r": 1}, "m": [{"p": {"t": "1", "r": 1}, "d": payload}]})
     [message] = answer.messages

@@ -1,4 +1,5 @@
-"""The laws of reclocking, over any upstream that only grows and any times at which it is looked at."""
+"""The laws of reclocking, over any upstream that only grows and any times at which it is looked
+at."""
 
 import itertools
 
@@ -21,7 +22,9 @@ partitions = st.sampled_from(["a", "b", "c"])
 increments = st.integers(0, 5)
 
 # what is newly reached, step by step; the times of the steps rise by any amount
-growth = st.lists(st.tuples(st.integers(1, 10), st.dictionaries(partitions, increments)), max_size=8)
+growth = st.lists(
+    st.tuples(st.integers(1, 10), st.dictionaries(partitions, increments)), max_size=8
+)
 
 
 def run(steps, bindings=()):
@@ -61,7 +64,10 @@ def test_every_offset_is_mapped_to_exactly_one_time_and_no_later_offset_to_an_ea
     final = steps[-1][1] if steps else {}
     for partition, upper in final.items():
         by_ranges = {
-            offset: r.time for r in remap.ranges(Timestamp(0)) if r.partition == partition for offset in range(r.lower, r.upper)
+            offset: r.time
+            for r in remap.ranges(Timestamp(0))
+            if r.partition == partition
+            for offset in range(r.lower, r.upper)
         }
         assert sorted(by_ranges) == list(range(upper))
         assert sum(r.size for r in remap.ranges(Timestamp(0)) if r.partition == partition) == upper
@@ -76,7 +82,13 @@ def test_all_of_one_upstream_transaction_has_one_time(lengths, data):
     boundaries = {p: [sum(own[: i + 1]) for i in range(len(own))] for p, own in enumerate(lengths)}
     looks = sorted(data.draw(st.lists(st.integers(0, 24), max_size=6)))
     steps = [
-        (Timestamp(10 * i), {p: max((end for end in own if end <= look), default=0) for p, own in boundaries.items()})
+        (
+            Timestamp(10 * i),
+            {
+                p: max((end for end in own if end <= look), default=0)
+                for p, own in boundaries.items()
+            },
+        )
         for i, look in enumerate(looks)
     ]
     remap = Remap.of(run(steps))
@@ -106,20 +118,30 @@ def compacted(bindings, since):
 
 def progress(bindings):
     """The progress relation as a changelog."""
-    return [Update(change.row.row, change.time, change.diff) for change in progress_updates(Remap.of(bindings))]
+    return [
+        Update(change.row.row, change.time, change.diff)
+        for change in progress_updates(Remap.of(bindings))
+    ]
 
 
 @given(histories, st.integers(0, 80).map(Timestamp))
 def test_compaction_changes_no_progress_and_no_frontier_from_since_on(steps, since):
     bindings = run(steps)
     kept = compacted(bindings, since)
-    assert len({binding.partition for binding in kept if binding.time <= since}) == sum(b.time <= since for b in kept)
+    assert len({binding.partition for binding in kept if binding.time <= since}) == sum(
+        b.time <= since for b in kept
+    )
     final = steps[-1][1] if steps else {}
-    later = [(Timestamp(time + 200), {p: n + final.get(p, 0) for p, n in reached.items()}) for time, reached in steps]
+    later = [
+        (Timestamp(time + 200), {p: n + final.get(p, 0) for p, n in reached.items()})
+        for time, reached in steps
+    ]
     for before, after in ((bindings, kept), (run(later, bindings), run(later, kept))):
         assert advance(progress(after), since) == advance(progress(before), since)
         for time in range(since, since + 90):
-            assert Remap.of(after).frontier_at(Timestamp(time)) == Remap.of(before).frontier_at(Timestamp(time))
+            assert Remap.of(after).frontier_at(Timestamp(time)) == Remap.of(before).frontier_at(
+                Timestamp(time)
+            )
 
 
 @given(histories)
@@ -127,10 +149,15 @@ def test_progress_has_one_row_a_partition_at_each_time_the_last_that_was_bound(s
     remap = Remap.of(run(steps))
     changes = progress(run(steps))
     for time, _ in steps:
-        held = consolidate(Update(change.row, time, change.diff) for change in changes if change.time <= time)
+        held = consolidate(
+            Update(change.row, time, change.diff) for change in changes if change.time <= time
+        )
         assert {change.row[1]: change.row[2] for change in held} == remap.frontier_at(time)
         assert all(change.diff == 1 for change in held)
-        assert all(change.row[0] == max(t for t in remap.partitions[change.row[1]].times if t <= time) for change in held)
+        assert all(
+            change.row[0] == max(t for t in remap.partitions[change.row[1]].times if t <= time)
+            for change in held
+        )
 
 
 @given(histories, partitions)

@@ -1,4 +1,5 @@
-"""Laws of tables: random transactions, appliers and readers in any order see what a plain model sees."""
+"""Laws of tables: random transactions, appliers and readers in any order see what a plain model
+sees."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ names = st.sampled_from("xyz")
 rows = st.dictionaries(names, st.integers(1, 3), min_size=1)
 steps = st.one_of(
     st.tuples(
-        st.just("write"), st.dictionaries(ids, st.dictionaries(names, st.integers(1, 3), min_size=1), min_size=1), st.booleans()
+        st.just("write"),
+        st.dictionaries(ids, st.dictionaries(names, st.integers(1, 3), min_size=1), min_size=1),
+        st.booleans(),
     ),
     st.tuples(st.just("begin"), st.frozensets(ids, min_size=1), ids),
     st.tuples(st.just("commit"), st.integers(0, 3)),
@@ -43,10 +46,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(steps, max_size=25))
-def test_every_time_reads_as_the_model_whoever_applies_what_when(root: Path, script: list[tuple]) -> None:
+def test_every_time_reads_as_the_model_whoever_applies_what_when(
+    root: Path, script: list[tuple]
+) -> None:
     folder = root / str(next(_number))
     folder.mkdir()
-    tables, consensus, oracle = open_tables(f"sqlite:///{folder}/consensus.db", str(folder / "lake"), clock=lambda: Timestamp(1))
+    tables, consensus, oracle = open_tables(
+        f"sqlite:///{folder}/consensus.db", str(folder / "lake"), clock=lambda: Timestamp(1)
+    )
     other = Tables(Lake(str(folder / "lake")), tables.log)
     model = {id: Counter() for id in IDS}
     last_write = dict.fromkeys(IDS, 0)
@@ -69,7 +76,10 @@ def test_every_time_reads_as_the_model_whoever_applies_what_when(root: Path, scr
     for step in script:
         match step:
             case ("write", writes, is_staged):
-                before, tables_module.STAGED_FROM_BYTES = tables_module.STAGED_FROM_BYTES, 0 if is_staged else 1 << 20
+                before, tables_module.STAGED_FROM_BYTES = (
+                    tables_module.STAGED_FROM_BYTES,
+                    0 if is_staged else 1 << 20,
+                )
                 try:
                     remember(commit(writes), writes)
                 finally:
@@ -87,11 +97,16 @@ def test_every_time_reads_as_the_model_whoever_applies_what_when(root: Path, scr
                     remember(commit(change, reads, read_at), change)
             case ("apply", is_other, back):
                 stale = tables.log.pending()
-                (other if is_other else tables).apply(through=Timestamp(history[max(0, len(history) - 1 - back)][0]))
+                (other if is_other else tables).apply(
+                    through=Timestamp(history[max(0, len(history) - 1 - back)][0])
+                )
             case ("apply stale", is_other):
                 for id in {write.table for write in stale}:
                     who = other if is_other else tables
-                    who._apply(who._lake.open(table_id(id)), [write for write in stale if write.table == id])
+                    who._apply(
+                        who._lake.open(table_id(id)),
+                        [write for write in stale if write.table == id],
+                    )
             case ("compact", id):
                 compacted = history[-1][0]
                 tables.apply()

@@ -1,4 +1,5 @@
-"""Transactions of a change stream: each is bound whole, once and in order, whatever comes when, and comes again."""
+"""Transactions of a change stream: each is bound whole, once and in order, whatever comes when, and
+comes again."""
 
 from __future__ import annotations
 
@@ -9,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reclock.reclocking.frontiers import Partition
-from reclock.reclocking.transactions import Event, Missing, Reading, Stretch, TransactionEnd, caught_up, cut
+from reclock.reclocking.transactions import (
+    Event,
+    Missing,
+    Reading,
+    Stretch,
+    TransactionEnd,
+    caught_up,
+    cut,
+)
 
 COLLECTIONS = {"a/0": "a", "b/0": "b", "b/1": "b"}
 """Partitions of two collections that are read; a third one is not."""
@@ -17,13 +26,17 @@ COLLECTIONS = {"a/0": "a", "b/0": "b", "b/1": "b"}
 
 @dataclass
 class Upstream:
-    """What a connector writes: a log, and events by partition; it may begin again from an earlier transaction."""
+    """What a connector writes: a log, and events by partition; it may begin again from an earlier
+    transaction."""
 
     log: list[TransactionEnd] = field(default_factory=list)
-    events: dict[str, list[Event]] = field(default_factory=lambda: {partition: [] for partition in COLLECTIONS})
+    events: dict[str, list[Event]] = field(
+        default_factory=lambda: {partition: [] for partition in COLLECTIONS}
+    )
 
     def write(self, id: int, places: list[str], upto: int | None = None) -> None:
-        """One transaction, an event for each of ``places``; only some of them, and no end, if it is interrupted."""
+        """One transaction, an event for each of ``places``; only some of them, and no end, if it is
+        interrupted."""
         for order, place in enumerate(places[:upto]):
             if place in COLLECTIONS:
                 self.events[place].append(Event(len(self.events[place]), f"t{id}", order))
@@ -35,11 +48,15 @@ class Upstream:
             self.log.append(TransactionEnd(f"t{id}", len(self.log), counts))
 
 
-transactions = st.lists(st.lists(st.sampled_from([*COLLECTIONS, "unread/0"]), max_size=5), max_size=6)
+transactions = st.lists(
+    st.lists(st.sampled_from([*COLLECTIONS, "unread/0"]), max_size=5), max_size=6
+)
 
 
 @given(transactions, st.data())
-def test_every_transaction_is_bound_whole_once_and_in_order(plan: list[list[str]], data: st.DataObject) -> None:
+def test_every_transaction_is_bound_whole_once_and_in_order(
+    plan: list[list[str]], data: st.DataObject
+) -> None:
     upstream = Upstream()
     at = 0
     for _ in range(2):  # restarts
@@ -57,21 +74,30 @@ def test_every_transaction_is_bound_whole_once_and_in_order(plan: list[list[str]
     at_step: dict[tuple[str, str, int], int] = {}
     for step in range(6):
         is_last = step == 5
-        log_end = len(upstream.log) if is_last else data.draw(st.integers(log_lower, len(upstream.log)))
+        log_end = (
+            len(upstream.log) if is_last else data.draw(st.integers(log_lower, len(upstream.log)))
+        )
         read = {}
         for partition, name in COLLECTIONS.items():
             events = upstream.events[partition]
             end = len(events) if is_last else data.draw(st.integers(lower[partition], len(events)))
             read[partition] = Stretch(name, events[lower[partition] : end], end)
-        found = cut(upstream.log[log_lower:log_end], {ended.id for ended in upstream.log[:log_lower]}, read)
+        found = cut(
+            upstream.log[log_lower:log_end], {ended.id for ended in upstream.log[:log_lower]}, read
+        )
         bound += [ended.id for ended in found.bound]
         for partition, stretch in read.items():
             for event in stretch.events:
-                if event.offset < found.uppers[partition] and event.offset not in found.dropped[partition]:
+                if (
+                    event.offset < found.uppers[partition]
+                    and event.offset not in found.dropped[partition]
+                ):
                     key = (event.transaction or "", COLLECTIONS[partition], event.order)
                     assert key not in at_step, "twice"
                     at_step[key] = step
-                    assert event.transaction in {ended.id for ended in found.bound}, "not with its transaction"
+                    assert event.transaction in {ended.id for ended in found.bound}, (
+                        "not with its transaction"
+                    )
             lower[partition] = found.uppers[partition]
         if found.bound:
             log_lower = found.bound[-1].offset + 1
@@ -90,11 +116,16 @@ def test_every_transaction_is_bound_whole_once_and_in_order(plan: list[list[str]
 def reading(there: Mapping[Partition, Stretch]) -> Reading:
     """Reads what is there, no further than it has to."""
 
-    def read(uppers: Mapping[Partition, int], known: Set[str], new: Set[str]) -> Mapping[Partition, Stretch]:
+    def read(
+        uppers: Mapping[Partition, int], known: Set[str], new: Set[str]
+    ) -> Mapping[Partition, Stretch]:
         found = {}
         for partition, stretch in there.items():
             rest = [event for event in stretch.events if event.offset >= uppers.get(partition, 0)]
-            end = next((n for n, event in enumerate(rest) if event.transaction not in known | new), len(rest))
+            end = next(
+                (n for n, event in enumerate(rest) if event.transaction not in known | new),
+                len(rest),
+            )
             found[partition] = Stretch(stretch.collection, rest[: end + 1], stretch.upper)
         return found
 
@@ -102,7 +133,9 @@ def reading(there: Mapping[Partition, Stretch]) -> Reading:
 
 
 @given(transactions, st.data())
-def test_a_late_collection_has_its_part_of_the_log_or_waits(plan: list[list[str]], data: st.DataObject) -> None:
+def test_a_late_collection_has_its_part_of_the_log_or_waits(
+    plan: list[list[str]], data: st.DataObject
+) -> None:
     upstream = Upstream()
     for id, places in enumerate(plan):
         upstream.write(id, places)
@@ -110,21 +143,37 @@ def test_a_late_collection_has_its_part_of_the_log_or_waits(plan: list[list[str]
     for id in again:
         upstream.write(id, plan[id])  # the connector began again
     log = upstream.log[: data.draw(st.integers(0, len(upstream.log)))]
-    first = {p: 0 if again else data.draw(st.integers(0, len(upstream.events[p]))) for p in COLLECTIONS}  # what is gone
+    # what is gone
+    first = {
+        p: 0 if again else data.draw(st.integers(0, len(upstream.events[p]))) for p in COLLECTIONS
+    }
     known = {ended.id for ended in log}
     ends = {p: data.draw(st.integers(first[p], len(upstream.events[p]))) for p in COLLECTIONS}
     read, whole = (
-        {p: Stretch(name, upstream.events[p][first[p] : upto[p]], upto[p]) for p, name in COLLECTIONS.items()}
+        {
+            p: Stretch(name, upstream.events[p][first[p] : upto[p]], upto[p])
+            for p, name in COLLECTIONS.items()
+        }
         for upto in (ends, {p: len(upstream.events[p]) for p in COLLECTIONS})
     )
     part = {
-        (event.transaction, event.order) for events in upstream.events.values() for event in events if event.transaction in known
+        (event.transaction, event.order)
+        for events in upstream.events.values()
+        for event in events
+        if event.transaction in known
     }
     there = {
-        (event.transaction, event.order) for stretch in read.values() for event in stretch.events if event.transaction in known
+        (event.transaction, event.order)
+        for stretch in read.values()
+        for event in stretch.events
+        if event.transaction in known
     }
 
-    parts = [log[at : at + size] for size in [data.draw(st.integers(1, 4))] for at in range(0, len(log), size)]
+    parts = [
+        log[at : at + size]
+        for size in [data.draw(st.integers(1, 4))]
+        for at in range(0, len(log), size)
+    ]
     found = caught_up(parts, reading(read))
     if isinstance(found, Missing):
         assert there < part
@@ -157,6 +206,9 @@ def test_an_event_that_is_given_up_is_not_waited_for() -> None:
 
 def test_an_event_behind_one_that_waits_keeps_its_transaction_back() -> None:
     log = [TransactionEnd("one", 0, {"a": 1, "b": 1}), TransactionEnd("two", 1, {"b": 1})]
-    read = {"a/0": Stretch("a", [Event(0, "late"), Event(1, "one")], 2), "b/0": Stretch("b", [Event(0, "one"), Event(1, "two")], 2)}
+    read = {
+        "a/0": Stretch("a", [Event(0, "late"), Event(1, "one")], 2),
+        "b/0": Stretch("b", [Event(0, "one"), Event(1, "two")], 2),
+    }
     found = cut(log, set(), read)
     assert (found.bound, found.uppers) == ((), {"a/0": 0, "b/0": 0})

@@ -1,5 +1,6 @@
-"""The law of maintained results for queries that others wrote: each as a materialized view over tables that are filled, changed and
-emptied. ``--views-of FOLDER`` reads the SQL files of a folder, such as a checkout of another database's tests."""
+"""The law of maintained results for queries that others wrote: each as a materialized view over
+tables that are filled, changed and emptied. ``--views-of FOLDER`` reads the SQL files of a folder,
+such as a checkout of another database's tests."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench.on_duckdb(tmp_path_factory.mktemp("files"))
 
 
-def test_the_views_of_a_file_are_maintained_as_their_queries_answer(path: Path, bench: Bench) -> None:
+def test_the_views_of_a_file_are_maintained_as_their_queries_answer(
+    path: Path, bench: Bench
+) -> None:
     file = SqlFile(bench.engine)
     different: list[str] = []
     ways = Counter[str]()
@@ -38,6 +41,8 @@ def test_the_views_of_a_file_are_maintained_as_their_queries_answer(path: Path, 
             ways["from changes" if has_delta_rules(plan) else "recomputed"] += 1
             bench.check(plan, file.sides(text, plan))
         except Exception as error:
-            different.append(f"{text}\n-- {''.join(traceback.format_exception_only(error)).strip()[:1500]}")
+            different.append(
+                f"{text}\n-- {''.join(traceback.format_exception_only(error)).strip()[:1500]}"
+            )
     print(f"{path}: {dict(ways)}, {len(different)} different")
     assert not different, "\n\n".join(different)

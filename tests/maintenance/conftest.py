@@ -9,7 +9,11 @@ from fixtures.maintained import World
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    for name, value in {"RETENTION_MS": "100", "INDEX_RETENTION_MS": "0", "VACUUM_GRACE_MS": "1000"}.items():
+    for name, value in {
+        "RETENTION_MS": "100",
+        "INDEX_RETENTION_MS": "0",
+        "VACUUM_GRACE_MS": "1000",
+    }.items():
         monkeypatch.setenv(f"RECLOCK_{name}", value)
     made = World(tmp_path / "home")
     yield made

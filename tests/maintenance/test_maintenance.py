@@ -1,4 +1,5 @@
-"""Maintenance changes no answer at a readable time, takes what nobody needs and nothing else, and goes on past what fails."""
+"""Maintenance changes no answer at a readable time, takes what nobody needs and nothing else, and
+goes on past what fails."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ from reclock.pipeline.maintenance import followed_since, record_usage, sweep
 from reclock.runtime.environment import Environment
 
 T = Timestamp
-WORDS = "SELECT word, count(*) AS times, sum(number) AS total FROM words GROUP BY word ORDER BY word AS OF {at}"
+WORDS = (
+    "SELECT word, count(*) AS times, sum(number) AS total FROM words GROUP BY word ORDER BY "
+    "word AS OF {at}"
+)
 PROGRESS = "SELECT key, byte_offset FROM words_progress AS OF {at}"
 TOTALS = "SELECT word, times FROM totals ORDER BY word AS OF {at}"
 
@@ -30,7 +34,9 @@ TOTALS = "SELECT word, times FROM totals ORDER BY word AS OF {at}"
 def fill(world: World, times: int = 20) -> str:
     """``words`` with a view on it, written at 1010, 1020, ….; its id."""
     group = world.create("words")
-    world.sql("CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM words GROUP BY word")
+    world.sql(
+        "CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM words GROUP BY word"
+    )
     for number in range(1, times + 1):
         world.write(group, 1_000 + 10 * number, "a", "b" if number % 2 else "c")
         world.refresh()
@@ -50,7 +56,9 @@ def test_every_readable_time_is_answered_as_before_from_fewer_files(world: World
     before = answers(world, range(1_101, 1_201))
     report = world.maintain(group)
     assert (report.name, report.since_after) == ("reclock.public.words", 1_101)
-    assert [(own.files_before, own.files_after) for own in report.collections if own.files_before] == [(20, 1), (20, 1)]
+    assert [
+        (own.files_before, own.files_after) for own in report.collections if own.files_before
+    ] == [(20, 1), (20, 1)]
     world.maintain(world.id_of("totals_primary_idx"))
     assert answers(world, range(1_101, 1_201)) == before
     with pytest.raises(NotReadable, match="cannot be read at 1100"):
@@ -80,7 +88,10 @@ def test_a_source_may_have_a_retention_of_its_own(world: World) -> None:
 def test_progress_is_the_same_before_bindings_are_compacted_and_after(world: World) -> None:
     group = fill(world, times=10)
     progress = "SELECT mz_timestamp, key, byte_offset FROM words_progress AS OF {at}"
-    world.sql("CREATE MATERIALIZED VIEW done AS SELECT mz_timestamp AS at, key, byte_offset FROM words_progress")
+    world.sql(
+        "CREATE MATERIALIZED VIEW done AS SELECT mz_timestamp AS at, key, byte_offset "
+        "FROM words_progress"
+    )
     world.refresh()
     world.environment.stores.frontiers.allow_compaction(group, T(1_055))
     before = [world.sql(progress.format(at=at)) for at in range(1_055, 1_065)]
@@ -90,18 +101,26 @@ def test_progress_is_the_same_before_bindings_are_compacted_and_after(world: Wor
     assert [world.sql(progress.format(at=at)) for at in range(1_055, 1_065)] == before
     world.write(group, 1_300, "a")
     world.refresh()
-    assert world.sql("SELECT * FROM done") == world.sql("SELECT * FROM words_progress") == [(1_300, "o", 210)]
+    assert (
+        world.sql("SELECT * FROM done")
+        == world.sql("SELECT * FROM words_progress")
+        == [(1_300, "o", 210)]
+    )
 
 
 def test_since_goes_no_further_than_a_reader_holds(world: World) -> None:
     group = fill(world)
-    hold = world.environment.stores.holds.acquire([group], T(1_050), owner="reader", lease_ms=60_000)
+    hold = world.environment.stores.holds.acquire(
+        [group], T(1_050), owner="reader", lease_ms=60_000
+    )
     assert world.maintain(group).since_after == 1_050
     world.environment.stores.holds.release(hold)
     assert world.maintain(group).since_after == 1_101
 
 
-def test_an_index_keeps_what_it_has_not_read_of_its_inputs_from_its_first_refresh_on(world: World) -> None:
+def test_an_index_keeps_what_it_has_not_read_of_its_inputs_from_its_first_refresh_on(
+    world: World,
+) -> None:
     group = fill(world, times=1)
     assert world.environment.stores.holds.earliest([group]) == {group: 1_010}
     for at in range(1_300, 1_400, 10):
@@ -114,7 +133,13 @@ def test_an_index_keeps_what_it_has_not_read_of_its_inputs_from_its_first_refres
 
 @pytest.mark.parametrize(
     ("since", "upper", "lag_ms", "read_ts", "expected"),
-    [(0, 1_000, 100, 5_000, 900), (950, 1_000, 100, 5_000, 950), (0, 1_000, 0, 5_000, 999), (0, 1_000, 0, 7, 7), (9, 9, 0, 0, 9)],
+    [
+        (0, 1_000, 100, 5_000, 900),
+        (950, 1_000, 100, 5_000, 950),
+        (0, 1_000, 0, 5_000, 999),
+        (0, 1_000, 0, 7, 7),
+        (9, 9, 0, 0, 9),
+    ],
 )
 def test_since_follows_behind_the_upper_and_behind_those_who_begin_to_read(
     since: int, upper: int, lag_ms: int, read_ts: int, expected: int
@@ -142,12 +167,19 @@ def test_staged_files_of_a_claim_stay_and_abandoned_ones_go(world: World) -> Non
         folder.mkdir(parents=True)
         (folder / "part-0.parquet").write_bytes(b"rows")
         os.utime(folder / "part-0.parquet", (0, 0))
-    world.environment.stores.frontiers.claim(group, at=T(2_000), payload={"staging": "claimed"}, owner="tick", lease_ms=0)
+    world.environment.stores.frontiers.claim(
+        group, at=T(2_000), payload={"staging": "claimed"}, owner="tick", lease_ms=0
+    )
     world.maintain(group)
-    assert [Path(collection.staging_uri(name)).exists() for name in ("claimed", "abandoned")] == [True, False]
+    assert [Path(collection.staging_uri(name)).exists() for name in ("claimed", "abandoned")] == [
+        True,
+        False,
+    ]
 
 
-def test_a_query_that_maintenance_overtakes_begins_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_maintenance_overtakes_begins_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between choosing its files and reading them, they are compacted and vacuumed."""
     group = fill(world)
     expected = world.sql(WORDS.format(at=1_200))
@@ -166,7 +198,9 @@ def test_a_query_that_maintenance_overtakes_begins_again(world: World, monkeypat
     assert len(begun) == 2
 
 
-def test_a_query_whose_index_is_compacted_meanwhile_computes_the_view(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_whose_index_is_compacted_meanwhile_computes_the_view(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(world)
     index, prepare, begun = world.id_of("totals_primary_idx"), queries.QueryExecution.prepare, []
 
@@ -182,7 +216,9 @@ def test_a_query_whose_index_is_compacted_meanwhile_computes_the_view(world: Wor
     assert begun == [1, 0]
 
 
-def test_what_fails_for_one_collection_stops_no_other_and_is_reported(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_fails_for_one_collection_stops_no_other_and_is_reported(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
     broken, whole = world.create("broken"), world.create("whole")
     for group in (broken, whole):
         for at in range(1_010, 1_100, 10):
@@ -196,23 +232,33 @@ def test_what_fails_for_one_collection_stops_no_other_and_is_reported(world: Wor
     assert left.value.code == 1
     assert f"reclock.public.broken ({broken}/reclocked):" in printed.err
     assert f"{whole}/reclocked" not in printed.err
-    assert [files(world, broken, kind) for kind in (CollectionType.RECLOCKED, CollectionType.REMAPPING)] == [9, 2]
+    assert [
+        files(world, broken, kind) for kind in (CollectionType.RECLOCKED, CollectionType.REMAPPING)
+    ] == [9, 2]
     assert files(world, whole) == 2  # the newest time is still apart
     assert "bytes in all collections" in printed.out
 
 
-def test_a_run_prints_each_collection_and_records_what_it_stores(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_prints_each_collection_and_records_what_it_stores(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
     group = fill(world)
     with pytest.raises(SystemExit) as left:
         app(["maintain", "--home", str(world.home)])
     assert left.value.code == 0
-    row = next(line for line in capsys.readouterr().out.splitlines() if f"{group}/reclocked" in line)
+    row = next(
+        line for line in capsys.readouterr().out.splitlines() if f"{group}/reclocked" in line
+    )
     cells = [cell.strip() for cell in row.split("|")]
     assert cells[1:-2] == ["reclock.public.words", f"{group}/reclocked", "1000", "1101", "20", "1"]
-    assert world.sql(f"SELECT count(*) FROM mz_storage_usage WHERE object_id = '{group}' AND size_bytes > 1000") == [(1,)]
+    assert world.sql(
+        f"SELECT count(*) FROM mz_storage_usage WHERE object_id = '{group}' AND size_bytes > 1000"
+    ) == [(1,)]
 
 
-def test_storage_usage_is_of_objects_and_collections_at_one_moment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_storage_usage_is_of_objects_and_collections_at_one_moment(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One transaction records it, tried again when another actor changes the catalog before."""
     group = fill(world, times=2)
     catalog, tried = world.environment.stores.catalog, []
@@ -233,20 +279,33 @@ def test_storage_usage_is_of_objects_and_collections_at_one_moment(world: World,
     world.write(group, 7_000, "more")
     record_usage(world.environment.stores)
     by_collection = world.sql(
-        "SELECT collection, size_bytes, collection_timestamp FROM mz_internal.mz_storage_usage_by_collection ORDER BY id"
+        "SELECT collection, size_bytes, collection_timestamp FROM "
+        "mz_internal.mz_storage_usage_by_collection ORDER BY id"
     )
     assert sum(size for _, size, _ in by_collection[: len(by_collection) // 2]) == total
-    of_source = [(size, at) for collection, size, at in by_collection if collection.startswith(f"{group}/")]
-    history = world.sql(f"SELECT size_bytes, collection_timestamp FROM mz_storage_usage WHERE object_id = '{group}' ORDER BY 2")
-    assert history == [(sum(size for size, own in of_source if own == at), at) for at in sorted({at for _, at in of_source})]
+    of_source = [
+        (size, at) for collection, size, at in by_collection if collection.startswith(f"{group}/")
+    ]
+    history = world.sql(
+        "SELECT size_bytes, collection_timestamp FROM mz_storage_usage WHERE object_id "
+        f"= '{group}' ORDER BY 2"
+    )
+    assert history == [
+        (sum(size for size, own in of_source if own == at), at)
+        for at in sorted({at for _, at in of_source})
+    ]
     assert len(history) == 2
-    assert world.sql(f"SELECT size_bytes FROM mz_recent_storage_usage WHERE object_id = '{group}'") == [(history[1][0],)]
+    assert world.sql(
+        f"SELECT size_bytes FROM mz_recent_storage_usage WHERE object_id = '{group}'"
+    ) == [(history[1][0],)]
 
 
 def test_a_dropped_object_goes_once_nobody_reads_it(world: World) -> None:
     group = world.create("words")
     world.write(group, 1_010, "a")
-    hold = world.environment.stores.holds.acquire([group], T(1_010), owner="reader", lease_ms=60_000)
+    hold = world.environment.stores.holds.acquire(
+        [group], T(1_010), owner="reader", lease_ms=60_000
+    )
     pinned = world.collection(group).pin()
     world.sql("DROP SOURCE words")
     sweep(world.environment)
@@ -285,7 +344,9 @@ def test_the_status_history_is_kept_for_its_retention(world: World) -> None:
     assert [status.at for status in statuses.history()] == [2_000]
 
 
-def test_measurements_of_storage_are_kept_for_their_retention(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measurements_of_storage_are_kept_for_their_retention(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(maintenance, "_USAGES_AT_ONCE", 2)
     environment = world.environment
     group = fill(world, times=2)
@@ -298,10 +359,14 @@ def test_measurements_of_storage_are_kept_for_their_retention(world: World, monk
     assert sweep(environment).storage_usages == len(old) > 2
     assert sweep(environment).storage_usages == 0
     assert len(world.sql(f"SELECT * FROM mz_storage_usage WHERE object_id = '{group}'")) == 1
-    assert {usage.collected_at for usage in environment.stores.catalog.get_storage_usages()} == {world.now - 1}
+    assert {usage.collected_at for usage in environment.stores.catalog.get_storage_usages()} == {
+        world.now - 1
+    }
 
 
-def test_measurements_that_another_takes_away_first_are_taken_away_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measurements_that_another_takes_away_first_are_taken_away_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(world, times=2)
     environment, overtaken = world.environment, []
     record_usage(environment.stores)
@@ -321,7 +386,9 @@ def test_measurements_that_another_takes_away_first_are_taken_away_once(world: W
     assert catalog.get_storage_usages() == []
 
 
-def test_the_history_of_the_catalog_is_kept_for_its_retention(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_history_of_the_catalog_is_kept_for_its_retention(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whoever was away for longer goes on from the present, in a session too."""
     environment = world.environment
     with Environment.open(world.home, clock=lambda: T(world.now)) as away:
@@ -335,7 +402,9 @@ def test_the_history_of_the_catalog_is_kept_for_its_retention(world: World, caps
         assert report.failed == {}
         assert report.catalog_updates > 10
         assert environment.stores.catalog.since > upper
-        [result] = Session(away).execute("SELECT name FROM mz_tables WHERE name LIKE 't_' ORDER BY name")
+        [result] = Session(away).execute(
+            "SELECT name FROM mz_tables WHERE name LIKE 't_' ORDER BY name"
+        )
         assert list(result.rows()) == [("t1",), ("t2",), ("t3",), ("t4",)]
         list(Session(away).execute("CREATE TABLE t5 (a int)"))
     with pytest.raises(SystemExit):
@@ -381,7 +450,8 @@ def test_what_is_dropped_meanwhile_ends_no_run_and_is_no_failure(
 
 
 def test_a_block_whose_read_hold_ran_out_can_be_retried(world: World) -> None:
-    """The process slept over its lease, and maintenance went on: the block fails with a code that clients retry."""
+    """The process slept over its lease, and maintenance went on: the block fails with a code that
+    clients retry."""
     world.sql("CREATE TABLE t (a int)")
     world.sql("INSERT INTO t VALUES (1)")
     session = Session(world.environment)

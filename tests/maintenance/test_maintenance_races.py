@@ -1,4 +1,5 @@
-"""Two maintainers, a writer and readers at once, with no grace at all: nobody fails, and nobody reads anything wrong."""
+"""Two maintainers, a writer and readers at once, with no grace at all: nobody fails, and nobody
+reads anything wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ TICKS = 25
 RUNS = 6
 
 
-def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in {
         "RETENTION_MS": "50",
         "VACUUM_GRACE_MS": "0",
@@ -53,7 +56,8 @@ def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Pa
         runs.append(report)
 
     def read(own: Environment) -> None:
-        """There is one row for each tick so far, numbered by its time, and no tick is missing that was published before."""
+        """There is one row for each tick so far, numbered by its time, and no tick is missing that
+        was published before."""
         published = own.stores.oracle.read_ts(EPOCH_MS)
         [result] = Session(own).execute("SELECT count(*), max(number) FROM words")
         [(count, last)] = result.rows()
@@ -63,7 +67,8 @@ def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Pa
     threads = [work(maintain), work(maintain), work(read), work(read)]
     try:
         ticks = 1
-        while (ticks < TICKS or len(runs) < RUNS or since() <= 1_050) and not failures:  # a hold is shared for two seconds
+        # a hold is shared for two seconds
+        while (ticks < TICKS or len(runs) < RUNS or since() <= 1_050) and not failures:
             ticks += 1
             world.write(group, 1_000 + 10 * ticks, "a")
     finally:
@@ -72,5 +77,7 @@ def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Pa
             thread.join()
     assert failures == []
     assert world.collection(group).pin().rewrites > 1
-    assert world.sql("SELECT count(*), min(number), max(number) FROM words") == [(ticks, 1_010, 1_000 + 10 * ticks)]
+    assert world.sql("SELECT count(*), min(number), max(number) FROM words") == [
+        (ticks, 1_010, 1_000 + 10 * ticks)
+    ]
     world.close()

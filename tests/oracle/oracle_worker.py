@@ -1,4 +1,5 @@
-"""One of several processes that use an oracle at once, each with a clock of its own that jumps both ways; reports its calls."""
+"""One of several processes that use an oracle at once, each with a clock of its own that jumps both
+ways; reports its calls."""
 
 import itertools
 import json
@@ -22,7 +23,10 @@ def main(url: str, seed: int, threads: int, steps: int) -> list[tuple[int, int, 
     oracle.open_timeline(EPOCH_MS, Timestamp(7))
     shared: TimestampOracle = BatchingOracle(oracle)
     calls: list[list[tuple[int, int, str, int]]] = [[] for _ in range(threads)]
-    running = [threading.Thread(target=work, args=(shared, chance, steps, calls[n])) for n in range(threads)]
+    running = [
+        threading.Thread(target=work, args=(shared, chance, steps, calls[n]))
+        for n in range(threads)
+    ]
     for thread in running:
         thread.start()
     for thread in running:
@@ -31,7 +35,12 @@ def main(url: str, seed: int, threads: int, steps: int) -> list[tuple[int, int, 
     return list(itertools.chain.from_iterable(calls))
 
 
-def work(oracle: TimestampOracle, chance: random.Random, steps: int, calls: list[tuple[int, int, str, int]]) -> None:
+def work(
+    oracle: TimestampOracle,
+    chance: random.Random,
+    steps: int,
+    calls: list[tuple[int, int, str, int]],
+) -> None:
     pending: list[Timestamp] = []
     for _ in range(steps):
         began = time.monotonic_ns()

@@ -20,7 +20,8 @@ PATIENCE_S = 30
 
 
 class GatedOracle:
-    """Looks its answer up as soon as a read begins, and gives it only when the test opens the gate."""
+    """Looks its answer up as soon as a read begins, and gives it only when the test opens the
+    gate."""
 
     def __init__(self) -> None:
         self.applied = 0
@@ -66,7 +67,9 @@ def inner() -> GatedOracle:
     return GatedOracle()
 
 
-def test_a_read_after_an_applied_write_sees_it_though_an_older_call_is_on_its_way(inner: GatedOracle) -> None:
+def test_a_read_after_an_applied_write_sees_it_though_an_older_call_is_on_its_way(
+    inner: GatedOracle,
+) -> None:
     oracle = BatchingOracle(inner)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(oracle.read_ts, EPOCH_MS)
@@ -103,7 +106,9 @@ def test_whoever_arrives_while_a_call_is_on_its_way_shares_the_next(inner: Gated
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("broken"), KeyboardInterrupt()])
-def test_a_failed_call_fails_its_batch_and_an_interrupted_one_only_its_leader(inner: GatedOracle, error: BaseException) -> None:
+def test_a_failed_call_fails_its_batch_and_an_interrupted_one_only_its_leader(
+    inner: GatedOracle, error: BaseException
+) -> None:
     oracle = BatchingOracle(inner)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(oracle.read_ts, EPOCH_MS)
@@ -134,7 +139,10 @@ def test_reads_of_different_timelines_share_a_call(inner: GatedOracle) -> None:
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(oracle.read_ts, EPOCH_MS)
         assert inner.began.acquire(timeout=PATIENCE_S)
-        others: list[Future[Any]] = [threads.submit(oracle.read_ts, CATALOG), threads.submit(oracle.read_all)]
+        others: list[Future[Any]] = [
+            threads.submit(oracle.read_ts, CATALOG),
+            threads.submit(oracle.read_all),
+        ]
         eventually(lambda: waits(oracle, 1))  # the other leads
         inner.gate.release(2)
         assert first.result(PATIENCE_S) == others[0].result(PATIENCE_S) == 0
@@ -162,7 +170,11 @@ def test_guarantees_hold_between_threads(consensus_url: str) -> None:
 
     def write(_: int) -> list[Call]:
         given = timed("write", lambda: oracle.write_ts(EPOCH_MS))
-        return [given, timed("apply", lambda: apply(Timestamp(given.ts))), timed("read", lambda: oracle.read_ts(EPOCH_MS))]
+        return [
+            given,
+            timed("apply", lambda: apply(Timestamp(given.ts))),
+            timed("read", lambda: oracle.read_ts(EPOCH_MS)),
+        ]
 
     def read(_: int) -> list[Call]:
         return [timed("read", lambda: oracle.read_ts(EPOCH_MS)) for _ in range(4)]

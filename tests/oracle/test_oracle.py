@@ -42,7 +42,9 @@ def oracle(consensus: Consensus, clock: Hands) -> ConsensusOracle:
     return opened
 
 
-def test_write_timestamps_follow_the_clock_and_never_go_back(oracle: ConsensusOracle, clock: Hands) -> None:
+def test_write_timestamps_follow_the_clock_and_never_go_back(
+    oracle: ConsensusOracle, clock: Hands
+) -> None:
     assert oracle.write_ts(EPOCH_MS) == 100
     assert oracle.write_ts(EPOCH_MS) == 101
     clock.at = T(50)
@@ -71,7 +73,9 @@ def test_timelines_are_independent(oracle: ConsensusOracle) -> None:
     assert oracle.state(EPOCH_MS) == TimelineState(T(500), T(500))
 
 
-def test_state_outlives_the_process(oracle: ConsensusOracle, consensus_url: str, clock: Hands) -> None:
+def test_state_outlives_the_process(
+    oracle: ConsensusOracle, consensus_url: str, clock: Hands
+) -> None:
     oracle.apply_write(EPOCH_MS, oracle.write_ts(EPOCH_MS))
     oracle.write_ts(EPOCH_MS)
     clock.at = T(0)
@@ -115,7 +119,9 @@ def test_opening_again_changes_nothing(oracle: ConsensusOracle) -> None:
     assert oracle.state(EPOCH_MS) == TimelineState(T(0), T(100))
 
 
-def test_timestamps_can_be_a_part_of_a_larger_transaction(oracle: ConsensusOracle, consensus: Consensus) -> None:
+def test_timestamps_can_be_a_part_of_a_larger_transaction(
+    oracle: ConsensusOracle, consensus: Consensus
+) -> None:
     ts = consensus.transact(lambda connection: allocate_write(connection, EPOCH_MS, T(100)))
     with pytest.raises(ZeroDivisionError):
         consensus.transact(lambda connection: record_write(connection, EPOCH_MS, ts) or 1 / 0)

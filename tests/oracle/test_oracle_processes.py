@@ -1,4 +1,5 @@
-"""The oracle's guarantees between processes, judged by the real time at which calls began and returned."""
+"""The oracle's guarantees between processes, judged by the real time at which calls began and
+returned."""
 
 import itertools
 from pathlib import Path
@@ -26,7 +27,10 @@ def test_guarantees_hold_between_processes_whose_clocks_disagree(consensus_url: 
         ([Call(0, 1, "apply", 5), Call(2, 3, "read", 4)], "at least every timestamp applied"),
         ([Call(0, 1, "read", 5), Call(2, 3, "read", 4)], "do not go back"),
         ([Call(0, 1, "read", 5), Call(2, 3, "write", 5)], "greater than every timestamp given out"),
-        ([Call(0, 1, "write", 5), Call(2, 3, "write", 5)], "greater than every timestamp given out"),
+        (
+            [Call(0, 1, "write", 5), Call(2, 3, "write", 5)],
+            "greater than every timestamp given out",
+        ),
         ([Call(0, 3, "write", 5), Call(2, 4, "write", 5)], "given out twice"),
     ],
 )

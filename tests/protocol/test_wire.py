@@ -20,11 +20,29 @@ from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import BIGINT, DOUBLE, TEXT, Column, RelationDesc, array
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.connections import Connection, SecretReference
-from reclock.definitions.sinks import Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, SinkSpec
+from reclock.definitions.sinks import (
+    Avro,
+    DeltaTarget,
+    Envelope,
+    Json,
+    KafkaTarget,
+    Plain,
+    SinkSpec,
+)
 from reclock.errors import InternalError, NotReadable, QueryCanceled, UnknownCollection
 from reclock.plan import relational as plans
 from reclock.plan import scalars
-from reclock.plan.relational import Constant, Except, Filter, Get, Intersect, Ordering, Plan, Union, inputs
+from reclock.plan.relational import (
+    Constant,
+    Except,
+    Filter,
+    Get,
+    Intersect,
+    Ordering,
+    Plan,
+    Union,
+    inputs,
+)
 from reclock.protocol import wire
 from reclock.protocol.compute import (
     CancelPeek,
@@ -39,7 +57,13 @@ from reclock.protocol.compute import (
     Refreshed,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
-from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, Subscribe
+from reclock.protocol.introspection import (
+    CancelSubscribe,
+    LogChanges,
+    LogFailed,
+    LogName,
+    Subscribe,
+)
 from reclock.sql.queries.views import expand
 
 DESC = RelationDesc((Column("a", BIGINT, False), Column("b", array(TEXT))), key=("a",))
@@ -53,7 +77,10 @@ def planned() -> list[plans.Plan]:
     selects = [world.select(block.split("\n----\n")[0]) for block in blocks]
     flat = plans.FlatMap(GET, (scalars.Literal((), array(TEXT)),), DESC)
     counted = plans.Window(flat, (0,), (Ordering(1),), plans.WindowFunction("lag", 1, 2, 0), DESC)
-    made = [counted, Union((Except(GET, GET), Intersect(GET, GET), Constant(((1, ("x", None)),), DESC)), DESC)]
+    made = [
+        counted,
+        Union((Except(GET, GET), Intersect(GET, GET), Constant(((1, ("x", None)),), DESC)), DESC),
+    ]
     return [*(expand(select.plan, world.catalog) for select in selects), *made]
 
 
@@ -78,7 +105,12 @@ def test_every_scalar() -> None:
     for scalar in used:
         plan = Filter(GET, (scalar,))
         assert repr(wire.decode(wire.encode(plan, Plan), Plan)) == repr(plan)  # NaN equals nothing
-    assert {type(scalar) for scalar in used} >= {scalars.Call, scalars.Case, scalars.Cast, scalars.Parameter}
+    assert {type(scalar) for scalar in used} >= {
+        scalars.Call,
+        scalars.Case,
+        scalars.Cast,
+        scalars.Parameter,
+    }
 
 
 @pytest.mark.parametrize(
@@ -125,14 +157,21 @@ def test_every_command() -> None:
 def test_peeks_and_refreshes() -> None:
     finishing = plans.Finishing((Ordering(1, is_descending=True),), limit=3, offset=1, visible=1)
     rows = {StorageCollectionId(GlobalId("s1")): pa.table({"a": [1, None], "b": ["x", "y"]})}
-    peek = Peek("p", Timestamp(3), Timestamp(4), GET, finishing, frozenset({GlobalId("u9")}), rows, rows)
-    refresh, refreshed = Refresh((GlobalId("u9"),), Timestamp(4), "tick"), Refreshed("v", Timestamp(5), (Timestamp(4),), 2)
+    peek = Peek(
+        "p", Timestamp(3), Timestamp(4), GET, finishing, frozenset({GlobalId("u9")}), rows, rows
+    )
+    refresh, refreshed = (
+        Refresh((GlobalId("u9"),), Timestamp(4), "tick"),
+        Refreshed("v", Timestamp(5), (Timestamp(4),), 2),
+    )
     for value in (peek, refresh, refreshed, Emitted("k", Timestamp(5), 1, 2, 3)):
         assert wire.decode(wire.encode(value), type(value)) == value
 
 
 def test_an_emission_carries_the_description_of_its_sink() -> None:
-    broker = Connection("KAFKA", (("BROKER", "b:9092"), ("SASL PASSWORD", SecretReference("p", "secret-1"))))
+    broker = Connection(
+        "KAFKA", (("BROKER", "b:9092"), ("SASL PASSWORD", SecretReference("p", "secret-1")))
+    )
     registry = Connection("CONFLUENT SCHEMA REGISTRY", (("URL", "http://r"),))
     avro = Avro(registry, "row", has_null_defaults=True)
     kafka = [
@@ -142,16 +181,26 @@ def test_an_emission_carries_the_description_of_its_sink() -> None:
         for key_format in (Json(), avro, Plain("TEXT"))
     ]
     for target in (DeltaTarget("folder"), *kafka):
-        sink = SinkSpec(GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), (GlobalId("u8"),))
+        sink = SinkSpec(
+            GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), (GlobalId("u8"),)
+        )
         emit = Emit(sink, Timestamp(4), "tick", Timestamp(2))
         assert wire.decode(wire.encode(emit), Emit) == emit
 
 
 def test_errors_come_out_as_the_class_they_are() -> None:
-    for error in (NotReadable("u4", at=1, since=2, upper=3), UnknownCollection("u4"), QueryCanceled()):
+    for error in (
+        NotReadable("u4", at=1, since=2, upper=3),
+        UnknownCollection("u4"),
+        QueryCanceled(),
+    ):
         found = wire.decode_error(wire.encode_error(error))
         assert type(found) is type(error)
-        assert (str(found), found.sqlstate, found.__dict__) == (str(error), error.sqlstate, error.__dict__)
+        assert (str(found), found.sqlstate, found.__dict__) == (
+            str(error),
+            error.sqlstate,
+            error.__dict__,
+        )
     evaluation = errors.EvaluationError("division by zero", sqlstate="22012", hint="h")
     assert wire.decode_error(wire.encode_error(evaluation)).sqlstate == "22012"
 
@@ -163,15 +212,25 @@ def test_what_is_no_error_of_ours_is_internal() -> None:
 
 
 def test_a_message_that_is_none_is_refused() -> None:
-    for data in (b"", b"{", b'{"_type": "Popen", "args": ["ls"]}', b'{"_type": "DropDataflow", "id": "u1", "more": 1}'):
+    for data in (
+        b"",
+        b"{",
+        b'{"_type": "Popen", "args": ["ls"]}',
+        b'{"_type": "DropDataflow", "id": "u1", "more": 1}',
+    ):
         with pytest.raises(InternalError):
             wire.decode_command(data)
-    assert isinstance(wire.decode_error(b'{"class": "SystemExit", "fields": {"message": "x"}}'), InternalError)
+    assert isinstance(
+        wire.decode_error(b'{"class": "SystemExit", "fields": {"message": "x"}}'), InternalError
+    )
 
 
 def test_what_replicas_say_of_themselves() -> None:
     moment = dt.datetime(2026, 11, 21, 12, 30, 0, 123_000, tzinfo=dt.UTC)
     rows = [("u1", 2**62, -0.5, True, None, moment), ("", 0, 1e300, False, "x", moment)]
     assert wire.decode_rows(wire.encode_rows(rows)) == rows
-    responses = [LogChanges("t1", tuple((row, diff) for row in rows for diff in (1, -2)), 5), LogFailed("t2", "gone")]
+    responses = [
+        LogChanges("t1", tuple((row, diff) for row in rows for diff in (1, -2)), 5),
+        LogFailed("t2", "gone"),
+    ]
     assert wire.decode_responses(wire.encode_responses(responses)) == responses

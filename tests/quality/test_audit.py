@@ -1,4 +1,5 @@
-"""Each check fails on the slice that breaks its promise, and on no other; nothing of one source's touches another."""
+"""Each check fails on the slice that breaks its promise, and on no other; nothing of one source's
+touches another."""
 
 from __future__ import annotations
 
@@ -76,7 +77,9 @@ PLANTED = {
 
 def write_suite(folder: Path, source: str, *expectations: dict[str, object]) -> None:
     folder.mkdir(exist_ok=True)
-    suite_path(folder, source).write_text(json.dumps({"name": source, "expectations": expectations}))
+    suite_path(folder, source).write_text(
+        json.dumps({"name": source, "expectations": expectations})
+    )
 
 
 @pytest.fixture
@@ -88,7 +91,9 @@ def staged(tmp_path: Path) -> AuditSlice:
 
 
 @pytest.mark.parametrize(
-    "sound", [GOOD, EMPTY, replace(GOOD, rows=0, min_time=None, max_time=None)], ids=["rows", "idle", "header only"]
+    "sound",
+    [GOOD, EMPTY, replace(GOOD, rows=0, min_time=None, max_time=None)],
+    ids=["rows", "idle", "header only"],
 )
 def test_a_sound_slice_passes_every_check(sound: AuditSlice, tmp_path: Path) -> None:
     (result,) = audit([sound], docs_root=tmp_path / "docs")
@@ -106,7 +111,9 @@ def test_a_sound_slice_passes_every_check(sound: AuditSlice, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_planted_fault_fails_exactly_its_checks_with_evidence(planted: str, tmp_path: Path) -> None:
+def test_a_planted_fault_fails_exactly_its_checks_with_evidence(
+    planted: str, tmp_path: Path
+) -> None:
     slice_, expected = PLANTED[planted]
     (result,) = audit([slice_], docs_root=tmp_path / "docs")
     assert not result.success
@@ -128,11 +135,17 @@ def test_a_fault_of_one_source_fails_that_source_alone(tmp_path: Path) -> None:
 
 def test_a_waived_check_is_listed_and_blocks_nothing(tmp_path: Path) -> None:
     slice_ = replace(GOOD, null_diffs=1, min_time=Timestamp(9))
-    (result,) = audit([slice_], docs_root=tmp_path / "a", waived={GOOD.source: frozenset({"staged_diffs_present"})})
+    (result,) = audit(
+        [slice_],
+        docs_root=tmp_path / "a",
+        waived={GOOD.source: frozenset({"staged_diffs_present"})},
+    )
     assert not result.success
     assert result.names("waived") == ["staged_diffs_present"]
     both = frozenset({"staged_diffs_present", "staged_times_bound", "of no check"})
-    (result,) = audit([slice_], docs_root=tmp_path / "b", waived={GOOD.source: both, "other": frozenset()})
+    (result,) = audit(
+        [slice_], docs_root=tmp_path / "b", waived={GOOD.source: both, "other": frozenset()}
+    )
     assert result.success
     assert result.names("waived") == ["staged_times_bound", "staged_diffs_present"]
     assert not any(check.success for check in result.checks if check.status == "waived")
@@ -141,15 +154,26 @@ def test_a_waived_check_is_listed_and_blocks_nothing(tmp_path: Path) -> None:
 def test_a_users_suite_runs_over_the_staged_rows(staged: AuditSlice, tmp_path: Path) -> None:
     suites = tmp_path / "expectations"
     not_null = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "delay"}}
-    in_range = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "delay", "max_value": 2}}
+    in_range = {
+        "type": "expect_column_values_to_be_between",
+        "kwargs": {"column": "delay", "max_value": 2},
+    }
     write_suite(
         suites,
         staged.source,
-        {"type": "expect_column_to_exist", "kwargs": {"column": "delay"}, "meta": {"check": "has_delay"}},
+        {
+            "type": "expect_column_to_exist",
+            "kwargs": {"column": "delay"},
+            "meta": {"check": "has_delay"},
+        },
         not_null,
         in_range,
         {**in_range, "kwargs": {"column": "delay", "min_value": 2}},
-        {"type": "expect_column_mean_to_be_between", "kwargs": {"column": "delay", "min_value": 50}, "severity": "warning"},
+        {
+            "type": "expect_column_mean_to_be_between",
+            "kwargs": {"column": "delay", "min_value": 50},
+            "severity": "warning",
+        },
         {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "nowhere"}},
     )
     waived = {staged.source: frozenset({"expect_column_values_to_be_between(delay)#2"})}
@@ -168,10 +192,16 @@ def test_a_users_suite_runs_over_the_staged_rows(staged: AuditSlice, tmp_path: P
 
 @pytest.mark.parametrize(
     "text",
-    ["{nope", '{"expectations": 3}', '{"expectations": [{"type": "expect_no_such_thing", "kwargs": {}}]}'],
+    [
+        "{nope",
+        '{"expectations": 3}',
+        '{"expectations": [{"type": "expect_no_such_thing", "kwargs": {}}]}',
+    ],
     ids=["no JSON", "no suite", "unknown expectation"],
 )
-def test_a_broken_suite_fails_its_own_source_as_a_check(text: str, staged: AuditSlice, tmp_path: Path) -> None:
+def test_a_broken_suite_fails_its_own_source_as_a_check(
+    text: str, staged: AuditSlice, tmp_path: Path
+) -> None:
     suites = tmp_path / "expectations"
     suites.mkdir()
     suite_path(suites, staged.source).write_text(text)
@@ -179,7 +209,12 @@ def test_a_broken_suite_fails_its_own_source_as_a_check(text: str, staged: Audit
     broken, sound = audit([staged, other], docs_root=tmp_path / "docs", suites=suites)
     assert (broken.success, sound.success) == (False, True)
     assert broken.names("failed") == [SUITE_CHECK]
-    (result,) = audit([staged], docs_root=tmp_path / "docs", suites=suites, waived={staged.source: frozenset({SUITE_CHECK})})
+    (result,) = audit(
+        [staged],
+        docs_root=tmp_path / "docs",
+        suites=suites,
+        waived={staged.source: frozenset({SUITE_CHECK})},
+    )
     assert result.success
 
 
@@ -187,8 +222,19 @@ def test_a_users_suite_sees_a_bounded_number_of_rows_and_says_so(tmp_path: Path)
     path = tmp_path / "part-0.parquet"
     pq.write_table(pa.table({"n": range(ROWS_LIMIT + 10)}), path, row_group_size=ROWS_LIMIT // 4)
     rows = ROWS_LIMIT + 10
-    slice_ = replace(GOOD, staged_files=[str(path)], rows=rows, previous={}, bindings=[("a", rows)], covered={"a": rows})
-    write_suite(tmp_path / "s", slice_.source, {"type": "expect_table_row_count_to_equal", "kwargs": {"value": ROWS_LIMIT}})
+    slice_ = replace(
+        GOOD,
+        staged_files=[str(path)],
+        rows=rows,
+        previous={},
+        bindings=[("a", rows)],
+        covered={"a": rows},
+    )
+    write_suite(
+        tmp_path / "s",
+        slice_.source,
+        {"type": "expect_table_row_count_to_equal", "kwargs": {"value": ROWS_LIMIT}},
+    )
     (result,) = audit([slice_], docs_root=tmp_path / "docs", suites=tmp_path / "s")
     assert result.success
     assert result.checks[-1].detail.endswith(f"(seen: the first {ROWS_LIMIT} of {rows} rows)")
@@ -199,5 +245,8 @@ def test_a_suite_of_a_source_with_an_unusual_name_stays_in_its_folder(tmp_path: 
 
 
 def test_importing_the_audit_does_not_import_great_expectations() -> None:
-    code = "import sys, reclock.quality.audit; sys.exit('great_expectations' in sys.modules or 'pandas' in sys.modules)"
+    code = (
+        "import sys, reclock.quality.audit; sys.exit('great_expectations' in sys.modules or "
+        "'pandas' in sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,5 @@
-"""The data docs: complete without a network, escaped, bounded, and safe to write from several processes."""
+"""The data docs: complete without a network, escaped, bounded, and safe to write from several
+processes."""
 
 from __future__ import annotations
 
@@ -24,10 +25,26 @@ from reclock.quality.suites import suite_path
 
 
 def slice_of(
-    source: str = "reclock.public.flights", at: int = 1_795_261_937_963, *, partition: str = "a", null_diffs: int = 0
+    source: str = "reclock.public.flights",
+    at: int = 1_795_261_937_963,
+    *,
+    partition: str = "a",
+    null_diffs: int = 0,
 ) -> AuditSlice:
     time = Timestamp(at)
-    return AuditSlice(source, Timestamp(0), time, {}, [(partition, 4)], 1, time, time, null_diffs, {partition: 4}, ["x.parquet"])
+    return AuditSlice(
+        source,
+        Timestamp(0),
+        time,
+        {},
+        [(partition, 4)],
+        1,
+        time,
+        time,
+        null_diffs,
+        {partition: 4},
+        ["x.parquet"],
+    )
 
 
 class References(HTMLParser):
@@ -50,7 +67,9 @@ class References(HTMLParser):
 
 
 def test_pages_fetch_nothing_and_their_links_lead_somewhere(tmp_path: Path) -> None:
-    results = audit([slice_of(), slice_of("reclock.public.weather", null_diffs=3)], docs_root=tmp_path)
+    results = audit(
+        [slice_of(), slice_of("reclock.public.weather", null_diffs=3)], docs_root=tmp_path
+    )
     for page in [tmp_path / "index.html", *(tmp_path / str(result.docs) for result in results)]:
         text = page.read_text()
         found = References(text)
@@ -58,7 +77,11 @@ def test_pages_fetch_nothing_and_their_links_lead_somewhere(tmp_path: Path) -> N
         assert not re.search(r"@import|url\(\s*['\"]?https?:", text)
         for link in found.linked:
             target, _, fragment = link.partition("#")
-            assert (page.parent / target).exists() if target else f"id={fragment}" in text.replace('"', "")
+            assert (
+                (page.parent / target).exists()
+                if target
+                else f"id={fragment}" in text.replace('"', "")
+            )
     assert "staged_diffs_present" in (tmp_path / "index.html").read_text()
 
 
@@ -66,13 +89,29 @@ def test_names_from_upstream_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     staged = tmp_path / "part-0.parquet"
     pq.write_table(pa.table({evil: [evil, None]}), staged)
-    bad = replace(slice_of(f"reclock.public.{evil}", partition=evil), bindings=[(evil, -4), (evil, -4)], staged_files=[str(staged)])
+    bad = replace(
+        slice_of(f"reclock.public.{evil}", partition=evil),
+        bindings=[(evil, -4), (evil, -4)],
+        staged_files=[str(staged)],
+    )
     expectations = [
         {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": evil}},
-        {"type": "expect_column_values_to_match_regex", "kwargs": {"column": evil, "regex": "<img src=x>"}},
-        {"type": "expect_column_values_to_be_in_set", "kwargs": {"column": evil, "value_set": ["<img src=x>"]}},
-        {"type": "expect_column_distinct_values_to_be_in_set", "kwargs": {"column": evil, "value_set": ["<img src=x>"]}},
-        {"type": "expect_column_max_to_be_between", "kwargs": {"column": "<img src=x>", "max_value": 1}},
+        {
+            "type": "expect_column_values_to_match_regex",
+            "kwargs": {"column": evil, "regex": "<img src=x>"},
+        },
+        {
+            "type": "expect_column_values_to_be_in_set",
+            "kwargs": {"column": evil, "value_set": ["<img src=x>"]},
+        },
+        {
+            "type": "expect_column_distinct_values_to_be_in_set",
+            "kwargs": {"column": evil, "value_set": ["<img src=x>"]},
+        },
+        {
+            "type": "expect_column_max_to_be_between",
+            "kwargs": {"column": "<img src=x>", "max_value": 1},
+        },
     ]
     suite_path(tmp_path, bad.source).write_text(json.dumps({"expectations": expectations}))
     docs = tmp_path / "docs"
@@ -91,7 +130,9 @@ def test_the_newest_pages_of_each_source_are_kept(tmp_path: Path) -> None:
         audited = AuditResult("reclock.public.flights", True, ())
         publish(tmp_path, [(slice_of(at=at), audited, [])], datetime.now(UTC))
     publish(
-        tmp_path, [(slice_of("reclock.public.idle", at=1), AuditResult("reclock.public.idle", True, ()), [])], datetime.now(UTC)
+        tmp_path,
+        [(slice_of("reclock.public.idle", at=1), AuditResult("reclock.public.idle", True, ()), [])],
+        datetime.now(UTC),
     )
     pages = {int(page.stem) for page in (tmp_path / "reclock.public.flights").glob("*.html")}
     assert pages == set(range(4, KEPT_PER_SOURCE + 4))
@@ -109,7 +150,9 @@ def test_an_audit_that_is_run_again_replaces_its_page() -> None:
 def test_processes_that_publish_at_once_lose_no_entry(tmp_path: Path) -> None:
     def one(number: int) -> None:
         source = f"reclock.public.s{number}"
-        publish(tmp_path, [(slice_of(source), AuditResult(source, True, ()), [])], datetime.now(UTC))
+        publish(
+            tmp_path, [(slice_of(source), AuditResult(source, True, ()), [])], datetime.now(UTC)
+        )
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(one, range(24)))
@@ -120,7 +163,11 @@ def test_processes_that_publish_at_once_lose_no_entry(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["", "{", '[{"source": 1}]'])
 def test_a_damaged_index_begins_anew(damage: str, tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text(damage)
-    publish(tmp_path, [(slice_of(), AuditResult("reclock.public.flights", True, ()), [])], datetime.now(UTC))
+    publish(
+        tmp_path,
+        [(slice_of(), AuditResult("reclock.public.flights", True, ()), [])],
+        datetime.now(UTC),
+    )
     assert len(json.loads((tmp_path / "index.json").read_text())) == 1
 
 

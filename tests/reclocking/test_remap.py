@@ -14,7 +14,9 @@ from reclock.reclocking.stamp import stamp, without
 FIRST, SECOND = Timestamp(1649686076392), Timestamp(1649686079487)
 
 # the reference's example, with exclusive bounds: its first entries bind offsets 0-42 and 0-40
-EXAMPLE = Remap.of([Binding(1, FIRST, 43), Binding(2, FIRST, 41), Binding(1, SECOND, 3), Binding(2, SECOND, 4)])
+EXAMPLE = Remap.of(
+    [Binding(1, FIRST, 43), Binding(2, FIRST, 41), Binding(1, SECOND, 3), Binding(2, SECOND, 4)]
+)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,12 @@ def test_a_step_reads_its_own_ranges_and_a_rebuild_reads_all():
     step = EXAMPLE.ranges(SECOND, Timestamp(SECOND + 1))
     assert step == [BoundRange(1, 43, 46, SECOND), BoundRange(2, 41, 45, SECOND)]
     assert stamp(mint({1: 46, 2: 45}, {1: 43, 2: 41}, SECOND), {1: 43, 2: 41}) == step
-    assert EXAMPLE.ranges(Timestamp(0)) == [BoundRange(1, 0, 43, FIRST), step[0], BoundRange(2, 0, 41, FIRST), step[1]]
+    assert EXAMPLE.ranges(Timestamp(0)) == [
+        BoundRange(1, 0, 43, FIRST),
+        step[0],
+        BoundRange(2, 0, 41, FIRST),
+        step[1],
+    ]
 
 
 def test_a_history_that_goes_backwards_is_refused():
@@ -85,7 +92,9 @@ def test_progress_replaces_the_row_of_a_partition_at_each_of_its_bindings():
 
 def test_what_is_given_up_is_cut_out_of_a_range():
     whole = BoundRange("a", 10, 20, FIRST)
-    assert [(r.lower, r.upper) for r in without(whole, [(12, 14), (0, 11), (19, 99), (14, 14)])] == [(11, 12), (14, 19)]
+    assert [
+        (r.lower, r.upper) for r in without(whole, [(12, 14), (0, 11), (19, 99), (14, 14)])
+    ] == [(11, 12), (14, 19)]
     assert without(whole, [(0, 15), (15, 20)]) == []
     assert without(whole, [(20, 30)]) == [whole]
 

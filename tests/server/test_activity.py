@@ -15,7 +15,8 @@ SERIES = ", ".join(f"generate_series(1, 100000) {name}(n)" for name in "abcd")
 ENDLESS = f"SELECT count(*) FROM {SERIES} WHERE a.n + b.n + c.n + d.n = 0"
 DEADLINE_S = 120
 SLOW_BYTES = 64 << 20
-"""What one client may cost that waits: a piece, what its sockets hold, and what the engine has ahead."""
+"""What one client may cost that waits: a piece, what its sockets hold, and what the engine has
+ahead."""
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -25,18 +26,29 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_a_statement_is_seen_while_it_runs_and_can_be_canceled_and_its_session_ended(sql_server: SqlServer) -> None:
+def test_a_statement_is_seen_while_it_runs_and_can_be_canceled_and_its_session_ended(
+    sql_server: SqlServer,
+) -> None:
     with sql_server.connect(application_name="other") as other, sql_server.connect() as own:
         pid = other.info.backend_pid
 
         def seen() -> tuple:
-            [row] = own.execute("SELECT state, query FROM pg_stat_activity WHERE pid = %s", [pid]).fetchall()
+            [row] = own.execute(
+                "SELECT state, query FROM pg_stat_activity WHERE pid = %s", [pid]
+            ).fetchall()
             return row
 
         assert seen() == ("idle", "")
-        who = "SELECT datname, usename, application_name, client_addr, backend_start <= now() FROM pg_stat_activity WHERE pid = %s"
-        assert own.execute(who, [pid]).fetchall() == [("reclock", "reclock", "other", "127.0.0.1", True)]
-        assert own.execute("SELECT state FROM pg_stat_activity WHERE pid = pg_backend_pid()").fetchall() == [("active",)]
+        who = (
+            "SELECT datname, usename, application_name, client_addr, backend_start <= now() "
+            "FROM pg_stat_activity WHERE pid = %s"
+        )
+        assert own.execute(who, [pid]).fetchall() == [
+            ("reclock", "reclock", "other", "127.0.0.1", True)
+        ]
+        assert own.execute(
+            "SELECT state FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+        ).fetchall() == [("active",)]
 
         failures: list[psycopg.Error] = []
 
@@ -49,7 +61,10 @@ def test_a_statement_is_seen_while_it_runs_and_can_be_canceled_and_its_session_e
         runs = threading.Thread(target=run)
         runs.start()
         until(lambda: seen() == ("active", ENDLESS))
-        cancel = "SELECT pid, pg_cancel_backend(pid) AS done FROM pg_stat_activity WHERE application_name = 'other'"
+        cancel = (
+            "SELECT pid, pg_cancel_backend(pid) AS done FROM pg_stat_activity WHERE "
+            "application_name = 'other'"
+        )
         assert own.execute(cancel).fetchall() == [(pid, True)]
         runs.join(DEADLINE_S)
         assert [error.sqlstate for error in failures] == ["57014"]
@@ -57,11 +72,19 @@ def test_a_statement_is_seen_while_it_runs_and_can_be_canceled_and_its_session_e
 
         other.execute("BEGIN")
         assert seen() == ("idle in transaction", "BEGIN")
-        assert own.execute("SELECT pg_catalog.pg_terminate_backend(%s)", [pid]).fetchall() == [(True,)]
+        assert own.execute("SELECT pg_catalog.pg_terminate_backend(%s)", [pid]).fetchall() == [
+            (True,)
+        ]
         with pytest.raises(psycopg.errors.AdminShutdown):
             other.execute("SELECT 1")
-        until(lambda: not own.execute("SELECT pid FROM pg_stat_activity WHERE pid = %s", [pid]).fetchall())
-        assert own.execute("SELECT pg_cancel_backend(%s), pg_cancel_backend(NULL)", [pid]).fetchall() == [(False, None)]
+        until(
+            lambda: (
+                not own.execute("SELECT pid FROM pg_stat_activity WHERE pid = %s", [pid]).fetchall()
+            )
+        )
+        assert own.execute(
+            "SELECT pg_cancel_backend(%s), pg_cancel_backend(NULL)", [pid]
+        ).fetchall() == [(False, None)]
 
 
 def test_a_session_that_is_terminated_while_it_computes_ends(sql_server: SqlServer) -> None:
@@ -78,32 +101,48 @@ def test_a_session_that_is_terminated_while_it_computes_ends(sql_server: SqlServ
         with pytest.raises(psycopg.errors.AdminShutdown):
             other.execute(ENDLESS)
         ends.join(DEADLINE_S)
-        assert own.execute("SELECT pg_terminate_backend(pg_backend_pid() + 0) WHERE 1 = 0").fetchall() == []
+        assert (
+            own.execute("SELECT pg_terminate_backend(pg_backend_pid() + 0) WHERE 1 = 0").fetchall()
+            == []
+        )
 
 
 def test_only_superusers_end_what_others_do(sql_server: SqlServer) -> None:
     with sql_server.connect() as own:
         own.execute("CREATE ROLE plain LOGIN")
         try:
-            with sql_server.connect(user="plain") as plain, sql_server.connect(user="plain") as twin:
+            with (
+                sql_server.connect(user="plain") as plain,
+                sql_server.connect(user="plain") as twin,
+            ):
                 for function in ("pg_cancel_backend", "pg_terminate_backend"):
                     with pytest.raises(psycopg.errors.InsufficientPrivilege):
                         plain.execute(f"SELECT {function}(%s)", [own.info.backend_pid])
-                assert plain.execute("SELECT pg_terminate_backend(%s)", [twin.info.backend_pid]).fetchall() == [(True,)]
+                assert plain.execute(
+                    "SELECT pg_terminate_backend(%s)", [twin.info.backend_pid]
+                ).fetchall() == [(True,)]
         finally:
             own.execute("DROP ROLE plain")
 
 
-def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(sql_server: SqlServer) -> None:
+def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(
+    sql_server: SqlServer,
+) -> None:
     """In what runs now, in what is prepared, and in the log of what ran."""
     texts = (
         "SELECT query FROM pg_stat_activity WHERE pid = %(pid)s",
         "SELECT statement FROM mz_prepared_statements WHERE pid = %(pid)s",
     )
     said = "SELECT 'said by worker'"
-    log = "SELECT DISTINCT sql, error_message IS NULL FROM mz_recent_activity_log WHERE authenticated_user = 'worker'"
+    log = (
+        "SELECT DISTINCT sql, error_message IS NULL FROM mz_recent_activity_log WHERE "
+        "authenticated_user = 'worker'"
+    )
     with sql_server.connect() as own:
-        own.execute("CREATE ROLE worker LOGIN; CREATE ROLE lead LOGIN; CREATE ROLE plain LOGIN; GRANT worker TO lead")
+        own.execute(
+            "CREATE ROLE worker LOGIN; CREATE ROLE lead LOGIN; CREATE ROLE plain LOGIN; "
+            "GRANT worker TO lead"
+        )
         try:
             with (
                 sql_server.connect(user="worker") as worker,
@@ -121,15 +160,21 @@ def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(sql_s
 
                 assert seen(own) == seen(lead) == [[(said,)], [("PREPARE kept AS SELECT 1",)]]
                 assert seen(plain) == [[("<insufficient privilege>",)], []]
-                hidden = "SELECT usename, state, client_addr, query_start FROM pg_stat_activity WHERE pid = %(pid)s"
+                hidden = (
+                    "SELECT usename, state, client_addr, query_start FROM pg_stat_activity "
+                    "WHERE pid = %(pid)s"
+                )
                 assert plain.execute(hidden, pid).fetchall() == [("worker", None, None, None)]
 
                 def is_logged() -> bool:
-                    """Of the statements of all sessions the first of each interval are: it is said again."""
+                    """Of the statements of all sessions the first of each interval are: it is said
+                    again."""
                     worker.execute(said, prepare=False)
                     with pytest.raises(psycopg.errors.UndefinedTable):
                         worker.execute("SELECT * FROM of_worker", prepare=False)
-                    return {(said, True), ("SELECT * FROM of_worker", False)} <= set(own.execute(log).fetchall())
+                    return {(said, True), ("SELECT * FROM of_worker", False)} <= set(
+                        own.execute(log).fetchall()
+                    )
 
                 until(is_logged)
                 for who in (lead, worker):
@@ -138,26 +183,42 @@ def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(sql_s
                     ("<insufficient privilege>", True),
                     ("<insufficient privilege>", False),
                 }
-                failures = "SELECT DISTINCT error_message FROM mz_recent_activity_log WHERE authenticated_user = 'worker'"
-                assert set(plain.execute(failures).fetchall()) == {("<insufficient privilege>",), (None,)}
+                failures = (
+                    "SELECT DISTINCT error_message FROM mz_recent_activity_log WHERE "
+                    "authenticated_user = 'worker'"
+                )
+                assert set(plain.execute(failures).fetchall()) == {
+                    ("<insufficient privilege>",),
+                    (None,),
+                }
                 plain.execute("PREPARE own AS SELECT 2")
                 own.execute("GRANT plain TO worker")
                 worker.execute("SET ROLE plain")
-                assert worker.execute("SELECT name FROM pg_prepared_statements").fetchall() == [("kept",)]
+                assert worker.execute("SELECT name FROM pg_prepared_statements").fetchall() == [
+                    ("kept",)
+                ]
         finally:
             own.execute("DROP ROLE lead, worker, plain")
 
 
-def test_what_does_something_stands_in_the_select_list_of_a_statement(sql_server: SqlServer) -> None:
+def test_what_does_something_stands_in_the_select_list_of_a_statement(
+    sql_server: SqlServer,
+) -> None:
     with sql_server.connect() as own:
-        found = own.execute("SELECT set_config('application_name', 'renamed', false), set_config('no' || 'thing', NULL, true)")
+        found = own.execute(
+            "SELECT set_config('application_name', 'renamed', false), set_config('no' || "
+            "'thing', NULL, true)"
+        )
         assert found.fetchall() == [("renamed", None)]
         assert own.execute("SHOW application_name").fetchall() == [("renamed",)]
         with own.transaction():
             own.execute("SELECT set_config('search_path', 'elsewhere', true)")
             assert own.execute("SHOW search_path").fetchall() == [("elsewhere",)]
         assert own.execute("SHOW search_path").fetchall() == [("public",)]
-        for elsewhere in ("SELECT 1 WHERE pg_cancel_backend(1)", "CREATE VIEW does AS SELECT pg_cancel_backend(1)"):
+        for elsewhere in (
+            "SELECT 1 WHERE pg_cancel_backend(1)",
+            "CREATE VIEW does AS SELECT pg_cancel_backend(1)",
+        ):
             with pytest.raises(psycopg.errors.UndefinedFunction):
                 own.execute(elsewhere)
         with pytest.raises(psycopg.errors.UndefinedObject):
@@ -168,11 +229,17 @@ def test_a_session_sees_what_it_has_prepared_and_its_cursors(sql_server: SqlServ
     with sql_server.connect() as own, sql_server.connect() as other:
         other.execute("PREPARE others AS SELECT 1")
         own.execute("PREPARE of (integer) AS SELECT name FROM numbers WHERE n = $1")
-        found = own.execute("SELECT name, statement, parameter_types FROM pg_prepared_statements").fetchall()
-        assert found == [("of", "PREPARE of (integer) AS SELECT name FROM numbers WHERE n = $1", ["integer"])]
+        found = own.execute(
+            "SELECT name, statement, parameter_types FROM pg_prepared_statements"
+        ).fetchall()
+        assert found == [
+            ("of", "PREPARE of (integer) AS SELECT name FROM numbers WHERE n = $1", ["integer"])
+        ]
         with own.transaction():
             own.execute("DECLARE few CURSOR FOR SELECT n FROM numbers")
-            assert own.execute("SELECT name, is_holdable FROM pg_cursors").fetchall() == [("few", False)]
+            assert own.execute("SELECT name, is_holdable FROM pg_cursors").fetchall() == [
+                ("few", False)
+            ]
         assert own.execute("SELECT name FROM pg_cursors").fetchall() == []
 
 
@@ -193,28 +260,46 @@ def test_names_that_are_no_constants_stand_for_objects(sql_server: SqlServer) ->
 def test_nothing_is_locked_and_relations_are_there_uncounted(sql_server: SqlServer) -> None:
     with sql_server.connect() as own:
         assert own.execute("SELECT * FROM pg_locks").fetchall() == []
-        found = own.execute("SELECT relname, n_live_tup FROM pg_stat_user_tables WHERE relname = 'numbers'").fetchall()
+        found = own.execute(
+            "SELECT relname, n_live_tup FROM pg_stat_user_tables WHERE relname = 'numbers'"
+        ).fetchall()
         assert found == [("numbers", 0)]
-        assert own.execute("SELECT numbackends >= 1 FROM pg_stat_database WHERE datname = 'reclock'").fetchall() == [(True,)]
+        assert own.execute(
+            "SELECT numbackends >= 1 FROM pg_stat_database WHERE datname = 'reclock'"
+        ).fetchall() == [(True,)]
 
 
-def test_clients_that_do_not_read_on_cost_no_thread_and_little_memory(sql_server: SqlServer) -> None:
-    """More of them than statements run at the same time, each with a million million rows before it."""
+def test_clients_that_do_not_read_on_cost_no_thread_and_little_memory(
+    sql_server: SqlServer,
+) -> None:
+    """More of them than statements run at the same time, each with a million million rows before
+    it."""
     server = psutil.Process(sql_server.process.pid)
     slow = [sql_server.connect() for _ in range(34)]
     try:
         with sql_server.connect() as own:
             before = server.memory_info().rss
             for connection in slow:
-                connection.pgconn.send_query(b"SELECT a.n, b.name, c.name FROM numbers a, numbers b, numbers c, numbers d")
+                connection.pgconn.send_query(
+                    b"SELECT a.n, b.name, c.name FROM numbers a, numbers b, numbers c, numbers d"
+                )
                 connection.pgconn.flush()
             for _ in range(20):
                 assert own.execute("SELECT max(n) FROM numbers").fetchall() == [(1000,)]
             assert server.memory_info().rss - before < len(slow) * SLOW_BYTES
             pids = [connection.info.backend_pid for connection in slow]
-            ended = own.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]).fetchall()
+            ended = own.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (%s)",
+                [pids],
+            ).fetchall()
             assert ended == [(True,)] * len(slow)
-            until(lambda: not own.execute("SELECT pid FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]).fetchall())
+            until(
+                lambda: (
+                    not own.execute(
+                        "SELECT pid FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]
+                    ).fetchall()
+                )
+            )
     finally:
         for connection in slow:
             connection.pgconn.finish()

@@ -28,7 +28,9 @@ def converse(scram: Scram, password: str) -> None:
 def test_published_example() -> None:
     """RFC 7677, section 3: user "user", password "pencil"."""
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
-    info = scramp.ScramMechanism(MECHANISM).make_auth_info("pencil", iteration_count=4096, salt=salt)
+    info = scramp.ScramMechanism(MECHANISM).make_auth_info(
+        "pencil", iteration_count=4096, salt=salt
+    )
     verifier = Verifier(info[3], info[0], info[1], info[2])
     scram = Scram("user", str(verifier), b"secret", nonce="%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
     assert scram.first(first("n,,n=user,r=rOprNGfwEbeRWgbNEkqO")) == (
@@ -56,7 +58,10 @@ def test_who_is_not_there_goes_the_same_way_to_a_refusal() -> None:
             converse(Scram("ghost", None, b"secret"), password)
 
 
-@pytest.mark.parametrize("body", [b"", b"PLAIN\0", MECHANISM.encode(), first("n,,")[:-1], first("y,,n=,r="), first("\xff")])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"PLAIN\0", MECHANISM.encode(), first("n,,")[:-1], first("y,,n=,r="), first("\xff")],
+)
 def test_what_is_no_scram_is_refused(body: bytes) -> None:
     with pytest.raises((AuthenticationFailed, ProtocolViolation)):
         Scram("u", stored_password("pencil"), b"secret").first(body)

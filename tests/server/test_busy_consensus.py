@@ -1,4 +1,5 @@
-"""A server whose consensus database is busy: statements that wait can be ended, and make nobody else wait."""
+"""A server whose consensus database is busy: statements that wait can be ended, and make nobody
+else wait."""
 
 from __future__ import annotations
 

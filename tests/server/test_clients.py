@@ -1,4 +1,5 @@
-"""What client libraries send and expect beyond plain queries: binary COPY, declared types, arrays of object ids."""
+"""What client libraries send and expect beyond plain queries: binary COPY, declared types, arrays
+of object ids."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ VARCHAR, VARCHAR_ARRAY, BPCHAR, NAME, INT8, UNKNOWN, TEXT = 1043, 1015, 1042, 19
 @pytest.fixture
 def table(sql_server: SqlServer) -> Iterator[psycopg.Connection]:
     with sql_server.connect() as connection:
-        connection.execute("CREATE TABLE binary_rows (id bigint NOT NULL, name text, price numeric(10, 2))")
+        connection.execute(
+            "CREATE TABLE binary_rows (id bigint NOT NULL, name text, price numeric(10, 2))"
+        )
         yield connection
         connection.execute("DROP TABLE binary_rows")
 
@@ -33,33 +36,56 @@ def test_psycopg_copies_both_ways_in_binary(table: psycopg.Connection) -> None:
         copy.set_types(["int8", "text", "numeric"])
         for row in rows:
             copy.write_row(row)
-    with table.cursor().copy("COPY (SELECT * FROM binary_rows ORDER BY id) TO STDOUT (FORMAT BINARY)") as copy:
+    with table.cursor().copy(
+        "COPY (SELECT * FROM binary_rows ORDER BY id) TO STDOUT (FORMAT BINARY)"
+    ) as copy:
         copy.set_types(["int8", "text", "numeric"])
         assert list(copy.rows()) == rows
 
 
-def test_asyncpg_copies_records_and_asks_for_types(sql_server: SqlServer, table: psycopg.Connection) -> None:
+def test_asyncpg_copies_records_and_asks_for_types(
+    sql_server: SqlServer, table: psycopg.Connection
+) -> None:
     async def use() -> tuple[object, ...]:
-        connection = await asyncpg.connect(host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock")
+        connection = await asyncpg.connect(
+            host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock"
+        )
         try:
-            tag = await connection.copy_records_to_table("binary_rows", records=[(1, "a", Decimal("1.50")), (2, None, None)])
-            rows = [tuple(row) for row in await connection.fetch("SELECT * FROM binary_rows ORDER BY id")]
-            types = await connection.fetch("SELECT typname FROM pg_type WHERE oid = ANY ($1::oid[]) ORDER BY 1", [16, 23])
+            tag = await connection.copy_records_to_table(
+                "binary_rows", records=[(1, "a", Decimal("1.50")), (2, None, None)]
+            )
+            rows = [
+                tuple(row)
+                for row in await connection.fetch("SELECT * FROM binary_rows ORDER BY id")
+            ]
+            types = await connection.fetch(
+                "SELECT typname FROM pg_type WHERE oid = ANY ($1::oid[]) ORDER BY 1", [16, 23]
+            )
             return tag, rows, [name for (name,) in types]
         finally:
             await connection.close()
 
-    assert asyncio.run(use()) == ("COPY 2", [(1, "a", Decimal("1.50")), (2, None, None)], ["bool", "int4"])
+    assert asyncio.run(use()) == (
+        "COPY 2",
+        [(1, "a", Decimal("1.50")), (2, None, None)],
+        ["bool", "int4"],
+    )
 
 
 def test_asyncpg_sends_and_reads_arrays(sql_server: SqlServer) -> None:
-    """It looks their types up with a recursive query over pg_type, of which one in a subquery names the query around it."""
+    """It looks their types up with a recursive query over pg_type, of which one in a subquery names
+    the query around it."""
 
     async def use() -> list[object]:
-        connection = await asyncpg.connect(host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock")
+        connection = await asyncpg.connect(
+            host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock"
+        )
         try:
             return [
-                await connection.fetchval("SELECT array_agg(n ORDER BY n) FROM numbers WHERE n = ANY ($1::int[])", [3, 1, 7]),
+                await connection.fetchval(
+                    "SELECT array_agg(n ORDER BY n) FROM numbers WHERE n = ANY ($1::int[])",
+                    [3, 1, 7],
+                ),
                 await connection.fetchval("SELECT $1::bigint[]", [1, None, 2**40]),
                 await connection.fetchval("SELECT $1::numeric[]", [Decimal("1.5"), None]),
                 await connection.fetchval("SELECT $1::timestamp[]", [datetime(2024, 2, 29, 12)]),
@@ -68,22 +94,48 @@ def test_asyncpg_sends_and_reads_arrays(sql_server: SqlServer) -> None:
         finally:
             await connection.close()
 
-    expected = [[1, 3, 7], [1, None, 2**40], [Decimal("1.5"), None], [datetime(2024, 2, 29, 12)], [True, False]]
+    expected = [
+        [1, 3, 7],
+        [1, None, 2**40],
+        [Decimal("1.5"), None],
+        [datetime(2024, 2, 29, 12)],
+        [True, False],
+    ]
     assert asyncio.run(use()) == expected
 
 
 def test_a_pool_of_asyncpg_gives_back_connections_as_new(sql_server: SqlServer) -> None:
-    """Its reset says ``SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL``, as far as the server says it may."""
+    """Its reset says ``SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL``, as far
+    as the server says it may."""
 
     async def use() -> list[object]:
-        where = {"host": "127.0.0.1", "port": sql_server.port, "user": "reclock", "database": "reclock"}
+        where = {
+            "host": "127.0.0.1",
+            "port": sql_server.port,
+            "user": "reclock",
+            "database": "reclock",
+        }
         found: list[object] = []
         async with asyncpg.create_pool(**where, min_size=1, max_size=2) as pool:
             async with pool.acquire() as connection:
                 await connection.execute("SET search_path = nowhere")
                 async with connection.transaction():
-                    found.append([n async for (n,) in connection.cursor("SELECT n FROM public.numbers ORDER BY n LIMIT 3")])
-            found.append(await asyncio.gather(*(pool.fetchval("SELECT max(n) FROM numbers WHERE n < $1", n) for n in (5, 7, 9))))
+                    found.append(
+                        [
+                            n
+                            async for (n,) in connection.cursor(
+                                "SELECT n FROM public.numbers ORDER BY n LIMIT 3"
+                            )
+                        ]
+                    )
+            found.append(
+                await asyncio.gather(
+                    *(
+                        pool.fetchval("SELECT max(n) FROM numbers WHERE n < $1", n)
+                        for n in (5, 7, 9)
+                    )
+                )
+            )
             await pool.execute("UNLISTEN *")
         return found
 
@@ -92,7 +144,9 @@ def test_a_pool_of_asyncpg_gives_back_connections_as_new(sql_server: SqlServer) 
 
 @pytest.mark.parametrize("how", ["append", "replace", "fail"])
 @pytest.mark.parametrize("method", [None, "multi"])
-def test_pandas_writes_and_reads_a_table(sql_server: SqlServer, how: str, method: str | None) -> None:
+def test_pandas_writes_and_reads_a_table(
+    sql_server: SqlServer, how: str, method: str | None
+) -> None:
     frame = pd.DataFrame(
         {
             "id": [1, 2, 3],
@@ -122,18 +176,29 @@ def test_pandas_writes_and_reads_a_table(sql_server: SqlServer, how: str, method
 def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> None:
     with sql_server.connect() as connection:
         connection.execute("CREATE TABLE sized (a varchar(10), b char(3), c text, d varchar)")
-        connection.execute("CREATE VIEW sized_view AS SELECT b AS e, x.a FROM sized x LEFT JOIN numbers ON a = name")
+        connection.execute(
+            "CREATE VIEW sized_view AS SELECT b AS e, x.a FROM sized x LEFT JOIN numbers "
+            "ON a = name"
+        )
         try:
             for query, expected in {
                 "SELECT * FROM sized": [(VARCHAR, 10), (BPCHAR, 3), (TEXT, None), (TEXT, None)],
-                "SELECT * FROM sized_view WHERE e <> '' ORDER BY 2 LIMIT 3": [(BPCHAR, 3), (VARCHAR, 10)],
-                "SELECT a || '', DISTINCTED.b FROM (SELECT DISTINCT a, b FROM sized) distincted": [(TEXT, None), (BPCHAR, 3)],
+                "SELECT * FROM sized_view WHERE e <> '' ORDER BY 2 LIMIT 3": [
+                    (BPCHAR, 3),
+                    (VARCHAR, 10),
+                ],
+                "SELECT a || '', DISTINCTED.b FROM (SELECT DISTINCT a, b FROM sized) distincted": [
+                    (TEXT, None),
+                    (BPCHAR, 3),
+                ],
                 "SELECT a FROM sized UNION ALL SELECT a FROM sized_view": [(VARCHAR, 10)],
                 "SELECT a FROM sized UNION ALL SELECT b FROM sized": [(TEXT, None)],
                 "SELECT max(a), b FROM sized GROUP BY b": [(TEXT, None), (BPCHAR, 3)],
             }.items():
                 described = connection.execute(query).description or ()
-                assert [(column.type_code, column.display_size) for column in described] == expected, query
+                assert [
+                    (column.type_code, column.display_size) for column in described
+                ] == expected, query
             connection.execute("CREATE TABLE copy_of AS SELECT a, b, c FROM sized")
             shown = """SELECT column_name, data_type, character_maximum_length, udt_name, format_type(atttypid, atttypmod)
                 FROM information_schema.columns, pg_attribute JOIN pg_class ON pg_class.oid = attrelid
@@ -142,7 +207,17 @@ def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> N
             a = ("a", "character varying", 10, "varchar", "character varying(10)")
             b = ("b", "character", 3, "bpchar", "character(3)")
             c = ("c", "text", None, "text", "text")
-            assert connection.execute(shown).fetchall() == [a, b, c, a, b, c, ("d", *c[1:]), ("e", *b[1:]), a]
+            assert connection.execute(shown).fetchall() == [
+                a,
+                b,
+                c,
+                a,
+                b,
+                c,
+                ("d", *c[1:]),
+                ("e", *b[1:]),
+                a,
+            ]
         finally:
             connection.execute("DROP TABLE IF EXISTS sized, copy_of CASCADE")
 
@@ -150,27 +225,50 @@ def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> N
 def test_a_statement_is_described_with_the_types_its_client_declared(sql_server: SqlServer) -> None:
     """pgjdbc ends the connection when a type that it declared comes back as another."""
     with sql_server.connect() as connection:
-        wire, text = connection.pgconn, b"SELECT n FROM numbers WHERE name = $1 AND name = $2 AND n = $3 AND name = $4 LIMIT $5"
+        wire, text = (
+            connection.pgconn,
+            (
+                b"SELECT n FROM numbers WHERE name = $1 AND name = $2 AND n = $3 AND name = "
+                b"$4 LIMIT $5"
+            ),
+        )
         prepared = wire.prepare(b"declared", text, [VARCHAR, NAME, 0, UNKNOWN])
         assert prepared.status == pq.ExecStatus.COMMAND_OK, prepared.error_message
         for _ in range(2):
             described = wire.describe_prepared(b"declared")
-            assert [described.param_type(n) for n in range(described.nparams)] == [VARCHAR, NAME, 23, TEXT, INT8]
-        wire.prepare(b"array", b"SELECT n FROM numbers WHERE name = ANY ($1) AND name <> $2", [VARCHAR_ARRAY, BPCHAR])
+            assert [described.param_type(n) for n in range(described.nparams)] == [
+                VARCHAR,
+                NAME,
+                23,
+                TEXT,
+                INT8,
+            ]
+        wire.prepare(
+            b"array",
+            b"SELECT n FROM numbers WHERE name = ANY ($1) AND name <> $2",
+            [VARCHAR_ARRAY, BPCHAR],
+        )
         described = wire.describe_prepared(b"array")
-        assert [described.param_type(n) for n in range(described.nparams)] == [VARCHAR_ARRAY, BPCHAR]
+        assert [described.param_type(n) for n in range(described.nparams)] == [
+            VARCHAR_ARRAY,
+            BPCHAR,
+        ]
         answer = wire.exec_prepared(b"array", [b"{number 5,number 6}", b"number 6"])
         assert [answer.get_value(row, 0) for row in range(answer.ntuples)] == [b"5"]
 
 
 def test_an_array_of_object_ids_comes_in_binary(sql_server: SqlServer) -> None:
-    array = struct.pack("!iiIii", 1, 0, 26, 2, 1) + b"".join(struct.pack("!iI", 4, oid) for oid in (16, 4_000_000_000))
+    array = struct.pack("!iiIii", 1, 0, 26, 2, 1) + b"".join(
+        struct.pack("!iI", 4, oid) for oid in (16, 4_000_000_000)
+    )
     with sql_server.connect() as connection:
         answer = connection.pgconn.exec_params(b"SELECT $1::oid[]", [array], [1028], [1], 0)
         assert answer.get_value(0, 0) == b"{16,4000000000}", answer.error_message
 
 
-def test_types_name_their_input_and_output_functions_as_postgresql_does(sql_server: SqlServer, postgres_server) -> None:
+def test_types_name_their_input_and_output_functions_as_postgresql_does(
+    sql_server: SqlServer, postgres_server
+) -> None:
     """By which ADBC and Npgsql find out which types have a binary format."""
     query = """SELECT typname::text, typinput::text, typoutput::text, typreceive::text, typsend::text, p.oid::bigint
         FROM pg_catalog.pg_type t JOIN pg_catalog.pg_proc p ON p.oid = t.typsend WHERE typtype = 'b' AND typreceive != 0"""

@@ -1,4 +1,5 @@
-"""Sessions over the wire, by the clients people use: psycopg, asyncpg, SQLAlchemy and psql, on a server of its own process."""
+"""Sessions over the wire, by the clients people use: psycopg, asyncpg, SQLAlchemy and psql, on a
+server of its own process."""
 
 from __future__ import annotations
 
@@ -22,12 +23,17 @@ from fixtures.server import RECLOCK, SqlServer
 from psycopg import errors, pq
 from psycopg.types.json import Json, Jsonb
 
-ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + b.n + c.n + d.n + e.n = 7"
+ENDLESS = (
+    "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + "
+    "b.n + c.n + d.n + e.n = 7"
+)
 VALUES = (
-    "SELECT true, 1::smallint, 2, 3::bigint, 1.5::real, 2.5::double precision, 12.50::numeric(8, 2), 'text', '\\x00ff'::bytea, "
+    "SELECT true, 1::smallint, 2, 3::bigint, 1.5::real, 2.5::double precision, "
+    "12.50::numeric(8, 2), 'text', '\\x00ff'::bytea, "
     "'A0EEBC999C0B4EF8BB6D6BB9BD380A11'::uuid, "
     '\'{"b": [1.5, null], "a": "x"}\'::jsonb, '
-    "'2020-01-02'::date, '2020-01-02 03:04:05.6'::timestamp, '2020-01-02 03:04:05+00'::timestamptz, "
+    "'2020-01-02'::date, '2020-01-02 03:04:05.6'::timestamp, '2020-01-02 "
+    "03:04:05+00'::timestamptz, "
     "interval '1 day 2 hours', NULL::integer"
 )
 AS_PYTHON = (
@@ -59,9 +65,17 @@ def test_every_type_arrives(sql_server: SqlServer, binary: bool) -> None:
 @pytest.mark.parametrize("format", ["%s", "%b", "%t"])
 def test_parameters_take_the_type_of_their_place(sql_server: SqlServer, format: str) -> None:
     with sql_server.connect() as connection:
-        query = f"SELECT n, name FROM numbers WHERE n >= {format} AND name LIKE {format} ORDER BY n LIMIT {format}"
-        assert connection.execute(query, (10, "number 1%", 2)).fetchall() == [(10, "number 10"), (11, "number 11")]
-        assert connection.execute("SELECT %s::numeric + 1, %s", (Decimal("0.125"), "x")).fetchone() == (Decimal("1.125"), "x")
+        query = (
+            f"SELECT n, name FROM numbers WHERE n >= {format} AND name LIKE {format} ORDER "
+            f"BY n LIMIT {format}"
+        )
+        assert connection.execute(query, (10, "number 1%", 2)).fetchall() == [
+            (10, "number 10"),
+            (11, "number 11"),
+        ]
+        assert connection.execute(
+            "SELECT %s::numeric + 1, %s", (Decimal("0.125"), "x")
+        ).fetchone() == (Decimal("1.125"), "x")
         with pytest.raises(errors.InvalidTextRepresentation):
             connection.execute("SELECT n FROM numbers WHERE n = %t", ("x",))
 
@@ -73,16 +87,22 @@ def test_documents_are_parameters(sql_server: SqlServer, wrapper: type, format: 
         document = {"key": [1, {"a": None}], "price": 2.50}
         query = f"SELECT d, d ->> 'price' FROM (SELECT {format} AS d) AS q"
         assert connection.execute(query, (wrapper(document),)).fetchone() == (document, "2.5")
-        with pytest.raises(errors.InvalidTextRepresentation, match="invalid input syntax for type json"):
+        with pytest.raises(
+            errors.InvalidTextRepresentation, match="invalid input syntax for type json"
+        ):
             connection.execute("SELECT %t::jsonb", ("{",))
 
 
 def test_prepared_statements_pipelines_and_blocks(sql_server: SqlServer) -> None:
     with sql_server.connect(autocommit=False) as connection:
         for n in range(1, 12):
-            assert connection.execute("SELECT name FROM numbers WHERE n = %s", (n,), prepare=True).fetchone() == (f"number {n}",)
+            assert connection.execute(
+                "SELECT name FROM numbers WHERE n = %s", (n,), prepare=True
+            ).fetchone() == (f"number {n}",)
         with connection.pipeline():
-            cursors = [connection.execute("SELECT n FROM numbers WHERE n = %s", (n,)) for n in (5, 6)]
+            cursors = [
+                connection.execute("SELECT n FROM numbers WHERE n = %s", (n,)) for n in (5, 6)
+            ]
         assert [cursor.fetchone() for cursor in cursors] == [(5,), (6,)]
         with pytest.raises(errors.DivisionByZero):
             connection.execute("SELECT 1 / 0")
@@ -109,8 +129,11 @@ def test_an_error_in_a_pipeline_skips_to_its_end(sql_server: SqlServer) -> None:
         assert connection.execute("SELECT 2").fetchone() == (2,)
 
 
-def test_a_pipeline_is_one_transaction_up_to_its_synchronisation(new_server, tmp_path: Path) -> None:
-    """What was sent before a Sync is committed there, together or not at all; a definition ends the transaction before it."""
+def test_a_pipeline_is_one_transaction_up_to_its_synchronisation(
+    new_server, tmp_path: Path
+) -> None:
+    """What was sent before a Sync is committed there, together or not at all; a definition ends the
+    transaction before it."""
     server = new_server(tmp_path)
     with server.connect() as connection, server.connect() as other:
         connection.execute("CREATE TABLE t (n integer)")
@@ -221,7 +244,10 @@ def test_copy(sql_server: SqlServer) -> None:
         with pytest.raises(errors.NotNullViolation), cursor.copy("COPY copied FROM STDIN") as copy:  # noqa: PT012
             copy.write_row((3, "three"))
             copy.write_row((None, "none"))
-        with pytest.raises(RuntimeError, match="gives up"), cursor.copy("COPY copied FROM STDIN") as copy:  # noqa: PT012
+        with (  # noqa: PT012
+            pytest.raises(RuntimeError, match="gives up"),
+            cursor.copy("COPY copied FROM STDIN") as copy,
+        ):
             copy.write_row((4, "four"))
             raise RuntimeError("the client gives up")
         assert connection.execute("SELECT count(*) FROM copied").fetchone() == (2,)
@@ -229,21 +255,34 @@ def test_copy(sql_server: SqlServer) -> None:
 
 def test_asyncpg(sql_server: SqlServer) -> None:
     async def use() -> None:
-        connection = await asyncpg.connect(host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock")
-        assert [tuple(row) for row in await connection.fetch("SELECT n FROM numbers WHERE n < $1 ORDER BY n", 3)] == [(1,), (2,)]
+        connection = await asyncpg.connect(
+            host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock"
+        )
+        assert [
+            tuple(row)
+            for row in await connection.fetch("SELECT n FROM numbers WHERE n < $1 ORDER BY n", 3)
+        ] == [(1,), (2,)]
         async with connection.transaction():
-            assert await connection.fetchval("SELECT $1::numeric(8, 2)", Decimal("1.25")) == Decimal("1.25")
+            assert await connection.fetchval(
+                "SELECT $1::numeric(8, 2)", Decimal("1.25")
+            ) == Decimal("1.25")
         await connection.close()
 
     asyncio.run(use())
 
 
 def test_sqlalchemy(sql_server: SqlServer) -> None:
-    engine = sa.create_engine(f"postgresql+psycopg://reclock@127.0.0.1:{sql_server.port}/reclock", use_native_hstore=False)
+    engine = sa.create_engine(
+        f"postgresql+psycopg://reclock@127.0.0.1:{sql_server.port}/reclock", use_native_hstore=False
+    )
     numbers = sa.table("numbers", sa.column("n", sa.Integer), sa.column("name", sa.Text))
     with engine.begin() as connection:
         found = (
-            connection.execute(sa.select(numbers.c.name).where(numbers.c.n > 998).order_by(numbers.c.n).limit(5)).scalars().all()
+            connection.execute(
+                sa.select(numbers.c.name).where(numbers.c.n > 998).order_by(numbers.c.n).limit(5)
+            )
+            .scalars()
+            .all()
         )
     engine.dispose()
     assert found == ["number 999", "number 1000"]
@@ -252,7 +291,12 @@ def test_sqlalchemy(sql_server: SqlServer) -> None:
 def test_psql(sql_server: SqlServer) -> None:
     psql = bundled_binaries() / "psql"
     text = "SELECT n, name FROM numbers WHERE n = 3; SHOW server_version;"
-    done = subprocess.run([psql, "-X", "-A", "-t", sql_server.dsn(), "-c", text], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [psql, "-X", "-A", "-t", sql_server.dsn(), "-c", text],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.stdout, done.stderr) == ("3|number 3\n16.0\n", "")
 
 
@@ -270,7 +314,9 @@ def test_who_may_not_come_in(sql_server: SqlServer) -> None:
 
 
 def test_start_up_parameters_are_variables(sql_server: SqlServer) -> None:
-    with sql_server.connect(options="-c statement_timeout=1234 --search_path=other", application_name="me") as connection:
+    with sql_server.connect(
+        options="-c statement_timeout=1234 --search_path=other", application_name="me"
+    ) as connection:
         assert connection.execute("SHOW statement_timeout").fetchone() == ("1234",)
         assert connection.execute("SHOW search_path").fetchone() == ("other",)
         assert connection.info.parameter_status("application_name") == "me"
@@ -290,7 +336,9 @@ def test_killed_and_started_again(new_server: Callable[..., SqlServer], tmp_path
         assert connection.execute("SELECT n FROM t").fetchall() == [(1,)]
 
 
-def test_a_stop_tells_clients_and_ends_what_runs(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+def test_a_stop_tells_clients_and_ends_what_runs(
+    new_server: Callable[..., SqlServer], tmp_path: Path
+) -> None:
     server = new_server(tmp_path)
     with server.connect() as idle:
         assert server.stop() == 0
@@ -313,19 +361,37 @@ def test_limits(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
 
 def test_the_shell_over_a_server(sql_server: SqlServer) -> None:
     url = f"postgresql://reclock@127.0.0.1:{sql_server.port}/reclock"
-    command = [RECLOCK, "sql", "--url", url, "--format", "json", "-c", "SELECT n, name FROM numbers WHERE n = 4; SELECT 1 AS one"]
+    command = [
+        RECLOCK,
+        "sql",
+        "--url",
+        url,
+        "--format",
+        "json",
+        "-c",
+        "SELECT n, name FROM numbers WHERE n = 4; SELECT 1 AS one",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == ['{"n": 4, "name": "number 4"}', '{"one": 1}'], done.stderr
-    failed = subprocess.run([RECLOCK, "sql", "--url", url, "-c", "SELECT nothing"], capture_output=True, text=True, timeout=60)
+    failed = subprocess.run(
+        [RECLOCK, "sql", "--url", url, "-c", "SELECT nothing"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert failed.returncode == 1
     assert 'ERROR:  42703: column "nothing" does not exist' in failed.stderr
 
 
-def test_a_subscription_comes_as_it_becomes_known_until_it_is_canceled(sql_server: SqlServer) -> None:
+def test_a_subscription_comes_as_it_becomes_known_until_it_is_canceled(
+    sql_server: SqlServer,
+) -> None:
     with sql_server.connect() as connection, sql_server.connect() as other:
         other.execute("CREATE TABLE followed (n integer)")
         connection.execute("SET statement_timeout = 300")
-        updates = connection.cursor().stream("SUBSCRIBE (SELECT n FROM followed WHERE n > %s)", (0,))
+        updates = connection.cursor().stream(
+            "SUBSCRIBE (SELECT n FROM followed WHERE n > %s)", (0,)
+        )
         for n in (1, 2):
             other.execute("INSERT INTO followed VALUES (%s), (-1)", (n,))
             assert next(updates)[1:] == (1, n)
@@ -333,7 +399,11 @@ def test_a_subscription_comes_as_it_becomes_known_until_it_is_canceled(sql_serve
         with pytest.raises(errors.QueryCanceled):
             next(updates)
         with connection.cursor().copy("COPY (SUBSCRIBE followed) TO STDOUT") as copy:
-            assert sorted(copy.read_row()[1:] for _ in range(3)) == [("1", "1"), ("1", "2"), ("2", "-1")]
+            assert sorted(copy.read_row()[1:] for _ in range(3)) == [
+                ("1", "1"),
+                ("1", "2"),
+                ("2", "-1"),
+            ]
             other.execute("INSERT INTO followed VALUES (3)")
             assert copy.read_row()[1:] == ("1", "3")
             connection.cancel_safe()

@@ -51,11 +51,18 @@ QUERIES = {
     "pg_constraint": f"""SELECT conname, contype, condeferrable, condeferred, confupdtype, confdeltype, confmatchtype,
         contypid::bigint, conparentid::bigint, conislocal, coninhcount, connoinherit, conkey, confkey
         FROM pg_constraint WHERE {_IN_SCHEMA}""",
-    "what constraints are of": f"""SELECT c.conname, n.nspname, t.relname, f.relname, i.relname FROM pg_constraint c
+    (
+        "what constraints are of"
+    ): f"""SELECT c.conname, n.nspname, t.relname, f.relname, i.relname FROM pg_constraint c
         JOIN pg_namespace n ON n.oid = c.connamespace JOIN pg_class t ON t.oid = c.conrelid
         LEFT JOIN pg_class f ON f.oid = c.confrelid LEFT JOIN pg_class i ON i.oid = c.conindid WHERE {_IN_SCHEMA}""",
-    "definitions": f"SELECT conname, replace(pg_get_constraintdef(oid), 'ENFORCED', 'VALID') FROM pg_constraint WHERE {_IN_SCHEMA}",
-    "conditions": f"SELECT conname, pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE {_IN_SCHEMA}",
+    "definitions": (
+        "SELECT conname, replace(pg_get_constraintdef(oid), 'ENFORCED', 'VALID') FROM "
+        f"pg_constraint WHERE {_IN_SCHEMA}"
+    ),
+    "conditions": (
+        f"SELECT conname, pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE {_IN_SCHEMA}"
+    ),
     "pg_index": f"""SELECT i.relname, t.relname, indnatts, indnkeyatts, indisunique, indnullsnotdistinct, indisprimary,
         indisexclusion, indimmediate, indisvalid, indkey, pg_get_indexdef(i.oid), pg_get_indexdef(i.oid, 1, true)
         FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
@@ -110,7 +117,9 @@ def rows(connection: psycopg.Connection, query: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_relation_has_the_rows_of_postgresql(ours: psycopg.Connection, theirs: psycopg.Connection, name: str) -> None:
+def test_a_relation_has_the_rows_of_postgresql(
+    ours: psycopg.Connection, theirs: psycopg.Connection, name: str
+) -> None:
     expected = rows(theirs, QUERIES[name])
     assert expected
     assert rows(ours, QUERIES[name]) == expected
@@ -150,22 +159,33 @@ def inspected(url: str) -> dict[str, Any]:
     inspector = sa.inspect(engine)
     asked = ("get_pk_constraint", "get_foreign_keys", "get_unique_constraints", "get_indexes")
     found: dict[str, Any] = {
-        f"{ask} {table}": getattr(inspector, ask)(table, SCHEMA) for ask in asked for table in ("owners", "pets")
+        f"{ask} {table}": getattr(inspector, ask)(table, SCHEMA)
+        for ask in asked
+        for table in ("owners", "pets")
     }
     engine.dispose()
     return found
 
 
 def test_the_inspector_of_sqlalchemy_finds_what_it_finds_in_postgresql(
-    ours: psycopg.Connection, theirs: psycopg.Connection, sql_server: SqlServer, postgres_server: PostgresServer
+    ours: psycopg.Connection,
+    theirs: psycopg.Connection,
+    sql_server: SqlServer,
+    postgres_server: PostgresServer,
 ) -> None:
     url = f"postgresql+psycopg://reclock@127.0.0.1:{sql_server.port}/reclock"
     assert inspected(url) == inspected(postgres_server.url())
     inspector = sa.inspect(sa.create_engine(url))
     assert [
-        (check["name"], check["sqltext"], check["dialect_options"]) for check in inspector.get_check_constraints("pets", SCHEMA)
-    ] == [("pets_age_check", "age >= 0", {"not_valid": True}), ("pets_check", "age < room", {"not_valid": True})]
-    assert [foreign_key["referred_table"] for foreign_key in inspector.get_foreign_keys("pets", SCHEMA)] == ["owners"] * 3
+        (check["name"], check["sqltext"], check["dialect_options"])
+        for check in inspector.get_check_constraints("pets", SCHEMA)
+    ] == [
+        ("pets_age_check", "age >= 0", {"not_valid": True}),
+        ("pets_check", "age < room", {"not_valid": True}),
+    ]
+    assert [
+        foreign_key["referred_table"] for foreign_key in inspector.get_foreign_keys("pets", SCHEMA)
+    ] == ["owners"] * 3
 
 
 def test_a_foreign_key_goes_with_its_table(ours: psycopg.Connection) -> None:
@@ -182,14 +202,21 @@ def test_a_foreign_key_goes_with_its_table(ours: psycopg.Connection) -> None:
         ours.execute("DROP TABLE orders")
 
 
-def test_numbers_of_constraints_are_for_ever_and_those_of_temporary_tables_are_others(ours: psycopg.Connection) -> None:
+def test_numbers_of_constraints_are_for_ever_and_those_of_temporary_tables_are_others(
+    ours: psycopg.Connection,
+) -> None:
     query = f"SELECT oid::bigint, conname FROM pg_constraint WHERE {_IN_SCHEMA}"
     before = rows(ours, query)
     ours.execute("CREATE TEMPORARY TABLE passing (id integer PRIMARY KEY)")
     assert rows(ours, query) == before
-    numbers = [oid for (oid,) in rows(ours, "SELECT oid::bigint FROM pg_class UNION ALL SELECT oid::bigint FROM pg_proc")]
-    assert len(set(numbers)) == len(numbers)
-    assert rows(ours, "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'passing_pkey'") == [
-        ("PRIMARY KEY (id)",)
+    numbers = [
+        oid
+        for (oid,) in rows(
+            ours, "SELECT oid::bigint FROM pg_class UNION ALL SELECT oid::bigint FROM pg_proc"
+        )
     ]
+    assert len(set(numbers)) == len(numbers)
+    assert rows(
+        ours, "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'passing_pkey'"
+    ) == [("PRIMARY KEY (id)",)]
     ours.execute("DROP TABLE passing")

@@ -26,7 +26,9 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 def set_password(home: Path, text: str) -> None:
     environment = os.environ | {"RECLOCK_HOME": str(home)}
-    subprocess.run([RECLOCK, "password", "reclock"], env=environment, input=text + "\n", text=True, check=True)
+    subprocess.run(
+        [RECLOCK, "password", "reclock"], env=environment, input=text + "\n", text=True, check=True
+    )
 
 
 def test_a_password_is_asked_for_and_encryption_is_there(
@@ -49,22 +51,32 @@ def test_a_password_is_asked_for_and_encryption_is_there(
         server.connect(user="ghost", password="pencil", **secure)
     assert "pencil" not in server.log()
     dump = subprocess.run(
-        [RECLOCK, "catalog", "dump"], env=os.environ | {"RECLOCK_HOME": str(home)}, capture_output=True, text=True, check=True
+        [RECLOCK, "catalog", "dump"],
+        env=os.environ | {"RECLOCK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "SCRAM" not in dump.stdout
 
 
-def test_it_does_not_listen_to_others_in_the_clear_or_without_passwords(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+def test_it_does_not_listen_to_others_in_the_clear_or_without_passwords(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
     environment = os.environ | {"RECLOCK_HOME": str(tmp_path / "home")}
     (tmp_path / "home").mkdir()
     subprocess.run([RECLOCK, "init"], env=environment, check=True, stdout=subprocess.DEVNULL)
 
     def refused(**variables: str) -> str:
         command = [RECLOCK, "serve", "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
-        done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            command, env=environment | variables, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 1
         return done.stderr
 
     assert "no TLS certificate" in refused()
-    assert "roles without a password: reclock" in refused(RECLOCK_TLS_CERTIFICATE=str(certificate[0]))
+    assert "roles without a password: reclock" in refused(
+        RECLOCK_TLS_CERTIFICATE=str(certificate[0])
+    )
     assert "cannot be read" in refused(RECLOCK_TLS_CERTIFICATE=str(tmp_path / "nothing.pem"))

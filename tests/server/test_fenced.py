@@ -1,4 +1,5 @@
-"""A server that a newer epoch has fenced: it joins that epoch, or ends with a code where it cannot."""
+"""A server that a newer epoch has fenced: it joins that epoch, or ends with a code where it
+cannot."""
 
 from __future__ import annotations
 

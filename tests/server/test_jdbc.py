@@ -35,9 +35,16 @@ def jvm() -> Iterator[Any]:
     [py4j] = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
     path = os.pathsep.join(str(folder / jar.file_name) for jar in pinned)
     port, token = launch_gateway(
-        jarpath=str(py4j), classpath=path, java_path=jars.java(), die_on_exit=True, enable_auth=True, javaopts=["-Xmx128m"]
+        jarpath=str(py4j),
+        classpath=path,
+        java_path=jars.java(),
+        die_on_exit=True,
+        enable_auth=True,
+        javaopts=["-Xmx128m"],
     )
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+    gateway = JavaGateway(
+        gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True)
+    )
     yield gateway.jvm
     gateway.shutdown()
 
@@ -49,7 +56,9 @@ def jdbc(jvm: Any, sql_server: SqlServer) -> Iterator[Any]:
     with sql_server.connect() as connection:
         for definition in DEFINITIONS.split(";")[:-1]:
             connection.execute(definition)
-        opened = jvm.org.postgresql.Driver().connect(f"jdbc:postgresql://127.0.0.1:{sql_server.port}/reclock", properties)
+        opened = jvm.org.postgresql.Driver().connect(
+            f"jdbc:postgresql://127.0.0.1:{sql_server.port}/reclock", properties
+        )
         yield opened
         opened.close()
         connection.execute("DROP SCHEMA jdbc CASCADE")
@@ -82,7 +91,15 @@ def test_relations_and_schemas(jdbc: Any) -> None:
 
 def test_columns_and_their_types(jdbc: Any) -> None:
     about = jdbc.getMetaData()
-    columns = ("COLUMN_NAME", "TYPE_NAME", "COLUMN_SIZE", "DECIMAL_DIGITS", "IS_NULLABLE", "COLUMN_DEF", "ORDINAL_POSITION")
+    columns = (
+        "COLUMN_NAME",
+        "TYPE_NAME",
+        "COLUMN_SIZE",
+        "DECIMAL_DIGITS",
+        "IS_NULLABLE",
+        "COLUMN_DEF",
+        "ORDINAL_POSITION",
+    )
     assert rows(about.getColumns(None, "jdbc", "people", None), *columns) == [
         ("id", "int8", 19, 0, "NO", None, 1),
         ("name", "text", 2147483647, 0, "NO", "'x'", 2),
@@ -105,14 +122,29 @@ def test_indexes_and_keys(jdbc: Any) -> None:
     ]
     keys = ("COLUMN_NAME", "KEY_SEQ", "PK_NAME")
     assert rows(about.getPrimaryKeys(None, "jdbc", "cities"), *keys) == [("code", 1, "cities_pkey")]
-    foreign = ("PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "FK_NAME", "PK_NAME", "DELETE_RULE")
+    foreign = (
+        "PKTABLE_NAME",
+        "PKCOLUMN_NAME",
+        "FKTABLE_NAME",
+        "FKCOLUMN_NAME",
+        "FK_NAME",
+        "PK_NAME",
+        "DELETE_RULE",
+    )
     imported = [("cities", "code", "trips", "to", "trips_to_fkey", "cities_pkey", 0)]
     assert rows(about.getImportedKeys(None, "jdbc", "trips"), *foreign) == imported
     assert rows(about.getExportedKeys(None, "jdbc", "cities"), *foreign) == imported
-    assert rows(about.getIndexInfo(None, "jdbc", "cities", True, False), *columns) == [("cities_pkey", False, 1, "code", "A")]
-    assert rows(about.getBestRowIdentifier(None, "jdbc", "cities", 0, True), "COLUMN_NAME") == [("code",)]
+    assert rows(about.getIndexInfo(None, "jdbc", "cities", True, False), *columns) == [
+        ("cities_pkey", False, 1, "code", "A")
+    ]
+    assert rows(about.getBestRowIdentifier(None, "jdbc", "cities", 0, True), "COLUMN_NAME") == [
+        ("code",)
+    ]
     sized = ("COLUMN_NAME", "TYPE_NAME", "COLUMN_SIZE")
-    assert rows(about.getColumns(None, "jdbc", "cities", None), *sized) == [("code", "bpchar", 3), ("name", "varchar", 40)]
+    assert rows(about.getColumns(None, "jdbc", "cities", None), *sized) == [
+        ("code", "bpchar", 3),
+        ("name", "varchar", 40),
+    ]
     nothing = {
         "primary keys": about.getPrimaryKeys(None, "jdbc", "people"),
         "imported keys": about.getImportedKeys(None, "jdbc", "people"),
@@ -122,7 +154,9 @@ def test_indexes_and_keys(jdbc: Any) -> None:
         "functions": about.getFunctions(None, "jdbc", None),
         "types of users": about.getUDTs(None, "jdbc", None, None),
     }
-    assert {what: rows(answer) for what, answer in nothing.items()} == {what: [] for what in nothing}
+    assert {what: rows(answer) for what, answer in nothing.items()} == {
+        what: [] for what in nothing
+    }
 
 
 def test_privileges(jdbc: Any) -> None:
@@ -131,13 +165,18 @@ def test_privileges(jdbc: Any) -> None:
     assert {("reclock", "SELECT"), ("reclock", "INSERT")} <= held
 
 
-@pytest.mark.parametrize("mode", ["extended", "extendedForPrepared", "extendedCacheEverything", "simple"])
+@pytest.mark.parametrize(
+    "mode", ["extended", "extendedForPrepared", "extendedCacheEverything", "simple"]
+)
 def test_a_statement_runs_often_with_strings(jvm: Any, sql_server: SqlServer, mode: str) -> None:
-    """From the fifth execution the driver prepares it on the server, and compares the types it declared with those described."""
+    """From the fifth execution the driver prepares it on the server, and compares the types it
+    declared with those described."""
     properties = jvm.java.util.Properties()
     properties.setProperty("user", "reclock")
     properties.setProperty("preferQueryMode", mode)
-    opened = jvm.org.postgresql.Driver().connect(f"jdbc:postgresql://127.0.0.1:{sql_server.port}/reclock", properties)
+    opened = jvm.org.postgresql.Driver().connect(
+        f"jdbc:postgresql://127.0.0.1:{sql_server.port}/reclock", properties
+    )
     try:
         select = opened.prepareStatement("SELECT n FROM numbers WHERE name = ? AND n >= ?")
         for number in range(1, 13):
@@ -150,7 +189,9 @@ def test_a_statement_runs_often_with_strings(jvm: Any, sql_server: SqlServer, mo
 
 def test_statements_with_parameters_and_pieces(jdbc: Any) -> None:
     jdbc.setAutoCommit(False)
-    insert = jdbc.prepareStatement("INSERT INTO jdbc.people (id, name, pay) VALUES (?, ?, ?) RETURNING id")
+    insert = jdbc.prepareStatement(
+        "INSERT INTO jdbc.people (id, name, pay) VALUES (?, ?, ?) RETURNING id"
+    )
     for number in range(1, 21):
         insert.setLong(1, number)
         insert.setString(2, f"name {number}")
@@ -160,7 +201,9 @@ def test_statements_with_parameters_and_pieces(jdbc: Any) -> None:
     select = jdbc.prepareStatement("SELECT id, name FROM jdbc.people WHERE id > ? ORDER BY id")
     select.setFetchSize(3)
     select.setLong(1, 10)
-    assert rows(select.executeQuery(), "id", "name") == [(number, f"name {number}") for number in range(11, 21)]
+    assert rows(select.executeQuery(), "id", "name") == [
+        (number, f"name {number}") for number in range(11, 21)
+    ]
     jdbc.rollback()
     with pytest.raises(Py4JJavaError, match="unknown relation"):
         jdbc.createStatement().executeQuery("SELECT * FROM nothing")

@@ -11,7 +11,10 @@ from fixtures.server import SqlServer
 
 PATIENCE_S = 120
 STATUS = "SELECT status, detail FROM mz_internal.mz_index_statuses WHERE name = 'm_primary_idx'"
-FRONTIER = "SELECT f.upper FROM mz_internal.mz_frontiers AS f JOIN mz_objects AS o ON o.id = f.object_id WHERE o.name = %s"
+FRONTIER = (
+    "SELECT f.upper FROM mz_internal.mz_frontiers AS f JOIN mz_objects AS o ON o.id = "
+    "f.object_id WHERE o.name = %s"
+)
 UPDATES = """SELECT updates FROM mz_internal.mz_compute_last_refreshes AS r JOIN mz_indexes AS i ON i.id = r.export_id
 WHERE i.name = 'm_primary_idx'"""
 
@@ -26,8 +29,14 @@ def follow(server: SqlServer, connection: psycopg.Connection, statement: str) ->
         time.sleep(0.05)
 
 
-def test_an_index_follows_its_tables_through_kills(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
-    options = {"RECLOCK_REFRESH_INTERVAL_MS": "50", "RECLOCK_CLAIM_LEASE_MS": "2000", "RECLOCK_CONTROLLER_LEASE_MS": "2000"}
+def test_an_index_follows_its_tables_through_kills(
+    new_server: Callable[..., SqlServer], tmp_path: Path
+) -> None:
+    options = {
+        "RECLOCK_REFRESH_INTERVAL_MS": "50",
+        "RECLOCK_CLAIM_LEASE_MS": "2000",
+        "RECLOCK_CONTROLLER_LEASE_MS": "2000",
+    }
     server = new_server(tmp_path, **options)
     with server.connect() as connection:
         connection.execute("CREATE TABLE t (a int)")
@@ -45,12 +54,16 @@ def test_an_index_follows_its_tables_through_kills(new_server: Callable[..., Sql
     assert server.stop() == 0
 
 
-def test_only_ticks_refresh_where_that_is_wanted(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+def test_only_ticks_refresh_where_that_is_wanted(
+    new_server: Callable[..., SqlServer], tmp_path: Path
+) -> None:
     server = new_server(tmp_path, RECLOCK_REFRESH_INTERVAL_MS="0")
     with server.connect() as connection:
         connection.execute("CREATE TABLE t (a int)")
         connection.execute("CREATE MATERIALIZED VIEW m AS SELECT sum(a) AS s FROM t")
         connection.execute("INSERT INTO t VALUES (1)")
         time.sleep(1)
-        assert connection.execute(STATUS).fetchall() == [("created", "it waits for its first refresh")]
+        assert connection.execute(STATUS).fetchall() == [
+            ("created", "it waits for its first refresh")
+        ]
         assert connection.execute("SELECT s FROM m").fetchall() == [(1,)]

@@ -1,4 +1,5 @@
-"""The codec: what a client writes is read back, and no bytes at all make it fail in any way but one."""
+"""The codec: what a client writes is read back, and no bytes at all make it fail in any way but
+one."""
 
 from __future__ import annotations
 
@@ -29,18 +30,35 @@ formats = st.lists(st.sampled_from([0, 1]), max_size=4)
 
 
 @given(names, names, formats, st.lists(st.none() | st.binary(max_size=9), max_size=4), formats)
-def test_bind(portal: str, statement: str, given_: list[int], values: list[bytes | None], wanted: list[int]) -> None:
+def test_bind(
+    portal: str, statement: str, given_: list[int], values: list[bytes | None], wanted: list[int]
+) -> None:
     def packed(codes: list[int]) -> bytes:
         return struct.pack(f"!H{len(codes)}h", len(codes), *codes)
 
-    written = b"".join(b"\xff" * 4 if value is None else struct.pack("!i", len(value)) + value for value in values)
-    body = string(portal) + string(statement) + packed(given_) + struct.pack("!H", len(values)) + written + packed(wanted)
-    assert messages.read(b"B", body) == messages.Bind(portal, statement, tuple(given_), tuple(values), tuple(wanted))
+    written = b"".join(
+        b"\xff" * 4 if value is None else struct.pack("!i", len(value)) + value for value in values
+    )
+    body = (
+        string(portal)
+        + string(statement)
+        + packed(given_)
+        + struct.pack("!H", len(values))
+        + written
+        + packed(wanted)
+    )
+    assert messages.read(b"B", body) == messages.Bind(
+        portal, statement, tuple(given_), tuple(values), tuple(wanted)
+    )
 
 
 @given(st.dictionaries(names.filter(bool), names, max_size=5))
 def test_startup(parameters: dict[str, str]) -> None:
-    body = struct.pack("!I", messages.PROTOCOL_3_2) + b"".join(string(k) + string(v) for k, v in parameters.items()) + b"\0"
+    body = (
+        struct.pack("!I", messages.PROTOCOL_3_2)
+        + b"".join(string(k) + string(v) for k, v in parameters.items())
+        + b"\0"
+    )
     assert messages.read_opening(body) == messages.Startup(2, parameters)
 
 
@@ -53,6 +71,10 @@ def test_any_bytes_are_a_message_or_a_violation(tag: bytes, body: bytes) -> None
 
 def test_what_is_cut_short_or_too_long_is_a_violation() -> None:
     body = string("p") + string("s") + struct.pack("!HHi", 0, 1, 5) + b"abc"
-    for wrong in (body, string("p") + b"s", string("p") + string("s") + struct.pack("!HHH", 0, 0, 0) + b"x"):
+    for wrong in (
+        body,
+        string("p") + b"s",
+        string("p") + string("s") + struct.pack("!HHH", 0, 0, 0) + b"x",
+    ):
         with pytest.raises(ProtocolViolation):
             messages.read(b"B", wrong)

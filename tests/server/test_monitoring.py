@@ -1,4 +1,5 @@
-"""A process is monitored over HTTP: what a scrape shows, and what the dashboard and the alerts ask for."""
+"""A process is monitored over HTTP: what a scrape shows, and what the dashboard and the alerts ask
+for."""
 
 from __future__ import annotations
 
@@ -54,14 +55,20 @@ def scrape(address: str) -> tuple[Series, set[str]]:
 
 
 def values(series: Series, metric: str, /, **labels: str) -> list[float]:
-    return [value for (known, of), value in series.items() if known == metric and labels.items() <= dict(of).items()]
+    return [
+        value
+        for (known, of), value in series.items()
+        if known == metric and labels.items() <= dict(of).items()
+    ]
 
 
 def address_in(log: Path) -> str:
     """The address that the process logged."""
     end = time.monotonic() + DEADLINE_S
     while time.monotonic() < end:
-        if found := re.search(r"monitored over HTTP.*?address\W+(?:\x1b\[\d+m)*(127\.0\.0\.1:\d+)", log.read_text()):
+        if found := re.search(
+            r"monitored over HTTP.*?address\W+(?:\x1b\[\d+m)*(127\.0\.0\.1:\d+)", log.read_text()
+        ):
             return found[1]
         time.sleep(0.1)
     raise AssertionError(log.read_text())
@@ -71,7 +78,12 @@ def address_in(log: Path) -> str:
 def ticking(home: Path) -> Iterator[str]:
     variables = os.environ | {"RECLOCK_TICK_HTTP": "0"}
     with (home / "tick.log").open("w") as log:
-        process = Popen([RECLOCK, "tick", "--home", str(home), "--every", "1s"], env=variables, stdout=DEVNULL, stderr=log)
+        process = Popen(
+            [RECLOCK, "tick", "--home", str(home), "--every", "1s"],
+            env=variables,
+            stdout=DEVNULL,
+            stderr=log,
+        )
     try:
         yield address_in(home / "tick.log")
     finally:
@@ -79,8 +91,12 @@ def ticking(home: Path) -> Iterator[str]:
         process.wait(DEADLINE_S)
 
 
-def test_a_server_shows_its_metrics_until_it_ends(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
-    server = new_server(tmp_path / "home", RECLOCK_SERVE_HTTP="127.0.0.1:0", RECLOCK_INTROSPECTION_SAMPLE_MS="500")
+def test_a_server_shows_its_metrics_until_it_ends(
+    new_server: Callable[..., SqlServer], tmp_path: Path
+) -> None:
+    server = new_server(
+        tmp_path / "home", RECLOCK_SERVE_HTTP="127.0.0.1:0", RECLOCK_INTROSPECTION_SAMPLE_MS="500"
+    )
     address = address_in(server.home / "serve.log")
     assert get(address, "/healthz") == (200, "ok\n")
     assert get(address, "/readyz") == (200, "ready\n")
@@ -98,7 +114,10 @@ def test_a_server_shows_its_metrics_until_it_ends(new_server: Callable[..., SqlS
             with pytest.raises(psycopg.errors.DivisionByZero):
                 connection.execute("SELECT 1 / (n - n) FROM counted")
         series, names = scrape(address)
-        for name, type in (("reclock.public.words", "table"), ("reclock.public.counted_primary_idx", "index")):
+        for name, type in (
+            ("reclock.public.words", "table"),
+            ("reclock.public.counted_primary_idx", "index"),
+        ):
             [lag_s] = values(series, "reclock_object_lag_seconds", name=name, type=type)
             assert lag_s >= 0
         assert values(series, "reclock_statements_total", kind="insert", outcome="success") == [40]
@@ -107,20 +126,27 @@ def test_a_server_shows_its_metrics_until_it_ends(new_server: Callable[..., SqlS
         assert values(series, "reclock_statement_errors_total", sqlstate="22012") == [2]
         assert sum(values(series, "reclock_sessions")) == 1
         end = time.monotonic() + DEADLINE_S
-        while not values(series, "reclock_query_duration_seconds_bucket", le="+Inf"):  # reported a moment later
+        # reported a moment later
+        while not values(series, "reclock_query_duration_seconds_bucket", le="+Inf"):
             assert time.monotonic() < end
             time.sleep(0.2)
             series, names = scrape(address)
         assert 1.0 in values(series, "reclock_replica_online")
     dashboard = json.loads((MONITORING / "dashboard.json").read_text())
-    rules = [rule for group in yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+    rules = [
+        rule
+        for group in yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"]
+        for rule in group["rules"]
+    ]
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     queries += [rule["expr"] for rule in rules]
     page = (MONITORING.parents[1] / "docs" / "monitoring.md").read_text()
     named = {metric for query in queries for metric in METRIC.findall(query)}
     assert len(named) > 10
     assert named - names == set()
-    assert {name for name in names if name.startswith("reclock_") and f"`{name}`" not in page} == set()
+    assert {
+        name for name in names if name.startswith("reclock_") and f"`{name}`" not in page
+    } == set()
     server.kill()
     with pytest.raises(URLError):
         urlopen(f"http://{address}/healthz", timeout=60)
@@ -146,7 +172,8 @@ def test_a_stalled_source_shows_in_a_ticking_process(tmp_path: Path) -> None:
         until("reclock_source_updates_total", 1, name=labels["name"])
         until("reclock_object_stalled", 0, **labels)
         until("reclock_audit_failed", 0, name=labels["name"])
-        (folder / "a.csv").write_text("id,name\n2,another, shorter\n")  # bytes that are bound already change
+        # bytes that are bound already change
+        (folder / "a.csv").write_text("id,name\n2,another, shorter\n")
         until("reclock_object_stalled", 1, **labels)
 
 

@@ -1,4 +1,5 @@
-"""Sessions whose bytes were changed on the way: an error or a result, never a hang, a crash or another session's data."""
+"""Sessions whose bytes were changed on the way: an error or a result, never a hang, a crash or
+another session's data."""
 
 from __future__ import annotations
 
@@ -29,10 +30,16 @@ def script(chance: random.Random) -> list[bytes]:
         parts += chance.choice(
             [
                 [message(b"Q", b"SELECT n, name FROM numbers WHERE n < 5; SELECT 1\0")],
-                [message(b"Q", b"BEGIN\0"), message(b"Q", b"SELECT 1 / 0\0"), message(b"Q", b"ROLLBACK\0")],
+                [
+                    message(b"Q", b"BEGIN\0"),
+                    message(b"Q", b"SELECT 1 / 0\0"),
+                    message(b"Q", b"ROLLBACK\0"),
+                ],
                 [message(b"Q", b"COPY (SELECT n FROM numbers WHERE n < 9) TO STDOUT\0")],
                 [
-                    message(b"P", name + b"\0SELECT name FROM numbers WHERE n = $1\0\0\1\0\0\0\x17"),
+                    message(
+                        b"P", name + b"\0SELECT name FROM numbers WHERE n = $1\0\0\1\0\0\0\x17"
+                    ),
                     message(b"D", b"S" + name + b"\0"),
                     message(b"B", b"p\0" + name + b"\0\0\1\0\1\0\1\0\0\0\4\0\0\0\7\0\1\0\1"),
                     message(b"D", b"Pp\0"),
@@ -62,7 +69,9 @@ def mutated(parts: list[bytes], chance: random.Random) -> bytes:
             part += chance.randbytes(chance.randint(1, 30))
         case "length":
             start = 0 if at == 0 else 1
-            part[start : start + 4] = struct.pack("!I", chance.choice([0, 3, 4, 5, 2**31, 2**32 - 1, len(part) + 3]))
+            part[start : start + 4] = struct.pack(
+                "!I", chance.choice([0, 3, 4, 5, 2**31, 2**32 - 1, len(part) + 3])
+            )
         case "repeat":
             part *= 2
         case "drop":
@@ -75,7 +84,8 @@ def mutated(parts: list[bytes], chance: random.Random) -> bytes:
 
 
 def converse(port: int, sent: bytes) -> bytes:
-    """All that the server answers, until it has nothing more to say to a client that says nothing more."""
+    """All that the server answers, until it has nothing more to say to a client that says nothing
+    more."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
         try:
             client.sendall(sent)

@@ -1,5 +1,6 @@
 # ruff: noqa: PT017 (what an error holds is checked where it is caught)
-"""Statements that were changed at random, then executed: an error or a result, never a hang, a crash, another session's data."""
+"""Statements that were changed at random, then executed: an error or a result, never a hang, a
+crash, another session's data."""
 
 from __future__ import annotations
 
@@ -78,11 +79,14 @@ def bystander(server: SqlServer) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def test_mutated_statements(server: SqlServer, bystander: psycopg.Connection, request: pytest.FixtureRequest) -> None:
+def test_mutated_statements(
+    server: SqlServer, bystander: psycopg.Connection, request: pytest.FixtureRequest
+) -> None:
     draw = random.Random(7)
     executed = 0
     with server.connect() as connection:
-        connection.prepare_threshold = None  # what the driver prepares of itself, a statement may deallocate
+        # what the driver prepares of itself, a statement may deallocate
+        connection.prepare_threshold = None
         _define(connection)
         for number in range(request.config.getoption("--statements")):
             text = mutated(draw, SEEDS, WORDS)
@@ -98,7 +102,8 @@ def test_mutated_statements(server: SqlServer, bystander: psycopg.Connection, re
 
 
 def _survives(connection: psycopg.Connection, text: str) -> bool:
-    """Whether the statement had a result. Anything but a result or an error that a user can make gets out."""
+    """Whether the statement had a result. Anything but a result or an error that a user can make
+    gets out."""
     try:
         cursor = connection.execute(text.encode())
         rows = cursor.fetchall() if cursor.description else []
@@ -115,5 +120,10 @@ def _survives(connection: psycopg.Connection, text: str) -> bool:
 
 def _define(connection: psycopg.Connection) -> None:
     """The relations as they were at first, whatever statements have made of them."""
-    for statement in ("ROLLBACK", "DISCARD ALL", "DROP TABLE IF EXISTS accounts, tags, more CASCADE", *DEFINITIONS):
+    for statement in (
+        "ROLLBACK",
+        "DISCARD ALL",
+        "DROP TABLE IF EXISTS accounts, tags, more CASCADE",
+        *DEFINITIONS,
+    ):
         connection.execute(statement.encode())

@@ -1,4 +1,5 @@
-"""The pages about an environment: where they lead, and that a decision needs a form of theirs that is still true."""
+"""The pages about an environment: where they lead, and that a decision needs a form of theirs that
+is still true."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from reclock.ingest.payload import Step
 from reclock.runtime.environment import Environment
 from reclock.server.pages import HtmlPage, Pages
 
-SOURCE = "CREATE SOURCE flights (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV WITH HEADER"
+SOURCE = (
+    "CREATE SOURCE flights (k text) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN "
+    "'b' FORMAT CSV WITH HEADER"
+)
 
 
 @pytest.fixture
@@ -46,12 +50,17 @@ def claim_of(environment: Environment, id: str) -> Step:
 
 def decided(environment: Environment) -> list[tuple[object, ...]]:
     """The decision and who made it."""
-    query = "SELECT details::jsonb ->> 'decision', \"user\" FROM mz_audit_events WHERE event_type = 'alter' ORDER BY id"
+    query = (
+        "SELECT details::jsonb ->> 'decision', \"user\" FROM mz_audit_events WHERE "
+        "event_type = 'alter' ORDER BY id"
+    )
     (result,) = Session(environment).execute(query)
     return list(result.rows())
 
 
-def test_a_stalled_source_is_on_top_with_its_ways_out_and_the_view_names_it(environment: Environment, pages: Pages) -> None:
+def test_a_stalled_source_is_on_top_with_its_ways_out_and_the_view_names_it(
+    environment: Environment, pages: Pages
+) -> None:
     id = stall(environment, "flights")
     environment.stores.frontiers.advance_idle(
         [entry.id for entry in environment.stores.planner_catalog().indexes()],
@@ -65,10 +74,15 @@ def test_a_stalled_source_is_on_top_with_its_ways_out_and_the_view_names_it(envi
     object_page = pages.get(f"object/{id}", "ann").html
     assert "two fields, not three" in object_page
     assert "reclock.public.v" in object_page
-    assert "ALTER SOURCE reclock.public.flights SKIP &#39;o.csv&#39; FROM 7 TO 100;" in pages.get(f"object/{id}/1", "ann").html
+    assert (
+        "ALTER SOURCE reclock.public.flights SKIP &#39;o.csv&#39; FROM 7 TO 100;"
+        in pages.get(f"object/{id}/1", "ann").html
+    )
 
 
-def test_a_decision_is_executed_once_it_is_confirmed_and_recorded(environment: Environment, pages: Pages) -> None:
+def test_a_decision_is_executed_once_it_is_confirmed_and_recorded(
+    environment: Environment, pages: Pages
+) -> None:
     id = stall(environment, "flights")
     form = form_of(pages.get(f"object/{id}/1", "ann"))
     assert decided(environment) == []  # looking decides nothing
@@ -78,18 +92,27 @@ def test_a_decision_is_executed_once_it_is_confirmed_and_recorded(environment: E
     assert decided(environment) == [("skip", "reclock")]
 
 
-def test_a_form_that_is_not_ours_or_not_true_any_more_decides_nothing(environment: Environment, pages: Pages) -> None:
+def test_a_form_that_is_not_ours_or_not_true_any_more_decides_nothing(
+    environment: Environment, pages: Pages
+) -> None:
     id = stall(environment, "flights")
     path = f"object/{id}/0"
     form = form_of(pages.get(path, "ann"))
     for other in ({}, form | {"token": ""}, form | {"token": "0" * 64}):
         assert pages.decide(path, other, "ann", role="reclock").status is HTTPStatus.FORBIDDEN
-    assert pages.decide(path, form, "bob", role="reclock").status is HTTPStatus.FORBIDDEN  # the token is ann's
-    for statement in ("DROP SOURCE flights", "ALTER SOURCE reclock.public.flights SKIP 'o.csv'", ""):
+    # the token is ann's
+    assert pages.decide(path, form, "bob", role="reclock").status is HTTPStatus.FORBIDDEN
+    for statement in (
+        "DROP SOURCE flights",
+        "ALTER SOURCE reclock.public.flights SKIP 'o.csv'",
+        "",
+    ):
         answer = pages.decide(path, form | {"statement": statement}, "ann", role="reclock")
         assert answer.status is HTTPStatus.CONFLICT
     refused = pages.decide(path, form, "ann", role="plain")
-    assert (refused.status, "must be owner" in refused.html) == (HTTPStatus.CONFLICT, True), refused.html
+    assert (refused.status, "must be owner" in refused.html) == (HTTPStatus.CONFLICT, True), (
+        refused.html
+    )
     assert pages.decide("object/u99/0", form, "ann", role="reclock").status is HTTPStatus.NOT_FOUND
     assert decided(environment) == []
     assert claim_of(environment, id).decisions.is_reread is False
@@ -98,6 +121,8 @@ def test_a_form_that_is_not_ours_or_not_true_any_more_decides_nothing(environmen
     assert claim_of(environment, id).error is None or claim_of(environment, id).decisions.is_reread
 
 
-@pytest.mark.parametrize("path", ["nothing", "object/u99", "object/", "data-docs/none.html", "data-docs/../reclock.toml"])
+@pytest.mark.parametrize(
+    "path", ["nothing", "object/u99", "object/", "data-docs/none.html", "data-docs/../reclock.toml"]
+)
 def test_there_are_no_other_pages(pages: Pages, path: str) -> None:
     assert pages.get(path, "ann").status is HTTPStatus.NOT_FOUND

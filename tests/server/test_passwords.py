@@ -42,7 +42,11 @@ def test_a_role_changes_its_own_password_and_no_others(sql_server: SqlServer) ->
         root.execute("CREATE USER quinn PASSWORD 'q'; CREATE USER ruth PASSWORD 'r'")
     with sql_server.connect(user="quinn", password="q") as own:
         own.execute("ALTER ROLE quinn PASSWORD 'mine now'")
-        for refused in ("ALTER ROLE ruth PASSWORD 'x'", "ALTER ROLE quinn SUPERUSER PASSWORD 'x'", "CREATE ROLE s PASSWORD 'x'"):
+        for refused in (
+            "ALTER ROLE ruth PASSWORD 'x'",
+            "ALTER ROLE quinn SUPERUSER PASSWORD 'x'",
+            "CREATE ROLE s PASSWORD 'x'",
+        ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 own.execute(refused)
     assert comes_in(sql_server, "quinn", "mine now")
@@ -71,15 +75,22 @@ def test_a_password_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -
         ):
             with pytest.raises(psycopg.Error) as error:
                 root.execute(wrong)
-            assert secret.split("-")[0] not in str(error.value.diag.message_primary) + str(error.value.diag.message_detail)
-        shown = root.execute("SELECT details FROM mz_audit_events UNION ALL SELECT name FROM mz_roles").fetchall()
+            assert secret.split("-")[0] not in str(error.value.diag.message_primary) + str(
+                error.value.diag.message_detail
+            )
+        shown = root.execute(
+            "SELECT details FROM mz_audit_events UNION ALL SELECT name FROM mz_roles"
+        ).fetchall()
     assert not any(secret in text or "SCRAM" in text for (text,) in shown)
     for path in sql_server.home.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
 
 def test_what_is_parsed_shows_no_password() -> None:
-    for text in ("CREATE ROLE u LOGIN PASSWORD 'pencil'", "PREPARE p AS ALTER ROLE u PASSWORD 'pencil'"):
+    for text in (
+        "CREATE ROLE u LOGIN PASSWORD 'pencil'",
+        "PREPARE p AS ALTER ROLE u PASSWORD 'pencil'",
+    ):
         [parsed] = parse(text)
         assert "pencil" not in repr(parsed) + to_sql(parsed.node) + parsed.text
         assert parse_one(parsed.text) == parsed.node
@@ -96,7 +107,12 @@ def test_what_is_planned_holds_a_verifier() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["CREATE ROLE u PASSWORD", "CREATE ROLE u PASSWORD ''", "ALTER ROLE u PASSWORD 'a' PASSWORD 'b'", "ALTER ROLE u ENCRYPTED"],
+    [
+        "CREATE ROLE u PASSWORD",
+        "CREATE ROLE u PASSWORD ''",
+        "ALTER ROLE u PASSWORD 'a' PASSWORD 'b'",
+        "ALTER ROLE u ENCRYPTED",
+    ],
 )
 def test_what_is_no_password_is_refused(text: str) -> None:
     with pytest.raises((SqlSyntaxError, InvalidOption)):

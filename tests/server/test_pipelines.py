@@ -1,4 +1,5 @@
-"""Pipelines: what clients send ahead is answered as PostgreSQL answers it, also where Reclock executes many INSERTs at once."""
+"""Pipelines: what clients send ahead is answered as PostgreSQL answers it, also where Reclock
+executes many INSERTs at once."""
 
 from __future__ import annotations
 
@@ -24,18 +25,27 @@ from reclock.server import messages
 from reclock.server.pipelines import executions_ahead
 from reclock.server.values import decode_columns
 
-SETUP = "CREATE TABLE pipelined (n integer NOT NULL, name varchar(8), price numeric(4, 1) DEFAULT 1.5, at date)"
+SETUP = (
+    "CREATE TABLE pipelined (n integer NOT NULL, name varchar(8), price numeric(4, 1) "
+    "DEFAULT 1.5, at date)"
+)
 INSERT = "INSERT INTO pipelined (n, name) VALUES ($1, $2)"
 SYNC = messages.message(b"S")
 INTEGER, BIGINT, TEXT, DATE = 23, 20, 25, 1082
 
 
 def parse(text: str, *types: int, name: str = "") -> bytes:
-    body = messages.string(name) + messages.string(text) + struct.pack(f"!H{len(types)}I", len(types), *types)
+    body = (
+        messages.string(name)
+        + messages.string(text)
+        + struct.pack(f"!H{len(types)}I", len(types), *types)
+    )
     return messages.message(b"P", body)
 
 
-def bind(*values: object, name: str = "", portal: str = "", result_formats: tuple[int, ...] = ()) -> bytes:
+def bind(
+    *values: object, name: str = "", portal: str = "", result_formats: tuple[int, ...] = ()
+) -> bytes:
     """A value is sent as text, an integer in binary if it is in a list."""
     formats, written = [], []
     for value in values:
@@ -43,7 +53,12 @@ def bind(*values: object, name: str = "", portal: str = "", result_formats: tupl
         raw = struct.pack("!i", value[0]) if isinstance(value, list) else str(value).encode()
         formats.append(int(is_binary))
         written.append(b"\xff" * 4 if value is None else struct.pack("!i", len(raw)) + raw)
-    body = messages.string(portal) + messages.string(name) + packed(formats) + struct.pack("!H", len(values))
+    body = (
+        messages.string(portal)
+        + messages.string(name)
+        + packed(formats)
+        + struct.pack("!H", len(values))
+    )
     return messages.message(b"B", body + b"".join(written) + packed(result_formats))
 
 
@@ -68,7 +83,11 @@ def described(*values: object, name: str = "") -> bytes:
 
 
 def statement(text: str) -> bytes:
-    return parse(text, name="other") + run(name="other") + messages.message(b"C", b"S" + messages.string("other"))
+    return (
+        parse(text, name="other")
+        + run(name="other")
+        + messages.message(b"C", b"S" + messages.string("other"))
+    )
 
 
 def insert(*values: object) -> bytes:
@@ -84,15 +103,34 @@ PREPARED = parse(INSERT, name="insert")
 COUNT = "SELECT n, name, price, at FROM pipelined ORDER BY n, name, at"
 TRANSCRIPTS = {
     "one Sync": PREPARED + inserts(0, 40) + SYNC,
-    "described, values in binary": PREPARED + b"".join(described([n], "é", name="insert") for n in range(20)) + SYNC,
+    "described, values in binary": PREPARED
+    + b"".join(described([n], "é", name="insert") for n in range(20))
+    + SYNC,
     "NULL, and other columns by their default": PREPARED + insert(1, None) + insert(2, "b") + SYNC,
     "NOT NULL is violated in the middle": (
         PREPARED + inserts(0, 5) + insert(None, "x") + inserts(5, 9) + SYNC + inserts(20, 22) + SYNC
     ),
     "a value is no integer": PREPARED + inserts(0, 5) + insert("five", "x") + inserts(5, 9) + SYNC,
-    "a text is too long": PREPARED + inserts(0, 5) + insert(5, "much too long") + inserts(5, 9) + SYNC,
-    "a text is not UTF-8": (PREPARED + inserts(0, 3) + insert(3, "zzz").replace(b"zzz", b"z\xffz") + inserts(4, 6) + SYNC),
-    "Sync in the middle": PREPARED + inserts(0, 5) + SYNC + inserts(5, 9) + insert(None, "x") + SYNC + inserts(9, 12) + SYNC,
+    "a text is too long": PREPARED
+    + inserts(0, 5)
+    + insert(5, "much too long")
+    + inserts(5, 9)
+    + SYNC,
+    "a text is not UTF-8": (
+        PREPARED
+        + inserts(0, 3)
+        + insert(3, "zzz").replace(b"zzz", b"z\xffz")
+        + inserts(4, 6)
+        + SYNC
+    ),
+    "Sync in the middle": PREPARED
+    + inserts(0, 5)
+    + SYNC
+    + inserts(5, 9)
+    + insert(None, "x")
+    + SYNC
+    + inserts(9, 12)
+    + SYNC,
     "other statements in between": (
         PREPARED
         + inserts(0, 5)
@@ -109,7 +147,15 @@ TRANSCRIPTS = {
     + inserts(5, 9)
     + SYNC,
     "a block that commits": (
-        PREPARED + statement("BEGIN") + inserts(0, 5) + SYNC + inserts(5, 9) + statement("COMMIT") + SYNC + inserts(9, 12) + SYNC
+        PREPARED
+        + statement("BEGIN")
+        + inserts(0, 5)
+        + SYNC
+        + inserts(5, 9)
+        + statement("COMMIT")
+        + SYNC
+        + inserts(9, 12)
+        + SYNC
     ),
     "a block that fails": (
         PREPARED
@@ -134,11 +180,20 @@ TRANSCRIPTS = {
         + statement("COMMIT")
         + SYNC
     ),
-    "a block that only reads": statement("BEGIN READ ONLY") + PREPARED + inserts(0, 5) + SYNC + statement("ROLLBACK") + SYNC,
+    "a block that only reads": statement("BEGIN READ ONLY")
+    + PREPARED
+    + inserts(0, 5)
+    + SYNC
+    + statement("ROLLBACK")
+    + SYNC,
     "RETURNING": parse(f"{INSERT} RETURNING n + 1, name", name="insert") + inserts(0, 5) + SYNC,
-    "several rows of VALUES": parse(f"{INSERT}, ($1, 'second')", name="insert") + inserts(0, 5) + SYNC,
+    "several rows of VALUES": parse(f"{INSERT}, ($1, 'second')", name="insert")
+    + inserts(0, 5)
+    + SYNC,
     "expressions of parameters": (
-        parse("INSERT INTO pipelined (name, n, price) VALUES ($1, $2::integer + 1, $3)", name="insert")
+        parse(
+            "INSERT INTO pipelined (name, n, price) VALUES ($1, $2::integer + 1, $3)", name="insert"
+        )
         + b"".join(insert(f"name {n}", n, f"{n}.26") for n in range(9))
         + SYNC
     ),
@@ -148,7 +203,9 @@ TRANSCRIPTS = {
         + SYNC
     ),
     "a number is too large in the middle": (
-        parse("INSERT INTO pipelined (n) VALUES ($1)", BIGINT, name="insert") + b"".join(insert(n) for n in (1, 2, 2**31, 3)) + SYNC
+        parse("INSERT INTO pipelined (n) VALUES ($1)", BIGINT, name="insert")
+        + b"".join(insert(n) for n in (1, 2, 2**31, 3))
+        + SYNC
     ),
     "a price is too large in the middle": (
         parse("INSERT INTO pipelined (n, price) VALUES (1, $1)", name="insert")
@@ -156,19 +213,31 @@ TRANSCRIPTS = {
         + SYNC
     ),
     "one parameter twice, and a constant": (
-        parse("INSERT INTO pipelined VALUES ($1, $2, $1, '2026-01-02')", INTEGER, TEXT, name="insert") + inserts(0, 5) + SYNC
+        parse(
+            "INSERT INTO pipelined VALUES ($1, $2, $1, '2026-01-02')", INTEGER, TEXT, name="insert"
+        )
+        + inserts(0, 5)
+        + SYNC
     ),
     "a declared date": (
         parse("INSERT INTO pipelined (n, at) VALUES ($1, $2)", INTEGER, DATE, name="insert")
         + b"".join(insert(n, f"2026-01-0{n}") for n in (1, 2, 3))
         + SYNC
     ),
-    "no parameters": parse("INSERT INTO pipelined (n) VALUES (7)", name="insert") + insert() * 5 + SYNC,
-    "a default": parse("INSERT INTO pipelined (n, price) VALUES ($1, DEFAULT)", name="insert") + insert(1) * 3 + SYNC,
-    "a query": parse("INSERT INTO pipelined SELECT $1::integer, $2", name="insert") + inserts(0, 5) + SYNC,
+    "no parameters": parse("INSERT INTO pipelined (n) VALUES (7)", name="insert")
+    + insert() * 5
+    + SYNC,
+    "a default": parse("INSERT INTO pipelined (n, price) VALUES ($1, DEFAULT)", name="insert")
+    + insert(1) * 3
+    + SYNC,
+    "a query": parse("INSERT INTO pipelined SELECT $1::integer, $2", name="insert")
+    + inserts(0, 5)
+    + SYNC,
     "too few parameters": PREPARED + insert(1) * 3 + SYNC,
     "the portal was run": PREPARED + inserts(0, 5) + execute() + SYNC,
-    "a portal with a name": (PREPARED + (bind(1, "a", name="insert", portal="p") + execute("p") + CLOSE) * 3 + SYNC),
+    "a portal with a name": (
+        PREPARED + (bind(1, "a", name="insert", portal="p") + execute("p") + CLOSE) * 3 + SYNC
+    ),
     "a statement that does not exist": run(1, "a", name="missing") * 3 + SYNC,
     "two statements in turn": (
         PREPARED
@@ -219,13 +288,19 @@ def transcript(dsn: str, sent: bytes) -> tuple[list[object], list[tuple[object, 
 
 
 def without_failed_binds(answers: list[tuple[bytes, bytes]]) -> list[object]:
-    """PostgreSQL plans at Bind, Reclock at Execute: the same error comes before or after BindComplete."""
+    """PostgreSQL plans at Bind, Reclock at Execute: the same error comes before or after
+    BindComplete."""
     following = [*answers[1:], (b"", b"")]
-    return [answer for answer, after in zip(answers, following, strict=True) if not (answer[0] == b"2" and after[0] == b"E")]
+    return [
+        answer
+        for answer, after in zip(answers, following, strict=True)
+        if not (answer[0] == b"2" and after[0] == b"E")
+    ]
 
 
 def answered(socket: int, readies: int) -> Iterator[tuple[bytes, bytes]]:
-    """Of each answer the kind, and what a program looks at: tags, rows, SQLSTATEs and the state of the transaction."""
+    """Of each answer the kind, and what a program looks at: tags, rows, SQLSTATEs and the state of
+    the transaction."""
     received = b""
     while readies:
         while len(received) < 5 or len(received) < 1 + int.from_bytes(received[1:5], "big"):
@@ -257,8 +332,12 @@ def test_executemany_of_psycopg(sql_server: SqlServer) -> None:
         assert cursor.execute("SELECT n, name, x FROM many ORDER BY n").fetchall() == rows
         cursor.execute("CREATE TABLE strict (n integer NOT NULL)")
         with pytest.raises(errors.NotNullViolation):
-            cursor.executemany("INSERT INTO strict VALUES (%s)", [(n if n != 900 else None,) for n in range(1_000)])
-        cursor.executemany("INSERT INTO many (n) VALUES (%s) RETURNING n", [(-1,), (-2,)], returning=True)
+            cursor.executemany(
+                "INSERT INTO strict VALUES (%s)", [(n if n != 900 else None,) for n in range(1_000)]
+            )
+        cursor.executemany(
+            "INSERT INTO many (n) VALUES (%s) RETURNING n", [(-1,), (-2,)], returning=True
+        )
         assert [cursor.fetchone()] + ([cursor.fetchone()] if cursor.nextset() else []) == [
             (-1,),
             (-2,),
@@ -289,7 +368,8 @@ ROWS = st.tuples(
 def test_bytes_ahead_are_the_messages_that_they_say(
     rows: list[tuple[str, int | None, str | None, list[int] | None]], data: st.DataObject
 ) -> None:
-    """Whatever a client sends, the executions are exactly the messages that would be read one by one."""
+    """Whatever a client sends, the executions are exactly the messages that would be read one by
+    one."""
     is_described = data.draw(st.booleans())
     write = described if is_described else run
     sent = bytearray(b"".join(write(*values, name=name) for name, *values in rows))
@@ -323,7 +403,9 @@ def test_whole_executions_are_found() -> None:
     assert found is not None
     assert len(found.rows) == 100
     assert found.rows[99] == (0, [b"99", b"name 99"])
-    ahead = execute() + run(1, name="other") + inserts(2, 4) + run(4, name="unknown") + inserts(5, 9)
+    ahead = (
+        execute() + run(1, name="other") + inserts(2, 4) + run(4, name="unknown") + inserts(5, 9)
+    )
     found = executions_ahead(first, ahead, ["insert", "other"].__contains__)
     assert found is not None
     assert [statement for statement, _ in found.rows] == [0, 1, 0, 0]

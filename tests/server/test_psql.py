@@ -1,4 +1,5 @@
-"""psql's own commands, as the psql of the tests' PostgreSQL answers them here; ``--rewrite`` writes down what it answers now."""
+"""psql's own commands, as the psql of the tests' PostgreSQL answers them here; ``--rewrite`` writes
+down what it answers now."""
 
 from __future__ import annotations
 
@@ -66,7 +67,10 @@ def test_every_answer_is_written(server: SqlServer, request: pytest.FixtureReque
     commands = [block.split(f"\n{MARK}")[0].rstrip("\n") for block in BLOCKS]
     assert len(set(commands)) == len(commands) >= 30
     if request.config.getoption("--rewrite"):
-        FILE.write_text("\n====\n".join(f"{command}\n{MARK}{psql(server, command)}" for command in commands) + "\n")
+        FILE.write_text(
+            "\n====\n".join(f"{command}\n{MARK}{psql(server, command)}" for command in commands)
+            + "\n"
+        )
 
 
 SCRIPT = r"""
@@ -140,14 +144,24 @@ def test_every_command_that_describes_is_answered(server: SqlServer) -> None:
         check=True,
     )
     assert [line for line in done.stderr.splitlines() if "Did not find" not in line] == []
-    answers = {name: rest for name, _, rest in (each.partition("\n") for each in done.stdout.split("@")[1:])}
-    assert {name for name, answer in answers.items() if "(0 rows)" in answer or not answer} == set(EMPTY.split())
+    answers = {
+        name: rest
+        for name, _, rest in (each.partition("\n") for each in done.stdout.split("@")[1:])
+    }
+    assert {name for name, answer in answers.items() if "(0 rows)" in answer or not answer} == set(
+        EMPTY.split()
+    )
 
 
 def test_a_text_is_made_from_a_format_and_values(server: SqlServer) -> None:
-    query = r"SELECT format('%s is %I of %L, %2$s 100%%', 1, 'A b', 'it''s'), format('%s|%L', NULL, NULL), quote_literal('a\b''')"
+    query = (
+        r"SELECT format('%s is %I of %L, %2$s 100%%', 1, 'A b', 'it''s'), format('%s|%L', "
+        r"NULL, NULL), quote_literal('a\b''')"
+    )
     with server.connect() as connection:
-        assert connection.execute(query).fetchall() == [("1 is \"A b\" of 'it''s', A b 100%", "|NULL", r"E'a\\b'''")]
+        assert connection.execute(query).fetchall() == [
+            ("1 is \"A b\" of 'it''s', A b 100%", "|NULL", r"E'a\\b'''")
+        ]
         for wrong, sqlstate in (("format('%s')", "22023"), ("format('%5s', 1)", "0A000")):
             with pytest.raises(psycopg.Error) as raised:
                 connection.execute(f"SELECT {wrong}")
@@ -155,6 +169,9 @@ def test_a_text_is_made_from_a_format_and_values(server: SqlServer) -> None:
 
 
 def test_every_row_knows_the_number_of_its_relation(server: SqlServer) -> None:
-    query = "SELECT DISTINCT c.tableoid::regclass::text, tableoid = 'pg_class'::regclass FROM pg_class c"
+    query = (
+        "SELECT DISTINCT c.tableoid::regclass::text, tableoid = 'pg_class'::regclass FROM "
+        "pg_class c"
+    )
     with server.connect() as connection:
         assert connection.execute(query).fetchall() == [("pg_class", True)]

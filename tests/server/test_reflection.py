@@ -1,4 +1,5 @@
-"""What drivers and SQLAlchemy find out about a database: types by name, relations, columns, indexes."""
+"""What drivers and SQLAlchemy find out about a database: types by name, relations, columns,
+indexes."""
 
 from __future__ import annotations
 
@@ -18,12 +19,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlServer]:
     try:
         with server.connect() as connection:
             connection.execute(
-                "CREATE TABLE people (id bigint NOT NULL, name text NOT NULL DEFAULT 'x', pay numeric(10, 2), born date)"
+                "CREATE TABLE people (id bigint NOT NULL, name text NOT NULL DEFAULT "
+                "'x', pay numeric(10, 2), born date)"
             )
             connection.execute("CREATE VIEW paid AS SELECT id, pay FROM people WHERE pay > 0")
-            connection.execute("CREATE MATERIALIZED VIEW payroll AS SELECT sum(pay) AS total FROM people")
+            connection.execute(
+                "CREATE MATERIALIZED VIEW payroll AS SELECT sum(pay) AS total FROM people"
+            )
             connection.execute("CREATE INDEX by_name ON people (name, born)")
-            connection.execute("INSERT INTO people VALUES (1, 'ada', 3.50, '1815-12-10'), (2, 'bob', NULL, NULL)")
+            connection.execute(
+                "INSERT INTO people VALUES (1, 'ada', 3.50, '1815-12-10'), (2, 'bob', NULL, NULL)"
+            )
         yield server
     finally:
         server.kill()
@@ -41,7 +47,12 @@ def engine(server: SqlServer) -> Iterator[sa.Engine]:
 
 def test_the_inspector_lists_what_is_there(engine: sa.Engine) -> None:
     inspector: Any = sa.inspect(engine)  # PostgreSQL's has more than the generic one
-    assert set(inspector.get_schema_names()) == {"public", "mz_catalog", "mz_internal", "information_schema"}
+    assert set(inspector.get_schema_names()) == {
+        "public",
+        "mz_catalog",
+        "mz_internal",
+        "information_schema",
+    }
     assert inspector.get_table_names() == ["people"]
     assert inspector.get_view_names() == ["paid"]
     assert inspector.get_materialized_view_names() == ["payroll"]
@@ -55,7 +66,10 @@ def test_the_inspector_lists_what_is_there(engine: sa.Engine) -> None:
 
 def test_the_inspector_describes_a_table(engine: sa.Engine) -> None:
     inspector = sa.inspect(engine)
-    columns = [(c["name"], str(c["type"]), c["nullable"], c["default"]) for c in inspector.get_columns("people")]
+    columns = [
+        (c["name"], str(c["type"]), c["nullable"], c["default"])
+        for c in inspector.get_columns("people")
+    ]
     assert columns == [
         ("id", "BIGINT", False, None),
         ("name", "TEXT", False, "'x'"),
@@ -63,9 +77,17 @@ def test_the_inspector_describes_a_table(engine: sa.Engine) -> None:
         ("born", "DATE", True, None),
     ]
     [index] = inspector.get_indexes("people")
-    assert (index["name"], index["column_names"], index["unique"]) == ("by_name", ["name", "born"], False)
+    assert (index["name"], index["column_names"], index["unique"]) == (
+        "by_name",
+        ["name", "born"],
+        False,
+    )
     assert inspector.get_pk_constraint("people")["constrained_columns"] == []
-    for nothing in (inspector.get_foreign_keys, inspector.get_unique_constraints, inspector.get_check_constraints):
+    for nothing in (
+        inspector.get_foreign_keys,
+        inspector.get_unique_constraints,
+        inspector.get_check_constraints,
+    ):
         assert nothing("people") == []
     assert inspector.get_table_comment("people") == {"text": None}
     assert "FROM reclock.public.people WHERE pay > 0" in inspector.get_view_definition("paid")
@@ -74,7 +96,9 @@ def test_the_inspector_describes_a_table(engine: sa.Engine) -> None:
 def test_a_reflected_table_is_queried(engine: sa.Engine) -> None:
     people = sa.Table("people", sa.MetaData(), autoload_with=engine)
     with engine.connect() as connection:
-        assert connection.execute(sa.select(people.c.name).where(people.c.pay > 1)).scalars().all() == ["ada"]
+        assert connection.execute(
+            sa.select(people.c.name).where(people.c.pay > 1)
+        ).scalars().all() == ["ada"]
         with connection.begin_nested():
             connection.execute(people.insert().values(id=3, name="cy"))
         assert connection.scalar(sa.select(sa.func.count()).select_from(people)) == 3
@@ -97,7 +121,13 @@ def test_types_by_name_are_those_of_postgresql(server: SqlServer, name: str) -> 
 VALUES: list[tuple[str, Any]] = [
     ("'people'::regclass", "people"),
     ("'pg_catalog.pg_class'::regclass", "pg_class"),
-    ("(SELECT format('%I.%I', schemaname, tablename)::regclass::oid = 'people'::regclass FROM pg_tables)", True),
+    (
+        (
+            "(SELECT format('%I.%I', schemaname, tablename)::regclass::oid = "
+            "'people'::regclass FROM pg_tables)"
+        ),
+        True,
+    ),
     ("'people'::regclass::oid = (SELECT oid FROM pg_class WHERE relname = 'people')", True),
     ("'numeric(10,2)'::regtype", "numeric"),
     ("'public'::regnamespace", "public"),
@@ -112,9 +142,18 @@ VALUES: list[tuple[str, Any]] = [
     ("current_setting('nothing', true)", None),
     ("format_type(1700, 655366)", "numeric(10,2)"),
     ("pg_get_userbyid((SELECT relowner FROM pg_class WHERE relname = 'people'))", "reclock"),
-    ("has_table_privilege('people', 'select') AND has_schema_privilege('reclock', 'public', 'USAGE')", True),
     (
-        "array_to_string(ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = 'people'::regclass ORDER BY attnum), ',')",
+        (
+            "has_table_privilege('people', 'select') AND has_schema_privilege('reclock', "
+            "'public', 'USAGE')"
+        ),
+        True,
+    ),
+    (
+        (
+            "array_to_string(ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = "
+            "'people'::regclass ORDER BY attnum), ',')"
+        ),
         "id,name,pay,born",
     ),
     ("(SELECT indkey FROM pg_index WHERE indrelid = 'people'::regclass)", "2 4"),
@@ -122,8 +161,12 @@ VALUES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
-@pytest.mark.parametrize(("expression", "value"), VALUES, ids=[expression[:40] for expression, _ in VALUES])
-def test_a_catalog_expression_has_this_value(server: SqlServer, expression: str, value: Any, binary: bool) -> None:
+@pytest.mark.parametrize(
+    ("expression", "value"), VALUES, ids=[expression[:40] for expression, _ in VALUES]
+)
+def test_a_catalog_expression_has_this_value(
+    server: SqlServer, expression: str, value: Any, binary: bool
+) -> None:
     if binary and "indkey" in expression:
         value = b"binary"
     with server.connect() as connection:
@@ -136,19 +179,27 @@ def test_arrays_go_there_and_back(server: SqlServer, values: list[Any]) -> None:
     kind = "text" if not values else {str: "text", int: "int", bool: "bool"}[type(values[0])]
     with server.connect() as connection:
         for marker in ("%s", "%t", "%b"):
-            [found] = connection.execute(f"SELECT {marker}::{kind}[]", [values]).fetchone() or [None]
+            [found] = connection.execute(f"SELECT {marker}::{kind}[]", [values]).fetchone() or [
+                None
+            ]
             assert found == values
-        chosen = connection.execute("SELECT id FROM people WHERE id = ANY(%s) ORDER BY id", [[2, 1, 7]]).fetchall()
+        chosen = connection.execute(
+            "SELECT id FROM people WHERE id = ANY(%s) ORDER BY id", [[2, 1, 7]]
+        ).fetchall()
         assert chosen == [(1,), (2,)]
 
 
 def test_every_relation_of_the_catalog_can_be_read(server: SqlServer) -> None:
     with server.connect() as connection:
-        names = connection.execute("SELECT schemaname || '.' || viewname FROM pg_views WHERE schemaname <> 'public'").fetchall()
+        names = connection.execute(
+            "SELECT schemaname || '.' || viewname FROM pg_views WHERE schemaname <> 'public'"
+        ).fetchall()
         assert len(names) > 80
         for (name,) in names:
             cursor = connection.execute(f"SELECT * FROM {name} LIMIT 1")
-            declared = connection.execute("SELECT count(*) FROM pg_attribute WHERE attrelid = %s::regclass", [name]).fetchone()
+            declared = connection.execute(
+                "SELECT count(*) FROM pg_attribute WHERE attrelid = %s::regclass", [name]
+            ).fetchone()
             assert (len(cursor.description or ()),) == declared, name
 
 
@@ -170,7 +221,9 @@ def test_a_relation_is_visible_where_its_name_alone_means_it(server: SqlServer) 
         connection.execute("CREATE TABLE public.pg_am (a int)")
         assert connection.execute(query).fetchone() == (False, "public.pg_am", True)
         connection.execute("SET search_path = nowhere")
-        assert connection.execute("SELECT pg_table_is_visible('public.people'::regclass)").fetchone() == (False,)
+        assert connection.execute(
+            "SELECT pg_table_is_visible('public.people'::regclass)"
+        ).fetchone() == (False,)
         connection.execute("DROP TABLE public.pg_am")
 
 
@@ -183,5 +236,9 @@ def test_what_a_view_stands_on_is_found_as_dbt_looks_for_it(server: SqlServer) -
                JOIN pg_class referenced ON referenced.oid = d.refobjid ORDER BY 1"""
     with server.connect() as connection:
         connection.execute("CREATE VIEW owed AS SELECT id FROM paid WHERE pay > 100")
-        assert connection.execute(query).fetchall() == [("owed", "paid"), ("paid", "people"), ("payroll", "people")]
+        assert connection.execute(query).fetchall() == [
+            ("owed", "paid"),
+            ("paid", "people"),
+            ("payroll", "people"),
+        ]
         connection.execute("DROP VIEW owed")

@@ -18,17 +18,27 @@ def test_a_schema_holds_what_is_made_in_it_until_it_is_dropped(sql_server: SqlSe
         connection.execute("CREATE VIEW public.shown AS SELECT a FROM lab.results")
         connection.execute("SET search_path = lab, public")
         assert connection.execute("SELECT a FROM results").fetchone() == (1,)
-        assert connection.execute("SELECT current_schema(), 'results'::regclass").fetchone() == ("lab", "results")
+        assert connection.execute("SELECT current_schema(), 'results'::regclass").fetchone() == (
+            "lab",
+            "results",
+        )
         assert ("lab",) in connection.execute("SELECT nspname FROM pg_namespace").fetchall()
         with pytest.raises(psycopg.errors.DependentObjectsStillExist):
             connection.execute("DROP SCHEMA lab")
         connection.execute("DROP SCHEMA lab CASCADE")
-        for gone in ("SELECT * FROM results", "SELECT * FROM public.shown", "CREATE TABLE lab.t (a int)"):
+        for gone in (
+            "SELECT * FROM results",
+            "SELECT * FROM public.shown",
+            "CREATE TABLE lab.t (a int)",
+        ):
             with pytest.raises(psycopg.errors.ProgrammingError):
                 connection.execute(gone)
         connection.execute("DROP SCHEMA IF EXISTS lab")
         assert notices[-1] == 'schema "lab" does not exist, skipping'
-        events = connection.execute("SELECT event_type FROM mz_audit_events WHERE object_type = 'schema' AND object_name = 'lab'")
+        events = connection.execute(
+            "SELECT event_type FROM mz_audit_events WHERE object_type = 'schema' AND "
+            "object_name = 'lab'"
+        )
         assert events.fetchall() == [("create",), ("drop",)]
 
 
@@ -42,14 +52,18 @@ def test_a_schema_holds_what_is_made_in_it_until_it_is_dropped(sql_server: SqlSe
         ("DROP SCHEMA nothing", "42704"),
     ],
 )
-def test_what_is_no_schema_to_make_or_drop_is_refused(sql_server: SqlServer, text: str, sqlstate: str) -> None:
+def test_what_is_no_schema_to_make_or_drop_is_refused(
+    sql_server: SqlServer, text: str, sqlstate: str
+) -> None:
     with sql_server.connect() as connection:
         with pytest.raises(psycopg.Error) as error:
             connection.execute(text)
         assert error.value.sqlstate == sqlstate
 
 
-def test_making_a_schema_takes_create_on_the_database_and_dropping_it_its_owner(sql_server: SqlServer) -> None:
+def test_making_a_schema_takes_create_on_the_database_and_dropping_it_its_owner(
+    sql_server: SqlServer,
+) -> None:
     with sql_server.connect() as root:
         root.execute("CREATE ROLE ulla LOGIN; CREATE SCHEMA of_root")
         with sql_server.connect(user="ulla") as own:

@@ -1,4 +1,5 @@
-"""The Java process of a server's Spark ends: who was at work with it learns that, and it is there again."""
+"""The Java process of a server's Spark ends: who was at work with it learns that, and it is there
+again."""
 
 from __future__ import annotations
 
@@ -18,16 +19,27 @@ from fixtures.spark import connect_server
 pytestmark = pytest.mark.spark
 
 COUNT = "SELECT count(*) FROM region"
-ENDLESS = "SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_orderkey + b.l_orderkey + c.l_orderkey = 0"
+ENDLESS = (
+    "SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_orderkey + "
+    "b.l_orderkey + c.l_orderkey = 0"
+)
 DEADLINE_S = 120
 
 
 def kill_spark(server: SqlServer) -> None:
-    java = [each for each in psutil.Process(server.process.pid).children(recursive=True) if each.name() == "java"]
+    java = [
+        each
+        for each in psutil.Process(server.process.pid).children(recursive=True)
+        if each.name() == "java"
+    ]
     assert java
     for each in java:
         each.kill()
-    until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in java))
+    until(
+        lambda: (
+            not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in java)
+        )
+    )
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -39,12 +51,17 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def create_relations(connection: psycopg.Connection, home: Path) -> None:
     connection.execute("SET statement_timeout = 0")  # a busy machine takes a minute to start Spark
-    connection.execute("CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001) FOR TABLES (region, lineitem)")
+    connection.execute(
+        "CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001) FOR TABLES "
+        "(region, lineitem)"
+    )
     subprocess.run([RECLOCK, "tick", "--home", str(home)], check=True, capture_output=True)
     assert "spark" in str(connection.execute(f"EXPLAIN {COUNT}").fetchall())
 
 
-def test_a_server_goes_on_when_its_spark_is_killed(tmp_path: Path, new_server: Callable[..., SqlServer]) -> None:
+def test_a_server_goes_on_when_its_spark_is_killed(
+    tmp_path: Path, new_server: Callable[..., SqlServer]
+) -> None:
     server = new_server(tmp_path, RECLOCK_SPARK_THRESHOLD_BYTES="0")
     with server.connect() as connection, server.connect() as other:
         create_relations(connection, tmp_path)
@@ -73,7 +90,9 @@ def test_a_server_goes_on_when_its_spark_is_killed(tmp_path: Path, new_server: C
         assert other.execute(COUNT).fetchone() == (5,)
 
 
-def test_a_server_goes_on_when_the_spark_connect_server_is_another(tmp_path: Path, new_server: Callable[..., SqlServer]) -> None:
+def test_a_server_goes_on_when_the_spark_connect_server_is_another(
+    tmp_path: Path, new_server: Callable[..., SqlServer]
+) -> None:
     port = free_port()
     with connect_server(tmp_path, port) as url:
         server = new_server(tmp_path, RECLOCK_SPARK_THRESHOLD_BYTES="0", RECLOCK_SPARK_REMOTE=url)

@@ -27,8 +27,16 @@ moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31))
 def documents() -> st.SearchStrategy[str]:
     """In normal form."""
     texts = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]))
-    scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
-    nested = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=10)
+    scalars = (
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | texts
+    )
+    nested = st.recursive(
+        scalars, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=10
+    )
     return nested.map(lambda value: normal_form(json.dumps(value)))
 
 
@@ -80,10 +88,15 @@ def test_round_trip(type: r.ScalarType, format: int) -> None:
 @pytest.mark.parametrize("format", [0, 1], ids=["text", "binary"])
 @pytest.mark.parametrize("type", [*VALUES, r.array(r.TEXT), r.OID], ids=str)
 def test_many_rows_are_written_as_each_of_them(type: r.ScalarType, format: int) -> None:
-    one = {r.array(r.TEXT): st.lists(st.none() | VALUES[r.TEXT]), r.OID: st.integers(0, 2**32 - 1)}.get(type, VALUES.get(type))
+    one = {
+        r.array(r.TEXT): st.lists(st.none() | VALUES[r.TEXT]),
+        r.OID: st.integers(0, 2**32 - 1),
+    }.get(type, VALUES.get(type))
     if type in (r.REAL, r.DOUBLE):
         digits = st.floats(-10, 10, width=32 if type == r.REAL else 64)
-        one |= st.floats(allow_nan=True, width=32) | st.builds(lambda x, power: x * 10.0**power, digits, st.integers(-9, 18))
+        one |= st.floats(allow_nan=True, width=32) | st.builds(
+            lambda x, power: x * 10.0**power, digits, st.integers(-9, 18)
+        )
     count = values._MANY_ROWS
 
     @given(st.lists(st.none() | one, min_size=count, max_size=2 * count))
@@ -96,7 +109,9 @@ def test_many_rows_are_written_as_each_of_them(type: r.ScalarType, format: int) 
         many = encode(batch)
         each = [encode(batch.slice(row, 1)) for row in range(len(batch))]
         assert bytes(many.data) == b"".join(message.data for message in each)
-        assert [len(many[row : row + 1].data) for row in range(len(batch))] == [len(message.data) for message in each]
+        assert [len(many[row : row + 1].data) for row in range(len(batch))] == [
+            len(message.data) for message in each
+        ]
         some = many[3:7]
         assert (len(some), bytes(some.data)) == (4, b"".join(message.data for message in each[3:7]))
 
@@ -126,8 +141,13 @@ def test_text_is_that_of_postgresql() -> None:
     assert written(1e16, r.DOUBLE, 0) == b"1e+16"
     assert written(1234567.0, r.REAL, 0) == b"1.234567e+06"
     assert written(123456.5, r.REAL, 0) == b"123456.5"
-    assert written(datetime(2020, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC), r.TIMESTAMPTZ, 0) == b"2020-01-02 03:04:05.6+00"
+    assert (
+        written(datetime(2020, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC), r.TIMESTAMPTZ, 0)
+        == b"2020-01-02 03:04:05.6+00"
+    )
     assert written(Interval(0, -1, -7_200_000_000), r.INTERVAL, 0) == b"-1 days -02:00:00"
-    assert written(Interval(-13, 1, 500_000), r.INTERVAL, 0) == b"-1 years -1 mons +1 day 00:00:00.5"
+    assert (
+        written(Interval(-13, 1, 500_000), r.INTERVAL, 0) == b"-1 years -1 mons +1 day 00:00:00.5"
+    )
     assert written(Decimal("12.50"), r.numeric(4, 2), 0) == b"12.50"
     assert written(date(2020, 2, 1), r.DATE, 0) == b"2020-02-01"

@@ -1,4 +1,5 @@
-"""Steps of DAGs in a warm process: who may ask for them, and what a requester learns. Without a network: requests are WSGI's."""
+"""Steps of DAGs in a warm process: who may ask for them, and what a requester learns. Without a
+network: requests are WSGI's."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def console(environment: Environment) -> Console:
     return Console(environment)
 
 
-def ask(console: Console, method: str, path: str, body: Any = None, **variables: str) -> tuple[int, Any]:
+def ask(
+    console: Console, method: str, path: str, body: Any = None, **variables: str
+) -> tuple[int, Any]:
     """The status of the answer, and its JSON or its text."""
     path, _, query = path.partition("?")
     text = b"" if body is None else json.dumps(body).encode()
@@ -90,7 +93,8 @@ ROOT = {"HTTP_AUTHORIZATION": basic("root", "secret of root")}
         (FAR | ROOT, 403),  # the password would travel unencrypted
         (FAR | ROOT | {"wsgi.url_scheme": "https"}, 404),
         (FAR | {"wsgi.url_scheme": "https"}, 401),
-        ({"HTTP_X_FORWARDED_FOR": "192.0.2.7"}, 403),  # a proxy on this machine asks for somebody else
+        # a proxy on this machine asks for somebody else
+        ({"HTTP_X_FORWARDED_FOR": "192.0.2.7"}, 403),
         ({"HTTP_HOST": "evil.example:9187"}, 403),  # a site gave its name to this machine's address
         ({"HTTP_ORIGIN": "https://evil.example"}, 403),
         (ROOT | {"HTTP_ORIGIN": "https://evil.example"}, 403),
@@ -106,22 +110,31 @@ def test_only_superusers_are_answered_by_the_rules_of_the_sql_port(
         assert ask(console, "GET", "/steps/new")[0] == 404
 
 
-def test_a_step_tells_what_it_does_and_what_came_of_it(console: Console, environment: Environment) -> None:
+def test_a_step_tells_what_it_does_and_what_came_of_it(
+    console: Console, environment: Environment
+) -> None:
     home = environment.stores.settings.home
     write(home, "k,v\nx,1\n")
-    source = "CREATE SOURCE a (k text, v int) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'a' FORMAT CSV WITH HEADER"
+    source = (
+        "CREATE SOURCE a (k text, v int) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET "
+        "SCAN 'a' FORMAT CSV WITH HEADER"
+    )
     list(Session(environment).execute(source))
     assert ask(console, "POST", "/steps/plan", PLAN) == (202, {})
     status, first = ask(console, "GET", "/steps/plan?after=0&wait=20")
     assert status == 200
     lines = list(first["lines"])
-    while (seen := ask(console, "GET", f"/steps/plan?after={len(lines)}&wait=20")[1])["outcome"] is None:
+    while (seen := ask(console, "GET", f"/steps/plan?after={len(lines)}&wait=20")[1])[
+        "outcome"
+    ] is None:
         lines += seen["lines"]
     assert [item["source"] for item in seen["outcome"]["result"]] == ["reclock.public.a"]
     assert "news in 1 of 1 sources" in (lines + seen["lines"])[0]
 
 
-def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
     may_end, begun = threading.Event(), []
 
     def slow(environment: Environment, *, tell: dag_steps.Tell) -> str:
@@ -134,7 +147,10 @@ def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(console: Cons
     body = {"step": "slow", "arguments": {}}
     for _ in range(2):
         assert ask(console, "POST", "/steps/key", body)[0] == 202
-        assert ask(console, "GET", "/steps/key?after=0&wait=20")[1] == {"lines": ["begun"], "outcome": None}
+        assert ask(console, "GET", "/steps/key?after=0&wait=20")[1] == {
+            "lines": ["begun"],
+            "outcome": None,
+        }
     assert len(begun) == 1
     may_end.set()
     assert ask(console, "GET", "/steps/key?after=1&wait=20")[1]["outcome"] == {"result": "done"}
@@ -143,11 +159,17 @@ def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(console: Cons
     assert len(begun) == 2
 
 
-def test_a_failure_keeps_its_detail_and_hint_and_a_bug_is_no_silence(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_keeps_its_detail_and_hint_and_a_bug_is_no_silence(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def unreachable(environment: Environment, *, tell: dag_steps.Tell) -> None:
         raise UpstreamUnavailable("no answer", detail="port 1 is closed", hint="open it")
 
-    monkeypatch.setattr(warm_steps, "_STEPS", {"unreachable": unreachable, "bug": lambda environment, *, tell: {}["no such key"]})
+    monkeypatch.setattr(
+        warm_steps,
+        "_STEPS",
+        {"unreachable": unreachable, "bug": lambda environment, *, tell: {}["no such key"]},
+    )
     for step in ("unreachable", "bug"):
         ask(console, "POST", f"/steps/{step}", {"step": step, "arguments": {}})
     assert ask(console, "GET", "/steps/unreachable?wait=20")[1]["outcome"]["error"] == {
@@ -156,10 +178,15 @@ def test_a_failure_keeps_its_detail_and_hint_and_a_bug_is_no_silence(console: Co
         "detail": "port 1 is closed",
         "hint": "open it",
     }
-    assert "no such key" in ask(console, "GET", "/steps/bug?wait=20")[1]["outcome"]["error"]["message"]
+    assert (
+        "no such key" in ask(console, "GET", "/steps/bug?wait=20")[1]["outcome"]["error"]["message"]
+    )
 
 
-@pytest.mark.parametrize("body", [{"step": "drop everything", "arguments": {}}, {"step": "plan"}, [], "plan", {"step": 1}])
+@pytest.mark.parametrize(
+    "body",
+    [{"step": "drop everything", "arguments": {}}, {"step": "plan"}, [], "plan", {"step": 1}],
+)
 def test_what_is_no_step_is_refused(console: Console, body: Any) -> None:
     assert ask(console, "POST", "/steps/key", body)[0] == 400
     assert ask(console, "GET", "/steps/key")[0] == 404
@@ -171,14 +198,18 @@ def write(home: Path, text: str) -> None:
     (folder / "object.csv").write_text(text)
 
 
-def test_the_operators_client_follows_a_step_over_https(environment: Environment, tmp_path: Path) -> None:
+def test_the_operators_client_follows_a_step_over_https(
+    environment: Environment, tmp_path: Path
+) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(tls)
     monitor = Monitor("127.0.0.1", 0, tls)
     try:
-        process = WarmProcess(f"https://{monitor.address}", "root", "secret of root", str(tmp_path / "ca.pem"))
+        process = WarmProcess(
+            f"https://{monitor.address}", "root", "secret of root", str(tmp_path / "ca.pem")
+        )
         with pytest.raises(WarmProcessGone, match="not joined"):
             process.start("plan", **PLAN)
         with monitor.watching(environment, application=Console(environment)):

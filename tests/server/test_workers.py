@@ -23,7 +23,9 @@ SLOW = "SELECT sum(sqrt(a.n + b.n + c.n + d.n)) FROM numbers a, numbers b, numbe
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlServer]:
-    started = start_server(tmp_path_factory.mktemp("workers"), workers=2, RECLOCK_MAX_CONNECTIONS="8")
+    started = start_server(
+        tmp_path_factory.mktemp("workers"), workers=2, RECLOCK_MAX_CONNECTIONS="8"
+    )
     try:
         with started.connect() as connection:
             connection.execute("CREATE TABLE numbers (n integer)")
@@ -141,8 +143,17 @@ def test_each_worker_shows_the_sessions_of_all(server: SqlServer) -> None:
         other.execute("BEGIN")
         other.execute("DECLARE ours CURSOR FOR SELECT n FROM numbers")
         own.execute("SELECT 1")
-        query = "SELECT usename, datname, backend_start <= query_start, state, query FROM pg_stat_activity WHERE pid = %s"
-        expected = ("reclock", "reclock", True, "idle in transaction", "DECLARE ours CURSOR FOR SELECT n FROM numbers")
+        query = (
+            "SELECT usename, datname, backend_start <= query_start, state, query FROM "
+            "pg_stat_activity WHERE pid = %s"
+        )
+        expected = (
+            "reclock",
+            "reclock",
+            True,
+            "idle in transaction",
+            "DECLARE ours CURSOR FOR SELECT n FROM numbers",
+        )
         assert own.execute(query, [other.info.backend_pid]).fetchall() == [expected]
         cursors = "SELECT pid, name FROM mz_internal.mz_cursors"
         assert own.execute(cursors).fetchall() == [(other.info.backend_pid, "ours")]
@@ -167,7 +178,10 @@ def test_a_session_of_another_worker_is_cancelled_and_ended(server: SqlServer) -
     assert own.execute("SELECT pg_terminate_backend(%s)", [process_id]).fetchone() == (True,)
     with pytest.raises(psycopg.errors.AdminShutdown):
         other.execute("SELECT 1")
-    until(lambda: own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (False,), server)
+    until(
+        lambda: own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (False,),
+        server,
+    )
     own.close()
 
 
@@ -178,10 +192,14 @@ def test_sessions_of_other_workers_have_the_same_privileges(server: SqlServer) -
     superusers, plain = one_of_each_worker(server), one_of_each_worker(server, user="plain")
     superusers[0].execute("SELECT 'secret'")
     query = "SELECT query FROM pg_stat_activity WHERE pid = %s"
-    assert plain[1].execute(query, [superusers[0].info.backend_pid]).fetchall() == [("<insufficient privilege>",)]
+    assert plain[1].execute(query, [superusers[0].info.backend_pid]).fetchall() == [
+        ("<insufficient privilege>",)
+    ]
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         plain[1].execute("SELECT pg_terminate_backend(%s)", [superusers[0].info.backend_pid])
-    assert plain[1].execute("SELECT pg_terminate_backend(%s)", [plain[0].info.backend_pid]).fetchone() == (True,)
+    assert plain[1].execute(
+        "SELECT pg_terminate_backend(%s)", [plain[0].info.backend_pid]
+    ).fetchone() == (True,)
     close([*superusers, *plain])
 
 
@@ -191,14 +209,25 @@ def test_a_stopped_worker_is_left_out_and_named(server: SqlServer) -> None:
     stopped = workers_of(server)[1]
     stopped.suspend()
     try:
-        shown = {process_id for (process_id,) in own.execute("SELECT pid FROM pg_stat_activity").fetchall()}
+        shown = {
+            process_id
+            for (process_id,) in own.execute("SELECT pid FROM pg_stat_activity").fetchall()
+        }
         assert own.info.backend_pid in shown
         assert other.info.backend_pid not in shown
         with pytest.raises(psycopg.errors.CannotConnectNow, match="worker 1"):
             own.execute("SELECT pg_cancel_backend(%s)", [other.info.backend_pid])
     finally:
         stopped.resume()
-    until(lambda: own.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [other.info.backend_pid]).rowcount == 1, server)
+    until(
+        lambda: (
+            own.execute(
+                "SELECT 1 FROM pg_stat_activity WHERE pid = %s", [other.info.backend_pid]
+            ).rowcount
+            == 1
+        ),
+        server,
+    )
     close([own, other])
 
 
@@ -256,7 +285,9 @@ def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlS
     assert server.process.poll() is None
 
 
-def test_each_worker_is_monitored_on_a_port_of_its_own(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+def test_each_worker_is_monitored_on_a_port_of_its_own(
+    new_server: Callable[..., SqlServer], tmp_path: Path
+) -> None:
     port = free_port()
     new_server(tmp_path / "home", workers=2, RECLOCK_SERVE_HTTP=str(port))
     for number in range(2):
@@ -265,7 +296,9 @@ def test_each_worker_is_monitored_on_a_port_of_its_own(new_server: Callable[...,
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_no_worker_outlives_the_process_that_listens(new_server: Callable[..., SqlServer], tmp_path: Path, end: str) -> None:
+def test_no_worker_outlives_the_process_that_listens(
+    new_server: Callable[..., SqlServer], tmp_path: Path, end: str
+) -> None:
     server = new_server(tmp_path / "home", workers=2)
     workers = psutil.Process(server.process.pid).children()
     assert len(workers) == 2
@@ -287,7 +320,13 @@ def test_what_keeps_them_from_serving_is_said_once_and_ends_them(tmp_path: Path)
     subprocess.run([RECLOCK, "init", "--home", str(home)], check=True, stdout=subprocess.DEVNULL)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = subprocess.run([*command, "--port", port], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        ended = subprocess.run(
+            [*command, "--port", port],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.count("cannot listen") == 1
     exposed = [*command, "--port", "0", "--host", "0.0.0.0"]  # noqa: S104

@@ -1,4 +1,5 @@
-"""Statements that write to tables with constraints do what they do in PostgreSQL, and fail as they fail there."""
+"""Statements that write to tables with constraints do what they do in PostgreSQL, and fail as they
+fail there."""
 
 from __future__ import annotations
 
@@ -126,7 +127,11 @@ def answer(connection: psycopg.Connection, statement: str) -> tuple[Any, ...]:
     try:
         cursor = connection.execute(statement)
     except psycopg.Error as error:
-        return error.sqlstate, error.diag.message_primary if error.sqlstate in COMPARED else None, error.diag.message_detail
+        return (
+            error.sqlstate,
+            error.diag.message_primary if error.sqlstate in COMPARED else None,
+            error.diag.message_detail,
+        )
     return cursor.statusmessage, cursor.fetchall() if cursor.description else None
 
 
@@ -135,6 +140,8 @@ COMPARED = ("23502", "23505", "23514", "21000", "42P10")
 
 
 @pytest.mark.parametrize("script", [KEYS, OTHER_KEYS, ON_CONFLICT, UPDATE])
-def test_statements_answer_as_in_postgresql(ours: psycopg.Connection, theirs: psycopg.Connection, script: str) -> None:
+def test_statements_answer_as_in_postgresql(
+    ours: psycopg.Connection, theirs: psycopg.Connection, script: str
+) -> None:
     for statement in script.split(";"):
         assert (statement, answer(ours, statement)) == (statement, answer(theirs, statement))

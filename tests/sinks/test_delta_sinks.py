@@ -1,4 +1,5 @@
-"""A sink into Delta: at every version the table is the relation at one time, whatever happens to the emitter or to the table."""
+"""A sink into Delta: at every version the table is the relation at one time, whatever happens to
+the emitter or to the table."""
 
 from __future__ import annotations
 
@@ -63,8 +64,13 @@ def test_each_time_of_a_source_is_one_version(world: World) -> None:
     second = emit(world, "k")
     assert second == Emitted("reclock.public.k", Timestamp(4001), 2, 3, second.bytes)
     table = DeltaTable(str(world.home / "sinks" / "words"))
-    assert sum(table.get_add_actions(flatten=True)["size_bytes"].to_pylist()) == first.bytes + second.bytes
-    told = "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
+    assert (
+        sum(table.get_add_actions(flatten=True)["size_bytes"].to_pylist())
+        == first.bytes + second.bytes
+    )
+    told = (
+        "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
+    )
     assert world.sql(told) == [(2, 5, first.bytes + second.bytes)]
     assert check(world, "s", "words") == [2000, 3000, 4000]
     version = table.version()
@@ -77,7 +83,10 @@ def test_each_time_of_a_source_is_one_version(world: World) -> None:
 def test_rows_that_go_leave_the_table_and_copies_are_counted(world: World) -> None:
     world.sql("CREATE TABLE t (a int, b text, x double precision)")
     world.sql("CREATE SINK k FROM t INTO DELTA 'deep/er/t'")
-    change_table(world, "INSERT INTO t VALUES (1, 'x', 'NaN'), (1, 'x', 'NaN'), (NULL, NULL, -0.0), (2, 'y', NULL)")
+    change_table(
+        world,
+        "INSERT INTO t VALUES (1, 'x', 'NaN'), (1, 'x', 'NaN'), (NULL, NULL, -0.0), (2, 'y', NULL)",
+    )
     emit(world, "k")
     change_table(
         world,
@@ -103,7 +112,12 @@ def test_as_of_it_begins_at_that_time_or_not_at_all(world: World) -> None:
     emit(world, "k")
     assert check(world, "s", "words") == [3000, 4000]
     assert world.sql("SELECT create_sql FROM mz_sinks") == [
-        ("CREATE SINK reclock.public.k IN CLUSTER default FROM reclock.public.s INTO DELTA 'words'",)
+        (
+            (
+                "CREATE SINK reclock.public.k IN CLUSTER default FROM reclock.public.s INTO "
+                "DELTA 'words'"
+            ),
+        )
     ]
 
 
@@ -124,7 +138,9 @@ def test_a_view_is_followed_with_and_without_an_index(world: World, is_indexed: 
     assert check(world, "v", "v") == [2000, 3000, 4000]
 
 
-def test_a_large_view_is_computed_by_the_engine_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_view_is_computed_by_the_engine_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     def large(engines: EnginePool, pool: str) -> Engine:
@@ -142,7 +158,9 @@ def test_a_large_view_is_computed_by_the_engine_for_it(world: World, monkeypatch
     assert check(world, "v", "v") == [2000]
 
 
-def test_small_files_become_one_and_the_rows_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_files_become_one_and_the_rows_stay(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(delta, "SMALL_FILES", 3)
     monkeypatch.setattr(delta, "FILE_ROWS", 2)
     source = world.create("s")
@@ -154,14 +172,17 @@ def test_small_files_become_one_and_the_rows_stay(world: World, monkeypatch: pyt
     assert len(DeltaTable(str(world.home / "sinks" / "words")).file_uris()) <= 3
 
 
-def test_a_writer_that_was_overtaken_writes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_was_overtaken_writes_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE SINK k FROM t INTO DELTA 't'")
     emit(world, "k")
     change_table(world, "INSERT INTO t VALUES (1)")
 
     def sleep(name: str) -> None:
-        if name == "sinks.delta.before_commit":  # while the first sleeps here, its owner's next attempt does all
+        # while the first sleeps here, its owner's next attempt does all
+        if name == "sinks.delta.before_commit":
             monkeypatch.undo()
             emit(world, "k")
 
@@ -186,7 +207,10 @@ def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: 
         frontiers.allow_compaction(source, Timestamp(2001))
     frontiers.allow_compaction(source, Timestamp(2000))
     emit(world, "k")
-    assert [sorted(rows) for _, rows in delta_history(world.home / "sinks" / "words")][-1] == [("a", 2000), ("b", 3000)]
+    assert [sorted(rows) for _, rows in delta_history(world.home / "sinks" / "words")][-1] == [
+        ("a", 2000),
+        ("b", 3000),
+    ]
     world.sql("DROP SINK k")
     world.environment.control_plane.storage_controller.step()
     frontiers.allow_compaction(source, Timestamp(3001))
@@ -195,7 +219,9 @@ def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: 
         emit(world, "k")
 
 
-def test_who_compacts_meanwhile_goes_first_and_hurts_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_compacts_meanwhile_goes_first_and_hurts_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE SINK k FROM t INTO DELTA 't'")
     change_table(world, *(f"INSERT INTO t VALUES ({n})" for n in range(3)))
@@ -215,13 +241,19 @@ def test_who_compacts_meanwhile_goes_first_and_hurts_nothing(world: World, monke
     assert delta_rows(world.home / "sinks" / "t") == Counter({(0,): 1, (2,): 1})
 
 
-def test_who_changes_rows_meanwhile_is_noticed_before_the_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_changes_rows_meanwhile_is_noticed_before_the_commit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE SINK k FROM t INTO DELTA 't'")
     emit(world, "k")
     change_table(world, "INSERT INTO t VALUES (1)")
     path = world.home / "sinks" / "t"
-    monkeypatch.setattr(failpoints, "on_reach", lambda name: tamper_by_a_row(path) if name == "sinks.delta.before_commit" else None)
+    monkeypatch.setattr(
+        failpoints,
+        "on_reach",
+        lambda name: tamper_by_a_row(path) if name == "sinks.delta.before_commit" else None,
+    )
     with pytest.raises(TargetChanged):
         emit(world, "k")
     assert delta_rows(path) == Counter({(9,): 1})

@@ -78,26 +78,44 @@ ROWS = [
 
 
 def changes(*diffs: int) -> pa.RecordBatchReader:
-    schema = arrow_schema(DESC, with_updates=False).append(pa.field("mz_diff", pa.int64(), nullable=False))
+    schema = arrow_schema(DESC, with_updates=False).append(
+        pa.field("mz_diff", pa.int64(), nullable=False)
+    )
     columns = [*zip(*ROWS, strict=True), diffs]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema).to_reader()
+    return pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema
+    ).to_reader()
 
 
 def test_every_type_reads_back() -> None:
     encoder = Encoder(DESC, ("id",), Envelope.UPSERT, JsonForm(), JsonForm())
-    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
+    messages = [
+        message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
+    ]
     encoder.close()
     assert sorted(json.loads(key)["id"] for key, _ in messages if key) == [-(2**63), 2, 3]
     lines = b"".join(value + b"\n" for _, value in messages if value is not None)
     found = decode(lines, JsonFormat(), DESC, key="k", offset=0)
-    assert sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: row[0]) == ROWS
+    assert (
+        sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: row[0]) == ROWS
+    )
 
 
 def test_without_a_key_each_copy_is_a_message() -> None:
     encoder = Encoder(DESC, (), Envelope.DEBEZIUM, JsonForm(), JsonForm())
-    messages = [json.loads(value) for batch in encoder.messages(Timestamp(7), changes(2, -1, 1)) for _, value in batch if value]
+    messages = [
+        json.loads(value)
+        for batch in encoder.messages(Timestamp(7), changes(2, -1, 1))
+        for _, value in batch
+        if value
+    ]
     encoder.close()
-    assert sorted((message["op"], message["ts_ms"]) for message in messages) == [("c", 7), ("c", 7), ("c", 7), ("d", 7)]
+    assert sorted((message["op"], message["ts_ms"]) for message in messages) == [
+        ("c", 7),
+        ("c", 7),
+        ("c", 7),
+        ("d", 7),
+    ]
     [gone] = [message for message in messages if message["op"] == "d"]
     assert gone["after"] is None
     assert gone["before"]["id"] == 2
@@ -105,33 +123,58 @@ def test_without_a_key_each_copy_is_a_message() -> None:
 
 def test_every_type_reads_back_from_avro() -> None:
     schema = value_schema(DESC.columns, Envelope.UPSERT, AVRO)
-    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, AvroForm("topic-value", schema, {}), JsonForm())
-    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
+    encoder = Encoder(
+        DESC, ("id",), Envelope.UPSERT, AvroForm("topic-value", schema, {}), JsonForm()
+    )
+    messages = [
+        message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
+    ]
     encoder.close()
     found = avro.read([value for _, value in messages if value], "", lambda id: json.dumps(schema))
     rows = sorted((tuple(row.values()) for row in found), key=lambda row: row[0])
-    assert [tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row) for row in rows] == [
-        tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row) for row in ROWS
+    assert [
+        tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row)
+        for row in rows
+    ] == [
+        tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row)
+        for row in ROWS
     ]
     assert [field["name"] for field in schema["fields"]][:3] == ["id", "it_s__q_", "flag"]
     columns = columns_of(json.dumps(schema))
-    assert [column.type for column in columns] == [*(column.type for column in DESC.columns[:-1]), TIMESTAMP]
-    assert [column.is_nullable for column in columns] == [column.is_nullable for column in DESC.columns]
+    assert [column.type for column in columns] == [
+        *(column.type for column in DESC.columns[:-1]),
+        TIMESTAMP,
+    ]
+    assert [column.is_nullable for column in columns] == [
+        column.is_nullable for column in DESC.columns
+    ]
 
 
 def test_names_that_avro_does_not_allow_are_told_apart() -> None:
     columns = [Column(name, TEXT) for name in ("a b", "a_b", "A_B", "1a", "é")]
-    assert [field["name"] for field in record(columns, AVRO)["fields"]] == ["a_b", "a_b_1", "A_B_2", "_1a", "_"]
+    assert [field["name"] for field in record(columns, AVRO)["fields"]] == [
+        "a_b",
+        "a_b_1",
+        "A_B_2",
+        "_1a",
+        "_",
+    ]
 
 
 def test_events_in_avro_tell_what_was_before_and_after() -> None:
     written = value_schema(DESC.columns, Envelope.DEBEZIUM, AVRO)
     schema = json.dumps(written)
-    encoder = Encoder(DESC, ("id",), Envelope.DEBEZIUM, AvroForm("topic-value", written, {}), JsonForm())
-    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, -1, 1)) for message in batch]
+    encoder = Encoder(
+        DESC, ("id",), Envelope.DEBEZIUM, AvroForm("topic-value", written, {}), JsonForm()
+    )
+    messages = [
+        message for batch in encoder.messages(Timestamp(7), changes(1, -1, 1)) for message in batch
+    ]
     encoder.close()
     found = avro.read([value for _, value in messages if value], "", lambda id: schema)
-    told = {(event["before"] or event["after"])["id"]: (event["op"], event["ts_ms"]) for event in found}
+    told = {
+        (event["before"] or event["after"])["id"]: (event["op"], event["ts_ms"]) for event in found
+    }
     assert told == {-(2**63): ("c", 7), 2: ("d", 7), 3: ("c", 7)}
     assert row_columns_of(schema) == columns_of(json.dumps(record(DESC.columns, AVRO)))
 
@@ -142,10 +185,24 @@ def test_what_may_be_null_has_that_as_its_default_where_it_is_said() -> None:
     before, after, *_ = schema["fields"]
     assert (before["default"], after["default"]) == (None, None)
     row = before["type"][1]
-    assert ["default" in field for field in row["fields"]] == [column.is_nullable for column in DESC.columns]
-    reader = json.dumps(schema | {"fields": [*schema["fields"], {"name": "more", "type": ["null", "int"], "default": None}]})
-    encoder = Encoder(DESC, ("id",), Envelope.DEBEZIUM, AvroForm("topic-value", schema, {}), JsonForm())
-    [(_, value), *_] = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
+    assert ["default" in field for field in row["fields"]] == [
+        column.is_nullable for column in DESC.columns
+    ]
+    reader = json.dumps(
+        schema
+        | {
+            "fields": [
+                *schema["fields"],
+                {"name": "more", "type": ["null", "int"], "default": None},
+            ]
+        }
+    )
+    encoder = Encoder(
+        DESC, ("id",), Envelope.DEBEZIUM, AvroForm("topic-value", schema, {}), JsonForm()
+    )
+    [(_, value), *_] = [
+        message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
+    ]
     encoder.close()
     assert value is not None
     [event] = avro.read([value], reader, lambda id: json.dumps(schema))
@@ -166,7 +223,11 @@ def test_what_may_be_null_has_that_as_its_default_where_it_is_said() -> None:
 )
 def test_a_key_may_be_nothing_but_its_column(column: str, texts: list[str | bytes | None]) -> None:
     encoder = Encoder(DESC, (column,), Envelope.UPSERT, JsonForm(), PlainForm())
-    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
+    messages = [
+        message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
+    ]
     encoder.close()
     keys = {json.loads(value)["id"]: key for key, value in messages if value is not None}
-    assert [keys[row[0]] for row in ROWS] == [text.encode() if isinstance(text, str) else text for text in texts]
+    assert [keys[row[0]] for row in ROWS] == [
+        text.encode() if isinstance(text, str) else text for text in texts
+    ]

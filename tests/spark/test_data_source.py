@@ -1,4 +1,5 @@
-"""A plain Spark session reads the rows and changes that SQL answers, from a home and over the wire."""
+"""A plain Spark session reads the rows and changes that SQL answers, from a home and over the
+wire."""
 
 from __future__ import annotations
 
@@ -65,8 +66,12 @@ def rows(frame: DataFrame) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(map(repr, row.values())) for row in frame.toArrow().to_pylist())
 
 
-def answer(client: reclock.Client, query: str, as_of: int | None = None) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(map(repr, row.values())) for row in client.sql(query, as_of=as_of).arrow().to_pylist())
+def answer(
+    client: reclock.Client, query: str, as_of: int | None = None
+) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        tuple(map(repr, row.values())) for row in client.sql(query, as_of=as_of).arrow().to_pylist()
+    )
 
 
 def time_of(client: reclock.Client) -> int:
@@ -98,7 +103,12 @@ def test_a_frame_stays_at_its_time(orders: reclock.Client, read: Read) -> None:
     before = time_of(orders)
     frame, partitioned = read("orders"), read("orders", numPartitions=5)
     orders.sql("DELETE FROM orders WHERE id = 2; INSERT INTO orders VALUES (3, 'jug')")
-    assert rows(frame) == rows(partitioned) == rows(read("orders", asOf=before)) == answer(orders, "SELECT * FROM orders", before)
+    assert (
+        rows(frame)
+        == rows(partitioned)
+        == rows(read("orders", asOf=before))
+        == answer(orders, "SELECT * FROM orders", before)
+    )
     assert rows(read("orders", numPartitions=2)) == answer(orders, "SELECT * FROM orders")
 
 
@@ -118,10 +128,18 @@ def test_changes_of_a_range_of_times(orders: reclock.Client, read: Read) -> None
     changes = read("orders", changes=f"{before + 1}..{second}", numPartitions=2)
     assert changes.columns == ["id", "item", "mz_timestamp", "mz_diff"]
     assert sorted(map(tuple, changes.collect())) == [(1, "cup", first, -1), (1, "mug", first, 1)]
-    assert sorted(map(tuple, read("orders", changes=f"{first + 1}..").collect())) == [(2, "pan", second, -2)]
+    assert sorted(map(tuple, read("orders", changes=f"{first + 1}..").collect())) == [
+        (2, "pan", second, -2)
+    ]
     everything = read("orders", changes="true", asOf=before)
     assert Counter(map(tuple, everything.collect())) == Counter(
-        [(1, "cup", before, 1), (2, "pan", before, 2), (1, "cup", first, -1), (1, "mug", first, 1), (2, "pan", second, -2)]
+        [
+            (1, "cup", before, 1),
+            (2, "pan", before, 2),
+            (1, "cup", first, -1),
+            (1, "mug", first, 1),
+            (2, "pan", second, -2),
+        ]
     )
     later = second + 5  # nothing was written since
     assert read("orders", changes=f"{second + 1}..{later}").collect() == []
@@ -135,19 +153,28 @@ def test_changes_of_a_range_of_times(orders: reclock.Client, read: Read) -> None
         ("home", "orders", {"asOf": 5}, "the earliest time that can be read is"),
         ("home", "orders", {"asOf": 99999999999999}, "the collection is complete below"),
         ("home", "orders", {"changes": "5..6"}, "the earliest time that can be read is"),
-        ("wire", "orders", {"changes": "99999999999990..99999999999999"}, "the collection is complete below"),
+        (
+            "wire",
+            "orders",
+            {"changes": "99999999999990..99999999999999"},
+            "the collection is complete below",
+        ),
         ("home", "mz_tables", {"changes": "true"}, "without times"),
         ("home", "orders", {"colour": "red"}, "hint: options are home, url"),
     ],
     indirect=["read"],
 )
-def test_errors_are_those_of_load(orders: reclock.Client, read: Read, relation: str, options: dict[str, Any], message: str) -> None:
+def test_errors_are_those_of_load(
+    orders: reclock.Client, read: Read, relation: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(Exception, match="PYTHON_DATA_SOURCE_ERROR") as raised:
         read(relation, **options)
     assert message in str(raised.value)
 
 
-def test_a_given_schema_chooses_columns(orders: reclock.Client, spark: SparkSession, sql_server: SqlServer) -> None:
+def test_a_given_schema_chooses_columns(
+    orders: reclock.Client, spark: SparkSession, sql_server: SqlServer
+) -> None:
     spark.dataSource.register(ReclockDataSource)
     reader = spark.read.format("reclock").option("home", str(sql_server.home)).schema("item string")
     assert sorted(row.item for row in reader.load("orders").collect()) == ["cup", "pan", "pan"]
@@ -181,7 +208,9 @@ def plan_of(frame: DataFrame) -> str:
 
 
 @pytest.mark.parametrize("read", ["home"], indirect=True)
-def test_filters_keep_the_same_rows_where_they_are_pushed(client: reclock.Client, read: Read, spark: SparkSession) -> None:
+def test_filters_keep_the_same_rows_where_they_are_pushed(
+    client: reclock.Client, read: Read, spark: SparkSession
+) -> None:
     everything = spark.createDataFrame(read("kinds").toArrow(), read("kinds").schema)
     pushing = read("kinds", pushFilters="true")
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")

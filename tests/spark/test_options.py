@@ -11,19 +11,32 @@ from reclock.spark.queries import Condition, RelationQuery, condition_of
 
 
 def test_options_have_no_case() -> None:
-    options = parse_options({"PATH": "public.orders", "URL": "postgresql://host", "asof": "7", "NumPartitions": "3"})
-    assert (options.relation, options.location, options.is_url) == ("public.orders", "postgresql://host", True)
+    options = parse_options(
+        {"PATH": "public.orders", "URL": "postgresql://host", "asof": "7", "NumPartitions": "3"}
+    )
+    assert (options.relation, options.location, options.is_url) == (
+        "public.orders",
+        "postgresql://host",
+        True,
+    )
     assert (options.as_of, options.changes, options.partitions) == (7, None, 3)
 
 
-@pytest.mark.parametrize("text", ["1795263876818", "2026-11-21T12:24:36.818Z", "2026-11-21T13:24:36.818+01:00"])
+@pytest.mark.parametrize(
+    "text", ["1795263876818", "2026-11-21T12:24:36.818Z", "2026-11-21T13:24:36.818+01:00"]
+)
 def test_a_time_is_a_number_or_a_moment(text: str) -> None:
     assert parse_options({"path": "t", "home": "h", "asOf": text}).as_of == 1795263876818
 
 
 @pytest.mark.parametrize(
     ("text", "changes"),
-    [("5..7", ChangeRange(5, 7)), ("5..", ChangeRange(5, None)), ("True", ChangeRange(None, None)), ("false", None)],
+    [
+        ("5..7", ChangeRange(5, 7)),
+        ("5..", ChangeRange(5, None)),
+        ("True", ChangeRange(None, None)),
+        ("false", None),
+    ],
 )
 def test_changes_are_a_range_of_times(text: str, changes: ChangeRange | None) -> None:
     assert parse_options({"path": "t", "home": "h", "changes": text}).changes == changes

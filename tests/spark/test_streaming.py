@@ -1,4 +1,5 @@
-"""A stream reads each change once, also if Spark is killed between reading a micro-batch and committing it."""
+"""A stream reads each change once, also if Spark is killed between reading a micro-batch and
+committing it."""
 
 from __future__ import annotations
 
@@ -41,13 +42,19 @@ stream.writeStream.option("checkpointLocation", checkpoint).foreachBatch(see).st
 """
 
 
-def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(spark: SparkSession, sql_server: SqlServer, tmp_path: Path) -> None:
+def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(
+    spark: SparkSession, sql_server: SqlServer, tmp_path: Path
+) -> None:
     spark.dataSource.register(ReclockDataSource)
     batches: dict[int, list[tuple[Any, ...]]] = {}
 
     def read_available() -> None:
-        reader = spark.readStream.format("reclock").options(home=str(sql_server.home), changes="true", numPartitions="2")
-        writer = reader.load("carts").writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        reader = spark.readStream.format("reclock").options(
+            home=str(sql_server.home), changes="true", numPartitions="2"
+        )
+        writer = reader.load("carts").writeStream.option(
+            "checkpointLocation", str(tmp_path / "checkpoint")
+        )
         writer.foreachBatch(keep).trigger(availableNow=True).start().awaitTermination()
 
     def keep(batch: DataFrame, number: int) -> None:
@@ -70,7 +77,9 @@ def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(spark: SparkSession
         client.sql("UPDATE carts SET item = 'mug' WHERE id = 1")
         seen = tmp_path / "seen"
         arguments = [str(sql_server.home), str(tmp_path / "checkpoint"), str(seen)]
-        died = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, check=False)
+        died = subprocess.run(
+            [sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True, check=False
+        )
         assert seen.exists(), died.stderr[-3000:]
         number, rows = json.loads(seen.read_text())
 
@@ -87,26 +96,46 @@ def test_a_killed_stream_repeats_its_micro_batch_and_goes_on(spark: SparkSession
         client.sql("DROP TABLE carts")
 
 
-def test_a_stream_goes_on_after_its_first_time_was_compacted(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_goes_on_after_its_first_time_was_compacted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     spark.dataSource.register(ReclockDataSource)
     home, checkpoint, seen = tmp_path / "home", tmp_path / "checkpoint", []
 
     def read_available(changes: str, checkpoint: Path) -> None:
-        stream = spark.readStream.format("reclock").options(home=str(home), changes=changes).load("carts")
-        writer = stream.writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        stream = (
+            spark.readStream.format("reclock")
+            .options(home=str(home), changes=changes)
+            .load("carts")
+        )
+        writer = stream.writeStream.option("checkpointLocation", str(checkpoint)).trigger(
+            availableNow=True
+        )
         writer.foreachBatch(
             lambda batch, _: seen.extend((row.id, row.mz_diff) for row in batch.collect())
         ).start().awaitTermination()
 
     with reclock.connect(home, create=True) as client:
         client.sql("CREATE TABLE carts (id integer)")
-        first = int(client.sql("EXPLAIN TIMESTAMP FOR SELECT * FROM carts").rows()[0][0].split()[-1])
+        first = int(
+            client.sql("EXPLAIN TIMESTAMP FOR SELECT * FROM carts").rows()[0][0].split()[-1]
+        )
         client.sql("INSERT INTO carts VALUES (1)")
         with client.subscribe("carts") as held:  # keeps what the checkpoint needs
             next(iter(held))
             read_available(f"{first + 1}..", checkpoint)
-            maintain = [str(Path(sys.executable).with_name("reclock")), "maintain", "--home", str(home)]
-            subprocess.run(maintain, env=os.environ | {"RECLOCK_RETENTION_MS": "1"}, check=True, capture_output=True)
+            maintain = [
+                str(Path(sys.executable).with_name("reclock")),
+                "maintain",
+                "--home",
+                str(home),
+            ]
+            subprocess.run(
+                maintain,
+                env=os.environ | {"RECLOCK_RETENTION_MS": "1"},
+                check=True,
+                capture_output=True,
+            )
         with pytest.raises(NotReadable):
             client.sql("SELECT * FROM carts", as_of=first)
         client.sql("INSERT INTO carts VALUES (2)")

@@ -1,4 +1,5 @@
-"""Constraints of CREATE TABLE are checked as PostgreSQL checks them, kept in one form, and never break a definition."""
+"""Constraints of CREATE TABLE are checked as PostgreSQL checks them, kept in one form, and never
+break a definition."""
 
 from __future__ import annotations
 
@@ -39,24 +40,30 @@ def test_constraints_of_columns_and_of_the_table_are_kept_in_one_form(world: Wor
         )""",
     )
     assert statement.create_sql == (
-        'CREATE TABLE reclock.public.orders (id INT NOT NULL, line INT, "Amount" DECIMAL DEFAULT 0, buyer INT NOT NULL, '
+        'CREATE TABLE reclock.public.orders (id INT NOT NULL, line INT, "Amount" DECIMAL '
+        "DEFAULT 0, buyer INT NOT NULL, "
         "parent INT, "
         "CONSTRAINT first PRIMARY KEY (id), "
         "CONSTRAINT orders_line_key UNIQUE NULLS NOT DISTINCT (line), "
         'CONSTRAINT "orders_Amount_check" CHECK ("Amount" > 0), '
         "CONSTRAINT orders_buyer_fkey FOREIGN KEY (buyer) REFERENCES reclock.public.users (id) "
         "ON DELETE CASCADE ON UPDATE SET NULL DEFERRABLE INITIALLY DEFERRED NOT ENFORCED, "
-        "CONSTRAINT orders_parent_fkey FOREIGN KEY (parent) REFERENCES reclock.public.orders (id) MATCH FULL NOT ENFORCED, "
+        "CONSTRAINT orders_parent_fkey FOREIGN KEY (parent) REFERENCES "
+        "reclock.public.orders (id) MATCH FULL NOT ENFORCED, "
         "CONSTRAINT orders_id_line_key UNIQUE (id, line), "
         "CONSTRAINT orders_check CHECK (line < 10 AND id > 0), "
         "CONSTRAINT orders_check1 CHECK (line <> id) NOT ENFORCED, "
         "CONSTRAINT mail FOREIGN KEY (line) REFERENCES reclock.public.users (id) NOT ENFORCED)"
     )
-    assert statement.notices == ('constraints "orders_buyer_fkey", "mail" of table "orders" are not enforced',)
+    assert statement.notices == (
+        'constraints "orders_buyer_fkey", "mail" of table "orders" are not enforced',
+    )
 
 
 def test_the_kept_text_reads_as_itself_without_a_notice(world: World) -> None:
-    kept = created(world, "CREATE TABLE t (a int CHECK (a > 0), b int REFERENCES users, PRIMARY KEY (b, a))").create_sql
+    kept = created(
+        world, "CREATE TABLE t (a int CHECK (a > 0), b int REFERENCES users, PRIMARY KEY (b, a))"
+    ).create_sql
     again = World()
     again.execute(USERS)
     statement = created(again, kept)
@@ -70,7 +77,9 @@ def test_the_columns_of_a_primary_key_are_not_null(world: World) -> None:
 
 
 def test_a_rename_reaches_the_foreign_keys_and_conditions(world: World) -> None:
-    world.execute("CREATE TABLE t (a int REFERENCES users, b int REFERENCES t (a), CHECK (t.a > 0))")
+    world.execute(
+        "CREATE TABLE t (a int REFERENCES users, b int REFERENCES t (a), CHECK (t.a > 0))"
+    )
     renamed = world.plan("ALTER TABLE users RENAME TO people")
     assert isinstance(renamed, Rename)
     texts = [text for _, text in renamed.create_sql]
@@ -80,7 +89,9 @@ def test_a_rename_reaches_the_foreign_keys_and_conditions(world: World) -> None:
     assert isinstance(renamed, Rename)
     (text,) = (text for _, text in renamed.create_sql)
     assert text.startswith("CREATE TABLE reclock.public.s (")
-    assert "REFERENCES reclock.public.s (a) NOT ENFORCED, CONSTRAINT t_a_check CHECK (a > 0)" in text
+    assert (
+        "REFERENCES reclock.public.s (a) NOT ENFORCED, CONSTRAINT t_a_check CHECK (a > 0)" in text
+    )
 
 
 def test_a_definition_does_not_stand_on_the_table_it_refers_to(world: World) -> None:
@@ -102,7 +113,11 @@ def test_words_of_constraints_are_names_of_columns_where_a_type_follows(world: W
 @pytest.mark.parametrize(
     ("sql", "sqlstate", "message"),
     [
-        ("(a int PRIMARY KEY, b int PRIMARY KEY)", "42P16", 'multiple primary keys for table "t" are not allowed'),
+        (
+            "(a int PRIMARY KEY, b int PRIMARY KEY)",
+            "42P16",
+            'multiple primary keys for table "t" are not allowed',
+        ),
         ("(a int PRIMARY KEY, PRIMARY KEY (a))", "42P16", "multiple primary keys"),
         ("(a int NULL PRIMARY KEY)", "42601", "conflicting NULL/NOT NULL declarations"),
         ("(a int, PRIMARY KEY (b))", "42703", '"b" does not exist'),
@@ -110,15 +125,27 @@ def test_words_of_constraints_are_names_of_columns_where_a_type_follows(world: W
         ("(a int, FOREIGN KEY (b) REFERENCES users)", "42703", '"b" does not exist'),
         ("(a int REFERENCES nobody)", "42P01", "nobody"),
         ("(a int REFERENCES users (b))", "42703", '"b" does not exist'),
-        ("(a int, b int, FOREIGN KEY (a, b) REFERENCES users)", "42830", "number of referencing and referenced columns"),
+        (
+            "(a int, b int, FOREIGN KEY (a, b) REFERENCES users)",
+            "42830",
+            "number of referencing and referenced columns",
+        ),
         ("(a int REFERENCES t)", "42704", 'there is no primary key for referenced table "t"'),
         ("(a int REFERENCES adults)", "42809", "is not a table"),
         ("(a int CHECK (a))", "42804", "argument of CHECK must be type boolean, not type integer"),
         ("(a int CHECK (b > 0))", "42703", '"b" does not exist'),
         ("(a int CHECK (users.id > 0))", "42P01", "users"),
-        ("(a int CHECK (sum(a) > 0))", "42803", "aggregate functions are not allowed in check constraints"),
+        (
+            "(a int CHECK (sum(a) > 0))",
+            "42803",
+            "aggregate functions are not allowed in check constraints",
+        ),
         ("(a int CHECK (a IN (SELECT id FROM users)))", "0A000", "subquery"),
-        ("(a int CONSTRAINT x UNIQUE, CONSTRAINT x CHECK (a > 0))", "42710", 'constraint "x" for relation "t" already exists'),
+        (
+            "(a int CONSTRAINT x UNIQUE, CONSTRAINT x CHECK (a > 0))",
+            "42710",
+            'constraint "x" for relation "t" already exists',
+        ),
         ("(a int, EXCLUDE USING gist (a WITH =))", "0A000", "EXCLUDE"),
         ("(a int REFERENCES users ON DELETE NOTHING)", "42601", "expected NO ACTION"),
         ("(a int NOT NULL NOT ENFORCED)", "42601", "expected NOT NULL"),

@@ -1,4 +1,5 @@
-"""Whatever is written is planned or refused: a part of a statement that the planner does not look at is an error."""
+"""Whatever is written is planned or refused: a part of a statement that the planner does not look
+at is an error."""
 
 from __future__ import annotations
 
@@ -15,19 +16,32 @@ from reclock.sql.syntax.parse import ParsedStatement, parse
 
 WORLD = new_york()
 for name, columns in COLUMNS.items():
-    WORLD.execute(f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
+    WORLD.execute(
+        f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN "
+        "'b' FORMAT JSON"
+    )
 WORLD.execute("CREATE TABLE target (a int, b text)")
 CHANGES = [
     "DELETE FROM target WHERE a IN (SELECT a FROM u) RETURNING a",
     "DELETE FROM target AS g USING u, w WHERE u.a = g.a AND w.a = 1",
-    "UPDATE target SET a = u.a + 1, b = 'x' FROM u JOIN w ON u.a = w.a WHERE target.a = u.a RETURNING target.b",
+    (
+        "UPDATE target SET a = u.a + 1, b = 'x' FROM u JOIN w ON u.a = w.a WHERE target.a = "
+        "u.a RETURNING target.b"
+    ),
     "INSERT INTO target (b) SELECT b FROM u ORDER BY a LIMIT 3",
     "INSERT INTO target VALUES (1, DEFAULT), (1 + 1, upper('x')) RETURNING a, b AS c",
-    "CREATE TABLE keyed (a int CONSTRAINT k PRIMARY KEY, b int REFERENCES keyed ON DELETE CASCADE, UNIQUE (a, b), CHECK (a > b))",
+    (
+        "CREATE TABLE keyed (a int CONSTRAINT k PRIMARY KEY, b int REFERENCES keyed ON "
+        "DELETE CASCADE, UNIQUE (a, b), CHECK (a > b))"
+    ),
 ]
 
 
-PLANNED = [*queries("same")[::8], *(seed for seed in SEEDS if "SHOW CREATE MATERIALIZED" not in seed), *CHANGES]
+PLANNED = [
+    *queries("same")[::8],
+    *(seed for seed in SEEDS if "SHOW CREATE MATERIALIZED" not in seed),
+    *CHANGES,
+]
 
 
 @pytest.mark.parametrize("sql", PLANNED)
@@ -49,7 +63,13 @@ def test_a_part_that_the_planner_does_not_know_is_refused_wherever_it_stands(sql
     ("sql", "clause"),
     [
         ("SELECT * FROM t TABLESAMPLE SYSTEM (10)", "TABLESAMPLE"),
-        ("DELETE FROM target WHERE a IN (SELECT a FROM ((SELECT a FROM u) x TABLESAMPLE SYSTEM (10)))", "TABLESAMPLE"),
+        (
+            (
+                "DELETE FROM target WHERE a IN (SELECT a FROM ((SELECT a FROM u) x "
+                "TABLESAMPLE SYSTEM (10)))"
+            ),
+            "TABLESAMPLE",
+        ),
         ("SELECT * FROM t FOR UPDATE SKIP LOCKED", "FOR UPDATE"),
         ("SELECT count(*) FROM (SELECT * FROM t FOR UPDATE) AS x", "FOR UPDATE"),
         ("SELECT a FROM t QUALIFY row_number() OVER () = 1", "QUALIFY"),

@@ -36,7 +36,10 @@ def world() -> World:
 
 
 def test_a_source_is_kept_as_what_it_says_with_full_names_and_defaults(world: World) -> None:
-    statement = world.plan(f'CREATE SOURCE IF NOT EXISTS Trips (A int NOT NULL, "B" numeric(5,1), c text) {S3} FORMAT CSV')
+    statement = world.plan(
+        'CREATE SOURCE IF NOT EXISTS Trips (A int NOT NULL, "B" numeric(5,1), c text) '
+        f"{S3} FORMAT CSV"
+    )
     assert isinstance(statement, CreateSource)
     assert statement.name == QualifiedName("reclock", "public", "trips")
     assert statement.progress_name == QualifiedName("reclock", "public", "trips_progress")
@@ -63,11 +66,16 @@ def test_formats(world: World) -> None:
 
     assert planned("JSON") == JsonFormat()
     assert planned("CSV WITH HEADER NULL AS 'NA'") == CsvFormat(has_header=True, null_text="NA")
-    assert planned("CSV WITH 2 COLUMNS DELIMITED BY E'\\t'") == CsvFormat(has_header=False, delimiter="\t")
+    assert planned("CSV WITH 2 COLUMNS DELIMITED BY E'\\t'") == CsvFormat(
+        has_header=False, delimiter="\t"
+    )
 
 
 def test_a_progress_relation_gets_the_first_free_name(world: World) -> None:
-    world.execute(f"CREATE SOURCE s_progress (a int) {S3} FORMAT JSON; CREATE VIEW s_progress1 AS SELECT 1 AS a")
+    world.execute(
+        f"CREATE SOURCE s_progress (a int) {S3} FORMAT JSON; CREATE VIEW s_progress1 AS "
+        "SELECT 1 AS a"
+    )
     statement = world.plan(f"CREATE SOURCE s (a int) {S3} FORMAT JSON")
     assert isinstance(statement, CreateSource)
     assert statement.progress_name.item == "s_progress2"
@@ -78,32 +86,44 @@ def test_a_progress_relation_gets_the_first_free_name(world: World) -> None:
 
 def test_a_progress_relation_reads_the_remap_collection_of_its_source(world: World) -> None:
     select = world.select("SELECT * FROM flights_progress")
-    assert collections(select.plan) == {StorageCollectionId(world.item("flights").id, CollectionType.REMAPPING)}
-    assert [(c.name, c.type) for c in select.desc.columns] == [("mz_timestamp", BIGINT), ("key", TEXT), ("byte_offset", BIGINT)]
+    assert collections(select.plan) == {
+        StorageCollectionId(world.item("flights").id, CollectionType.REMAPPING)
+    }
+    assert [(c.name, c.type) for c in select.desc.columns] == [
+        ("mz_timestamp", BIGINT),
+        ("key", TEXT),
+        ("byte_offset", BIGINT),
+    ]
     assert select.depends_on == {world.item("flights_progress").id}
 
 
 # --- views and indexes ---
 
 
-def test_a_view_is_kept_with_full_names_of_what_it_reads_but_not_of_what_it_defines(world: World) -> None:
+def test_a_view_is_kept_with_full_names_of_what_it_reads_but_not_of_what_it_defines(
+    world: World,
+) -> None:
     statement = world.plan(
         """CREATE VIEW v (x) AS WITH flights AS (SELECT name FROM airlines a)
            SELECT flights.name FROM flights, public.weather WHERE weather.origin = name AND EXISTS (SELECT 1 FROM delays)"""
     )
     assert isinstance(statement, CreateView)
     assert statement.create_sql == (
-        "CREATE VIEW reclock.public.v (x) AS WITH flights AS (SELECT name FROM reclock.public.airlines AS a) "
+        "CREATE VIEW reclock.public.v (x) AS WITH flights AS (SELECT name FROM "
+        "reclock.public.airlines AS a) "
         "SELECT flights.name FROM flights, reclock.public.weather WHERE weather.origin = name "
         "AND EXISTS(SELECT 1 FROM reclock.public.delays)"
     )
-    assert statement.depends_on == {world.item(name).id for name in ("airlines", "weather", "delays")}
+    assert statement.depends_on == {
+        world.item(name).id for name in ("airlines", "weather", "delays")
+    }
     assert statement.desc.names == ("x",)
 
 
 def test_a_view_means_the_same_when_it_is_read_back(world: World) -> None:
     statement = world.execute(
-        "CREATE VIEW v AS SELECT carrier, max(delay) AS d FROM delays WHERE flights NOT IN (1, 2) = true GROUP BY 1"
+        "CREATE VIEW v AS SELECT carrier, max(delay) AS d FROM delays WHERE flights NOT "
+        "IN (1, 2) = true GROUP BY 1"
     )
     assert isinstance(statement, CreateView)
     entry = world.catalog.relation(world.item("v").id)
@@ -116,11 +136,26 @@ def test_a_view_means_the_same_when_it_is_read_back(world: World) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT carrier, grouping(carrier), sum(flights) FROM delays GROUP BY ROLLUP (carrier), CUBE (flights, delay)",
-        "SELECT carrier, flights FROM delays GROUP BY GROUPING SETS ((carrier, flights), (), ROLLUP (flights, (carrier, delay)))",
-        "SELECT carrier, flights FROM delays GROUP BY DISTINCT ROLLUP (carrier, flights), ROLLUP (flights, carrier)",
-        "SELECT a.name, d.* FROM airlines a LEFT JOIN LATERAL (SELECT delay FROM delays WHERE carrier = name LIMIT 2) d ON true",
-        "SELECT a.name, d.n FROM airlines a, LATERAL (SELECT count(*) FROM delays WHERE carrier = name) AS d (n)",
+        (
+            "SELECT carrier, grouping(carrier), sum(flights) FROM delays GROUP BY ROLLUP "
+            "(carrier), CUBE (flights, delay)"
+        ),
+        (
+            "SELECT carrier, flights FROM delays GROUP BY GROUPING SETS ((carrier, flights), "
+            "(), ROLLUP (flights, (carrier, delay)))"
+        ),
+        (
+            "SELECT carrier, flights FROM delays GROUP BY DISTINCT ROLLUP (carrier, "
+            "flights), ROLLUP (flights, carrier)"
+        ),
+        (
+            "SELECT a.name, d.* FROM airlines a LEFT JOIN LATERAL (SELECT delay FROM delays "
+            "WHERE carrier = name LIMIT 2) d ON true"
+        ),
+        (
+            "SELECT a.name, d.n FROM airlines a, LATERAL (SELECT count(*) FROM delays WHERE "
+            "carrier = name) AS d (n)"
+        ),
     ],
 )
 def test_groupings_and_lateral_queries_are_read_back_too(query: str, world: World) -> None:
@@ -134,25 +169,40 @@ def test_groupings_and_lateral_queries_are_read_back_too(query: str, world: Worl
 def test_system_relations_are_in_reach_by_bare_name(world: World) -> None:
     statement = world.plan("CREATE VIEW v AS SELECT name FROM mz_sources")
     assert isinstance(statement, CreateView)
-    assert statement.create_sql == "CREATE VIEW reclock.public.v AS SELECT name FROM mz_catalog.mz_sources"
+    assert (
+        statement.create_sql
+        == "CREATE VIEW reclock.public.v AS SELECT name FROM mz_catalog.mz_sources"
+    )
     assert statement.depends_on == {SYSTEM_RELATION.id}
 
 
 def test_a_materialized_view_is_a_view_with_a_default_index_by_its_key(world: World) -> None:
-    statement = world.plan("CREATE MATERIALIZED VIEW m AS SELECT carrier, count(*) AS n FROM flights GROUP BY carrier")
+    statement = world.plan(
+        "CREATE MATERIALIZED VIEW m AS SELECT carrier, count(*) AS n FROM flights GROUP BY carrier"
+    )
     assert isinstance(statement, CreateView)
     assert statement.create_sql.startswith("CREATE VIEW reclock.public.m AS")
     index = statement.index
     assert index is not None
     assert (index.name.item, index.on, index.cluster_id) == ("m_primary_idx", None, 1)
-    assert index.create_sql == "CREATE INDEX m_primary_idx IN CLUSTER default ON reclock.public.m (carrier)"
+    assert (
+        index.create_sql
+        == "CREATE INDEX m_primary_idx IN CLUSTER default ON reclock.public.m (carrier)"
+    )
 
 
-def test_a_materialized_source_is_a_source_with_a_default_index_on_all_columns(world: World) -> None:
-    statement = world.plan(f"CREATE MATERIALIZED SOURCE s IN CLUSTER other (a int, b int) {S3} FORMAT JSON")
+def test_a_materialized_source_is_a_source_with_a_default_index_on_all_columns(
+    world: World,
+) -> None:
+    statement = world.plan(
+        f"CREATE MATERIALIZED SOURCE s IN CLUSTER other (a int, b int) {S3} FORMAT JSON"
+    )
     assert isinstance(statement, CreateSource)
     assert statement.index is not None
-    assert statement.index.create_sql == "CREATE INDEX s_primary_idx IN CLUSTER other ON reclock.public.s (a, b)"
+    assert (
+        statement.index.create_sql
+        == "CREATE INDEX s_primary_idx IN CLUSTER other ON reclock.public.s (a, b)"
+    )
     assert "MATERIALIZED" not in statement.create_sql
     assert "CLUSTER" not in statement.create_sql
 
@@ -179,13 +229,19 @@ def test_default_names_of_indexes(world: World) -> None:
         "delays_flights_carrier_idx2",
     ]
     first, *_, expressions, _ = world.catalog.indexes(world.item("delays").id)
-    assert [(part.position, part.sql, part.column.is_nullable) for part in first.key] == [(0, "carrier", False)]
+    assert [(part.position, part.sql, part.column.is_nullable) for part in first.key] == [
+        (0, "carrier", False)
+    ]
     assert [(part.position, part.sql) for part in expressions.key] == [
         (None, "upper(carrier)"),
         (1, "flights"),
         (None, "(flights + 1)"),
     ]
-    listed = [row for row in shown(world, "SHOW INDEXES FROM delays") if row[2] == "delays_expr_flights_expr_idx"]
+    listed = [
+        row
+        for row in shown(world, "SHOW INDEXES FROM delays")
+        if row[2] == "delays_expr_flights_expr_idx"
+    ]
     assert listed == [
         ("default", "delays", "delays_expr_flights_expr_idx", 1, None, "upper(carrier)", True),
         ("default", "delays", "delays_expr_flights_expr_idx", 2, "flights", None, False),
@@ -212,8 +268,12 @@ def test_a_key_that_makes_no_sense_is_refused(world: World, key: str, complaint:
     assert error.value.message == complaint
 
 
-@pytest.mark.parametrize("name", ["default", "select", "on", "with", "replica", "A b", 'x"y', "1a", "é"])
-def test_whatever_a_cluster_is_called_the_text_of_an_index_is_read_as_it_was_meant(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["default", "select", "on", "with", "replica", "A b", 'x"y', "1a", "é"]
+)
+def test_whatever_a_cluster_is_called_the_text_of_an_index_is_read_as_it_was_meant(
+    name: str,
+) -> None:
     world = World()
     if name != "default":
         world.objects.append(Cluster(4, name, None, "u1"))
@@ -230,7 +290,9 @@ def test_an_index_goes_to_the_active_cluster_and_says_so(world: World) -> None:
     statement = world.plan("CREATE INDEX i ON delays (flights)")
     assert isinstance(statement, CreateIndex)
     assert statement.cluster_id == 2
-    assert statement.create_sql == "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)"
+    assert (
+        statement.create_sql == "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)"
+    )
     world.session = SessionNames(cluster="gone")
     with pytest.raises(ReclockError, match='unknown cluster "gone"'):
         world.plan("CREATE INDEX i ON delays (flights)")
@@ -253,22 +315,40 @@ def test_or_replace_takes_the_old_view_and_its_indexes_along(world: World) -> No
 
 def test_if_not_exists_skips_what_is_there(world: World) -> None:
     skipped = world.plan("CREATE VIEW IF NOT EXISTS delays AS SELECT 1 AS a")
-    assert skipped == Skipped("CREATE VIEW", 'view "reclock.public.delays" already exists, skipping')
-    assert isinstance(world.plan(f"CREATE SOURCE IF NOT EXISTS flights (a int) {S3} FORMAT JSON"), Skipped)
+    assert skipped == Skipped(
+        "CREATE VIEW", 'view "reclock.public.delays" already exists, skipping'
+    )
+    assert isinstance(
+        world.plan(f"CREATE SOURCE IF NOT EXISTS flights (a int) {S3} FORMAT JSON"), Skipped
+    )
 
 
 # --- dropping ---
 
 
 def test_a_drop_takes_parts_along_and_wants_cascade_for_the_others(world: World) -> None:
-    world.execute("CREATE MATERIALIZED VIEW m AS SELECT * FROM delays; CREATE VIEW n AS SELECT key FROM flights_progress")
+    world.execute(
+        "CREATE MATERIALIZED VIEW m AS SELECT * FROM delays; CREATE VIEW n AS SELECT key "
+        "FROM flights_progress"
+    )
     with pytest.raises(DependentObjects) as error:
         world.plan("DROP SOURCE flights RESTRICT")
-    assert error.value.dependents == ["reclock.public.n", "reclock.public.delays", "reclock.public.m"]
+    assert error.value.dependents == [
+        "reclock.public.n",
+        "reclock.public.delays",
+        "reclock.public.m",
+    ]
     assert error.value.hint
     statement = world.plan("DROP SOURCE flights CASCADE")
     assert isinstance(statement, Drop)
-    assert [name.item for name in statement.names] == ["n", "flights_progress", "m_primary_idx", "m", "delays", "flights"]
+    assert [name.item for name in statement.names] == [
+        "n",
+        "flights_progress",
+        "m_primary_idx",
+        "m",
+        "delays",
+        "flights",
+    ]
     alone = world.plan("DROP SOURCE weather")
     assert isinstance(alone, Drop)
     assert [name.item for name in alone.names] == ["weather_progress", "weather"]
@@ -279,7 +359,9 @@ def test_a_drop_takes_parts_along_and_wants_cascade_for_the_others(world: World)
 
 def test_a_materialized_view_keeps_one_index(world: World) -> None:
     world.execute("CREATE MATERIALIZED VIEW m AS SELECT * FROM delays")
-    with pytest.raises(RequiredIndex, match='"m_primary_idx" because materialized view "m" requires it'):
+    with pytest.raises(
+        RequiredIndex, match='"m_primary_idx" because materialized view "m" requires it'
+    ):
         world.plan("DROP INDEX m_primary_idx")
     assert isinstance(world.plan("DROP INDEX m_primary_idx CASCADE"), Drop)
     world.execute("CREATE INDEX other ON m (carrier)")
@@ -287,11 +369,15 @@ def test_a_materialized_view_keeps_one_index(world: World) -> None:
     with pytest.raises(RequiredIndex):
         world.plan("DROP INDEX other, m_primary_idx")
     refresh = world.plan("REFRESH MATERIALIZED VIEW CONCURRENTLY m")
-    assert refresh == Skipped("REFRESH MATERIALIZED VIEW", 'materialized view "m" is always kept up to date')
+    assert refresh == Skipped(
+        "REFRESH MATERIALIZED VIEW", 'materialized view "m" is always kept up to date'
+    )
 
 
 def test_dropping_what_is_not_there(world: World) -> None:
-    assert world.plan("DROP VIEW IF EXISTS nothing") == Skipped("DROP VIEW", 'view "nothing" does not exist, skipping')
+    assert world.plan("DROP VIEW IF EXISTS nothing") == Skipped(
+        "DROP VIEW", 'view "nothing" does not exist, skipping'
+    )
     statement = world.plan("DROP VIEW IF EXISTS nothing, delays")
     assert isinstance(statement, Drop)
     assert statement.notices == ('view "nothing" does not exist, skipping',)
@@ -305,7 +391,9 @@ def test_decisions_about_a_source(world: World) -> None:
     assert world.plan("ALTER SOURCE flights RETRY") == RetrySource(id, name)
     assert world.plan("ALTER SOURCE flights WAIVE 'x y'") == WaiveCheck(id, name, "x y")
     assert world.plan("ALTER SOURCE flights SKIP 'a.csv'") == SkipRange(id, name, "a.csv")
-    assert world.plan("ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9") == SkipRange(id, name, "a.csv", 3, 9)
+    assert world.plan("ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9") == SkipRange(
+        id, name, "a.csv", 3, 9
+    )
 
 
 def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
@@ -314,11 +402,20 @@ def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
            SELECT flights.carrier, public.flights.day FROM flights JOIN airlines AS a ON a.carrier = flights.carrier;
            CREATE INDEX i ON flights (carrier); CREATE VIEW w AS SELECT f.day FROM flights AS f"""
     )
-    before = {name: expand(world.select(f"SELECT * FROM {name}").plan, world.catalog) for name in ("v", "w", "delays")}
+    before = {
+        name: expand(world.select(f"SELECT * FROM {name}").plan, world.catalog)
+        for name in ("v", "w", "delays")
+    }
     statement = world.execute('ALTER SOURCE flights RENAME TO "Trips"')
     assert isinstance(statement, Rename)
-    assert world.item("i").create_sql == 'CREATE INDEX i IN CLUSTER default ON reclock.public."Trips" (carrier)'
-    assert world.item("w").create_sql == 'CREATE VIEW reclock.public.w AS SELECT f.day FROM reclock.public."Trips" AS f'
+    assert (
+        world.item("i").create_sql
+        == 'CREATE INDEX i IN CLUSTER default ON reclock.public."Trips" (carrier)'
+    )
+    assert (
+        world.item("w").create_sql
+        == 'CREATE VIEW reclock.public.w AS SELECT f.day FROM reclock.public."Trips" AS f'
+    )
     for name, plan in before.items():
         after = expand(world.select(f"SELECT * FROM {name}").plan, world.catalog)
         assert collections(after) == collections(plan)
@@ -338,7 +435,11 @@ def test_views_are_read_by_their_own_id_until_they_are_expanded(world: World) ->
     assert collections(select.plan) == {StorageCollectionId(view)}
     assert collections(expand(select.plan, world.catalog)) == {StorageCollectionId(flights)}
     index = StorageCollectionId(SYSTEM_RELATION.id)
-    chosen = expand(select.plan, world.catalog, lambda collection: index if collection.source_id == view else None)
+    chosen = expand(
+        select.plan,
+        world.catalog,
+        lambda collection: index if collection.source_id == view else None,
+    )
     assert collections(chosen) == {index}
 
 
@@ -382,7 +483,9 @@ def test_an_entry_says_what_a_source_is(world: World) -> None:
     progress = world.catalog.progress_of(entry.id)
     assert progress is not None
     assert progress.name.item == "flights_progress"
-    assert world.select("SELECT * FROM flights").plan == Get(entry.collection, "flights", entry.desc)
+    assert world.select("SELECT * FROM flights").plan == Get(
+        entry.collection, "flights", entry.desc
+    )
 
 
 # --- SHOW, session ---
@@ -396,9 +499,14 @@ def shown(world: World, sql: str) -> list[tuple[object, ...]]:
 
 def test_what_show_lists(world: World) -> None:
     world.execute(
-        "CREATE MATERIALIZED VIEW m AS SELECT carrier, name FROM airlines; CREATE INDEX i IN CLUSTER other ON delays (flights)"
+        "CREATE MATERIALIZED VIEW m AS SELECT carrier, name FROM airlines; CREATE INDEX "
+        "i IN CLUSTER other ON delays (flights)"
     )
-    assert shown(world, "SHOW SOURCES") == [("airlines", "s3"), ("flights", "s3"), ("weather", "s3")]
+    assert shown(world, "SHOW SOURCES") == [
+        ("airlines", "s3"),
+        ("flights", "s3"),
+        ("weather", "s3"),
+    ]
     assert shown(world, "SHOW VIEWS") == [("delays",), ("m",)]
     assert shown(world, "SHOW MATERIALIZED VIEWS") == [("delays", "other"), ("m", "default")]
     assert shown(world, "SHOW MATERIALIZED VIEWS IN CLUSTER default") == [("m", "default")]
@@ -407,9 +515,13 @@ def test_what_show_lists(world: World) -> None:
         ("default", "m", "m_primary_idx", 2, "name", None, True),
         ("other", "delays", "i", 1, "flights", None, False),
     ]
-    assert shown(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [("other", "delays", "i", 1, "flights", None, False)]
+    assert shown(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [
+        ("other", "delays", "i", 1, "flights", None, False)
+    ]
     assert ("m_primary_idx", "index") in shown(world, "SHOW OBJECTS")
-    assert ("flights_progress", "source_progress") in shown(world, "SHOW OBJECTS FROM reclock.public")
+    assert ("flights_progress", "source_progress") in shown(
+        world, "SHOW OBJECTS FROM reclock.public"
+    )
     assert shown(world, "SHOW OBJECTS FROM mz_catalog") == [("mz_sources", "table")]
     assert shown(world, "SHOW DATABASES") == [("reclock",)]
     assert ("lab",) in shown(world, "SHOW SCHEMAS")
@@ -417,28 +529,42 @@ def test_what_show_lists(world: World) -> None:
     assert world.select("SHOW COLUMNS FROM airlines").desc.names == ("name", "nullable", "type")
     (created,) = shown(world, "SHOW CREATE MATERIALIZED VIEW m")
     assert created[1] == (
-        "CREATE MATERIALIZED VIEW reclock.public.m IN CLUSTER default AS SELECT carrier, name FROM reclock.public.airlines"
+        "CREATE MATERIALIZED VIEW reclock.public.m IN CLUSTER default AS SELECT carrier, "
+        "name FROM reclock.public.airlines"
     )
     (created,) = shown(world, "SHOW CREATE INDEX i")
-    assert created == ("reclock.public.i", "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)")
+    assert created == (
+        "reclock.public.i",
+        "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)",
+    )
 
 
 def test_a_filter_of_show_is_typed(world: World) -> None:
-    assert world.explained("SHOW SOURCES LIKE 'fl%'").splitlines()[1] == "  Filter (name like 'fl%')"
-    assert world.explained("SHOW INDEXES WHERE seq_in_index > 1.5").splitlines()[1].startswith("  Filter (seq_in_index::numeric")
+    assert (
+        world.explained("SHOW SOURCES LIKE 'fl%'").splitlines()[1] == "  Filter (name like 'fl%')"
+    )
+    assert (
+        world.explained("SHOW INDEXES WHERE seq_in_index > 1.5")
+        .splitlines()[1]
+        .startswith("  Filter (seq_in_index::numeric")
+    )
     with pytest.raises(ReclockError, match="must be type boolean"):
         world.plan("SHOW SOURCES WHERE name")
 
 
 def test_session_statements(world: World) -> None:
     assert world.plan("SET cluster = Other") == SetVariable("cluster", ("other",))
-    assert world.plan("SET LOCAL search_path TO a, \"B\", 'c'") == SetVariable("search_path", ("a", "B", "c"), True)
+    assert world.plan("SET LOCAL search_path TO a, \"B\", 'c'") == SetVariable(
+        "search_path", ("a", "B", "c"), True
+    )
     assert world.plan("SET x = true") == SetVariable("x", ("on",))
     assert world.plan("SET x TO DEFAULT") == SetVariable("x", None)
     assert world.plan("RESET ALL") == ResetVariable(None)
     assert world.plan("SHOW Cluster") == ShowVariable("cluster")
     assert world.plan("SHOW ALL") == ShowVariable(None)
-    assert world.plan("START TRANSACTION READ ONLY") == TransactionControl("BEGIN", access="READ ONLY")
+    assert world.plan("START TRANSACTION READ ONLY") == TransactionControl(
+        "BEGIN", access="READ ONLY"
+    )
     assert world.plan("ABORT") == TransactionControl("ROLLBACK")
 
 
@@ -466,10 +592,21 @@ def test_a_time_to_read_at(world: World, text: str, at: int) -> None:
 
 def test_columns_of_sources_have_lengths_and_those_of_publications_do_not() -> None:
     world = World()
-    created = world.execute("CREATE SOURCE s (a varchar(3), b char) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
+    created = world.execute(
+        "CREATE SOURCE s (a varchar(3), b char) FROM S3 DISCOVER OBJECTS USING BUCKET "
+        "SCAN 'b' FORMAT JSON"
+    )
     assert isinstance(created, CreateSource)
-    assert [column.sql_type for column in created.source.desc.columns] == ["character varying(3)", "character(1)"]
+    assert [column.sql_type for column in created.source.desc.columns] == [
+        "character varying(3)",
+        "character(1)",
+    ]
     world.execute("CREATE SECRET word AS 'x'")
-    world.execute("CREATE CONNECTION pg TO POSTGRES (HOST 'h', USER 'u', PASSWORD SECRET word, DATABASE 'd')")
+    world.execute(
+        "CREATE CONNECTION pg TO POSTGRES (HOST 'h', USER 'u', PASSWORD SECRET word, DATABASE 'd')"
+    )
     with pytest.raises(UnsupportedSql, match="the columns of a publication have no lengths"):
-        world.plan("CREATE SOURCE p FROM POSTGRES CONNECTION pg (PUBLICATION 'p') FOR TABLES (t (a varchar(3)))")
+        world.plan(
+            "CREATE SOURCE p FROM POSTGRES CONNECTION pg (PUBLICATION 'p') FOR TABLES (t "
+            "(a varchar(3)))"
+        )

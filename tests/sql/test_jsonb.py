@@ -1,4 +1,5 @@
-"""JSON documents mean on each engine what they mean to PostgreSQL: operators, functions, casts and errors over the same rows."""
+"""JSON documents mean on each engine what they mean to PostgreSQL: operators, functions, casts and
+errors over the same rows."""
 
 from __future__ import annotations
 
@@ -59,7 +60,10 @@ def rows() -> list[tuple[int, str | None, str]]:
 @pytest.fixture(scope="module")
 def world() -> World:
     world = World()
-    world.execute("CREATE SOURCE d (id int, doc jsonb, txt text) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
+    world.execute(
+        "CREATE SOURCE d (id int, doc jsonb, txt text) FROM S3 DISCOVER OBJECTS USING "
+        "BUCKET SCAN 'b' FORMAT JSON"
+    )
     return world
 
 
@@ -69,11 +73,19 @@ def answer(world: World, engine: Engine, sql: str) -> list[tuple[Any, ...]]:
     inputs = {}
     for collection in collections(plan):
         entry = world.catalog.relation(collection.source_id)
-        stored = [(id, None if text is None else normal_form(text), txt) for id, text, txt in rows()]
+        stored = [
+            (id, None if text is None else normal_form(text), txt) for id, text, txt in rows()
+        ]
         records = [dict(zip(entry.desc.names, row, strict=True)) for row in stored]
-        inputs[collection] = TableInput(pa.Table.from_pylist(records, arrow_schema(entry.desc, with_updates=False)))
+        inputs[collection] = TableInput(
+            pa.Table.from_pylist(records, arrow_schema(entry.desc, with_updates=False))
+        )
     batches = list(engine.run(plan, select.finishing, inputs, Timestamp(0)).batches)
-    return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+    return [
+        row
+        for batch in batches
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("first", range(0, len(EXPRESSIONS), 30))
@@ -81,10 +93,15 @@ def test_expressions_mean_what_they_mean_to_postgresql(
     first: int, server: psycopg.Connection, world: World, engine: Engine
 ) -> None:
     part = EXPRESSIONS[first : first + 30]
-    sql = f"SELECT id, {', '.join(f'{each} AS e{i}' for i, each in enumerate(part))} FROM d ORDER BY id"
+    sql = (
+        f"SELECT id, {', '.join(f'{each} AS e{i}' for i, each in enumerate(part))} FROM d "
+        "ORDER BY id"
+    )
     ours, wanted = answer(world, engine, sql), server.execute(sql.encode()).fetchall()
     for place, expression in enumerate(part, 1):
-        assert [(row[0], row[place]) for row in ours] == [(row[0], row[place]) for row in wanted], expression
+        assert [(row[0], row[place]) for row in ours] == [(row[0], row[place]) for row in wanted], (
+            expression
+        )
     written = to_sql(parse_one(sql))
     assert to_sql(parse_one(written)) == written  # so that it can be a view's definition
 
@@ -94,12 +111,16 @@ def test_operators_of_two_documents_mean_what_they_mean_to_postgresql(
 ) -> None:
     columns = ", ".join(f"{each} AS e{i}" for i, each in enumerate(PAIRS))
     sql = f"SELECT a.id AS one, b.id AS other, {columns} FROM d AS a, d AS b ORDER BY one, other"
-    for ours, wanted in zip(answer(world, engine, sql), server.execute(sql.encode()).fetchall(), strict=True):
+    for ours, wanted in zip(
+        answer(world, engine, sql), server.execute(sql.encode()).fetchall(), strict=True
+    ):
         assert ours == wanted
 
 
 KEYS = st.sampled_from(["a", "b", "aa", "é", "", "1", "-1", "null"])
-NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: not repr(x).endswith(".0"))
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False).filter(
+    lambda x: not repr(x).endswith(".0")
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | KEYS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
@@ -119,18 +140,38 @@ OF_ANY = [
         "a ? k",
         "a #>> ARRAY[k, i::text]",
     ),
-    *("a #> ARRAY[i::text, k]", "jsonb_typeof(a)", "jsonb_strip_nulls(a)", "jsonb_pretty(a)", "jsonb_build_array(a, k, i, b)"),
+    *(
+        "a #> ARRAY[i::text, k]",
+        "jsonb_typeof(a)",
+        "jsonb_strip_nulls(a)",
+        "jsonb_pretty(a)",
+        "jsonb_build_array(a, k, i, b)",
+    ),
     *("jsonb_build_object(k, a, i, b)", "to_jsonb(a::text)", "a @> (a -> k)", "(a || b) @> b"),
 ]
 
 
 @given(VALUES, VALUES, KEYS, st.integers(-3, 3))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_random_documents_mean_what_they_mean_to_postgresql(
-    server: psycopg.Connection, world: World, duckdb_engine: Engine, one: Any, other: Any, key: str, index: int
+    server: psycopg.Connection,
+    world: World,
+    duckdb_engine: Engine,
+    one: Any,
+    other: Any,
+    key: str,
+    index: int,
 ) -> None:
-    row = f"'{json.dumps(one)}'::jsonb AS a, '{json.dumps(other)}'::jsonb AS b, '{key}' AS k, {index} AS i"
-    sql = f"SELECT {', '.join(f'{each} AS e{i}' for i, each in enumerate(OF_ANY))} FROM (SELECT {row}) AS q"
+    row = (
+        f"'{json.dumps(one)}'::jsonb AS a, '{json.dumps(other)}'::jsonb AS b, '{key}' AS k, "
+        f"{index} AS i"
+    )
+    sql = (
+        f"SELECT {', '.join(f'{each} AS e{i}' for i, each in enumerate(OF_ANY))} FROM "
+        f"(SELECT {row}) AS q"
+    )
     wanted, ours = server.execute(sql.encode()).fetchall(), answer(world, duckdb_engine, sql)
     for expression, *values in zip(OF_ANY, ours[0], wanted[0], strict=True):
         assert values[0] == values[1], expression
@@ -141,12 +182,16 @@ def test_functions_return_the_rows_that_they_return_to_postgresql(
     sql: str, server: psycopg.Connection, world: World, engine: Engine
 ) -> None:
     cursor = server.execute(sql.encode())
-    assert [column.name for column in world.select(sql).desc.columns] == [column.name for column in cursor.description or ()]
+    assert [column.name for column in world.select(sql).desc.columns] == [
+        column.name for column in cursor.description or ()
+    ]
     assert Counter(answer(world, engine, sql)) == Counter(cursor.fetchall())
 
 
 @pytest.mark.parametrize("sql", lines("jsonb_failing.sql"))
-def test_what_fails_for_postgresql_fails(sql: str, server: psycopg.Connection, world: World, duckdb_engine: Engine) -> None:
+def test_what_fails_for_postgresql_fails(
+    sql: str, server: psycopg.Connection, world: World, duckdb_engine: Engine
+) -> None:
     with pytest.raises(psycopg.Error) as wanted:
         server.execute(sql.encode()).fetchall()
     with pytest.raises(ReclockError) as ours:

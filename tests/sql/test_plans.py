@@ -32,4 +32,6 @@ def test_every_plan_is_written(request: pytest.FixtureRequest) -> None:
     queries = [block.split(f"\n{MARK}")[0].rstrip("\n") for block in BLOCKS]
     assert len(set(queries)) == len(queries) >= 30
     if request.config.getoption("--rewrite"):
-        FILE.write_text("\n\n".join(f"{query}\n{MARK}{answered(query)}" for query in queries) + "\n")
+        FILE.write_text(
+            "\n\n".join(f"{query}\n{MARK}{answered(query)}" for query in queries) + "\n"
+        )

@@ -16,14 +16,23 @@ def world() -> World:
 
 
 REFUSED = {
-    "CREATE VIEW flights AS SELECT 1 AS a": ("42710", 'source "reclock.public.flights" already exists'),
+    "CREATE VIEW flights AS SELECT 1 AS a": (
+        "42710",
+        'source "reclock.public.flights" already exists',
+    ),
     "CREATE VIEW IF NOT EXISTS flights AS SELECT 1 AS a": ("42710", "already exists"),
-    "CREATE OR REPLACE VIEW flights AS SELECT 1 AS a": ("42809", '"reclock.public.flights" is not a view'),
+    "CREATE OR REPLACE VIEW flights AS SELECT 1 AS a": (
+        "42809",
+        '"reclock.public.flights" is not a view',
+    ),
     "CREATE VIEW nowhere.v AS SELECT 1 AS a": ("42704", 'unknown schema "nowhere"'),
     "CREATE VIEW nowhere.public.v AS SELECT 1 AS a": ("42704", 'unknown database "nowhere"'),
     "CREATE VIEW mz_catalog.v AS SELECT 1 AS a": ("42501", '"mz_catalog" is a system object'),
     "CREATE VIEW v AS SELECT 1 AS a, 2 AS a": ("42701", 'column "a" specified more than once'),
-    "CREATE TABLE v AS SELECT * FROM flights_progress": ("42939", 'the name "mz_timestamp" is reserved'),
+    "CREATE TABLE v AS SELECT * FROM flights_progress": (
+        "42939",
+        'the name "mz_timestamp" is reserved',
+    ),
     "CREATE VIEW v AS SELECT 1 AS mz_diff": ("42939", 'the name "mz_diff" is reserved'),
     "CREATE VIEW v (a, b) AS SELECT 1": ("42601", "2 column names"),
     "CREATE VIEW v AS SELECT a FROM nothing": ("42P01", 'unknown relation "nothing"'),
@@ -32,28 +41,55 @@ REFUSED = {
         "0A000",
         "not a constant",
     ),
-    "CREATE MATERIALIZED VIEW v IN CLUSTER bad AS SELECT 1 AS a": ("42704", 'unknown cluster "bad"'),
+    "CREATE MATERIALIZED VIEW v IN CLUSTER bad AS SELECT 1 AS a": (
+        "42704",
+        'unknown cluster "bad"',
+    ),
     f"CREATE SOURCE s (a int, a text) {S3} FORMAT JSON": ("42701", "more than once"),
     f"CREATE SOURCE s (mz_diff int) {S3} FORMAT JSON": ("42939", "reserved"),
     f"CREATE SOURCE s (a frob) {S3} FORMAT JSON": ("42704", 'unknown type "frob"'),
-    f"CREATE SOURCE s (a varchar(0)) {S3} FORMAT JSON": ("22023", "length for type varchar must be from 1"),
+    f"CREATE SOURCE s (a varchar(0)) {S3} FORMAT JSON": (
+        "22023",
+        "length for type varchar must be from 1",
+    ),
     f"CREATE SOURCE s (a bigint(10)) {S3} FORMAT JSON": ("0A000", "not supported"),
-    f"CREATE SOURCE s (a numeric(50)) {S3} FORMAT JSON": ("22023", "numeric(50,0) is not supported"),
+    f"CREATE SOURCE s (a numeric(50)) {S3} FORMAT JSON": (
+        "22023",
+        "numeric(50,0) is not supported",
+    ),
     f"CREATE SOURCE s (a xml) {S3} FORMAT JSON": ("0A000", "type xml is not supported"),
     f"CREATE SOURCE s (a int) {S3} FORMAT CSV DELIMITED BY ';;'": ("22023", "one ASCII character"),
     f"CREATE SOURCE s (a int) {S3} FORMAT CSV WITH 2 COLUMNS": ("22023", "but 1 columns"),
-    f"CREATE SOURCE s (a int) {S3} FORMAT JSON WITH (frob = 'x')": ("22023", 'unknown option "frob"'),
-    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS flights": ("42710", "already exists"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON WITH (frob = 'x')": (
+        "22023",
+        'unknown option "frob"',
+    ),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS flights": (
+        "42710",
+        "already exists",
+    ),
     f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS s": ("42710", "already exists"),
-    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS lab.p": ("22023", "schema of its source"),
-    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS MATCHING 'a**' USING BUCKET SCAN 'b' FORMAT JSON": (
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS lab.p": (
+        "22023",
+        "schema of its source",
+    ),
+    (
+        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS MATCHING 'a**' USING BUCKET SCAN "
+        "'b' FORMAT JSON"
+    ): (
         "22023",
         "invalid object pattern",
     ),
-    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN '' FORMAT JSON": ("22023", "bucket"),
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN '' FORMAT JSON": (
+        "22023",
+        "bucket",
+    ),
     "CREATE INDEX i ON delays (nothing)": ("42703", 'column "nothing" does not exist'),
     "CREATE INDEX i ON delays (carrier, carrier)": ("42701", "more than once"),
-    "CREATE INDEX m_idx ON delays (carrier)": ("42710", 'index "reclock.public.m_idx" already exists'),
+    "CREATE INDEX m_idx ON delays (carrier)": (
+        "42710",
+        'index "reclock.public.m_idx" already exists',
+    ),
     "CREATE INDEX i ON mz_sources (name)": ("42501", "system object"),
     "CREATE INDEX i ON m_idx (key)": ("42P01", "unknown relation"),
     "DROP VIEW flights": ("42809", '"reclock.public.flights" is not a view'),
@@ -85,10 +121,19 @@ REFUSED = {
     "SELECT $1": ("42P02", "there is no parameter"),
     "CREATE VIEW v AS SELECT now()": ("0A000", "now is not supported in a definition"),
     "SELECT LOCALTIME": ("0A000", "not supported"),
-    "CREATE VIEW v AS SELECT current_database()": ("0A000", "current_database is not supported in a definition"),
+    "CREATE VIEW v AS SELECT current_database()": (
+        "0A000",
+        "current_database is not supported in a definition",
+    ),
     "CREATE TABLE s (a text DEFAULT current_user)": ("0A000", "current_user is not supported here"),
-    "SELECT generate_series(1, 2) FROM flights WHERE generate_series(1, 2) > 1": ("0A000", "which answers rows"),
-    "SELECT carrier FROM flights WHERE row_number() OVER () > 1": ("42601", "window functions are not allowed in WHERE"),
+    "SELECT generate_series(1, 2) FROM flights WHERE generate_series(1, 2) > 1": (
+        "0A000",
+        "which answers rows",
+    ),
+    "SELECT carrier FROM flights WHERE row_number() OVER () > 1": (
+        "42601",
+        "window functions are not allowed in WHERE",
+    ),
     "SELECT carrier COLLATE klingon FROM flights": ("42704", 'unknown collation "klingon"'),
     "SELECT ARRAY[]": ("42601", "cannot determine type of empty array"),
     "SELECT ARRAY[ARRAY[1]]": ("42883", "array"),
@@ -96,39 +141,70 @@ REFUSED = {
     "SELECT 'nothing'::regtype": ("42704", 'unknown type "nothing"'),
     "SELECT carrier::regtype FROM flights": ("0A000", "of what is no constant"),
     "CREATE TABLE s (a int[])": ("0A000", "integer[], which cannot be stored"),
-    "CREATE MATERIALIZED VIEW s AS SELECT ARRAY[1] AS a": ("0A000", "integer[], which cannot be stored"),
+    "CREATE MATERIALIZED VIEW s AS SELECT ARRAY[1] AS a": (
+        "0A000",
+        "integer[], which cannot be stored",
+    ),
     "SELECT nth_value(flight, 2) OVER (ORDER BY carrier) FROM flights": ("0A000", "nth_value"),
     "SELECT ntile(0) OVER (ORDER BY carrier) FROM flights": ("42601", "greater than zero"),
     "SELECT sum(DISTINCT flight) OVER () FROM flights": ("0A000", "DISTINCT"),
     "SELECT array_agg(flight) OVER (ORDER BY carrier) FROM flights": ("0A000", "array_agg"),
     "SELECT percentile_cont(flight, 0.5) OVER () FROM flights": ("0A000", "percentile_cont"),
     "SELECT sum(flight) OVER w FROM flights": ("42704", 'window "w"'),
-    "SELECT sum(flight) OVER (w ORDER BY flight) FROM flights WINDOW w AS (ORDER BY carrier)": ("42P20", "has that already"),
-    "SELECT sum(flight) OVER (ORDER BY carrier GROUPS 1 PRECEDING) FROM flights": ("0A000", "GROUPS"),
-    "SELECT sum(flight) OVER (ORDER BY flight RANGE 1 PRECEDING) FROM flights": ("0A000", "frame offset"),
-    "SELECT sum(rank() OVER ()) OVER () FROM flights": ("42601", "not allowed in a window function"),
-    "SELECT sum(flight) OVER (ORDER BY flight ROWS UNBOUNDED FOLLOWING) FROM flights": ("42P20", "frame start"),
-    "SELECT lag(flight, flight) OVER (ORDER BY carrier) FROM flights": ("0A000", "not a constant integer"),
+    "SELECT sum(flight) OVER (w ORDER BY flight) FROM flights WINDOW w AS (ORDER BY carrier)": (
+        "42P20",
+        "has that already",
+    ),
+    "SELECT sum(flight) OVER (ORDER BY carrier GROUPS 1 PRECEDING) FROM flights": (
+        "0A000",
+        "GROUPS",
+    ),
+    "SELECT sum(flight) OVER (ORDER BY flight RANGE 1 PRECEDING) FROM flights": (
+        "0A000",
+        "frame offset",
+    ),
+    "SELECT sum(rank() OVER ()) OVER () FROM flights": (
+        "42601",
+        "not allowed in a window function",
+    ),
+    "SELECT sum(flight) OVER (ORDER BY flight ROWS UNBOUNDED FOLLOWING) FROM flights": (
+        "42P20",
+        "frame start",
+    ),
+    "SELECT lag(flight, flight) OVER (ORDER BY carrier) FROM flights": (
+        "0A000",
+        "not a constant integer",
+    ),
     "SELECT lead(flight, 1, 'none') OVER (ORDER BY carrier) FROM flights": ("22P02", "integer"),
     "SELECT rank(flight) OVER (ORDER BY carrier) FROM flights": ("42883", "rank(integer)"),
-    "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL (WITH RECURSIVE s(i) AS (SELECT i FROM r UNION ALL SELECT i + 1 FROM s)"
+    "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL (WITH RECURSIVE s(i) AS (SELECT i FROM r "
+    "UNION ALL SELECT i + 1 FROM s)"
     " SELECT i FROM s)) SELECT * FROM r": ("0A000", "must not read that one"),
     "SELECT * FROM json_each(1, 2) AS g": ("42883", "does not exist"),
     "SELECT * FROM flights FOR UPDATE": ("0A000", "not supported"),
     "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),
     "SELECT interval '1 month' INTERSECT SELECT interval '30 days'": ("0A000", "intervals"),
-    "SELECT f.day FROM flights f LEFT JOIN weather w ON f.day IN (SELECT day FROM flights g WHERE g.origin = w.origin)": (
+    (
+        "SELECT f.day FROM flights f LEFT JOIN weather w ON f.day IN (SELECT day FROM "
+        "flights g WHERE g.origin = w.origin)"
+    ): (
         "0A000",
         "names both sides",
     ),
     "SELECT percentile_cont(0.5) FROM flights": ("42809", "WITHIN GROUP is required"),
-    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": ("0A000", "ascending"),
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": (
+        "0A000",
+        "ascending",
+    ),
 }
 
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_refused_and_why(text: str, world: World) -> None:
-    world.execute("CREATE VIEW plain AS SELECT 1 AS a; CREATE VIEW m AS SELECT 1 AS a; CREATE INDEX m_idx ON m (a)")
+    world.execute(
+        "CREATE VIEW plain AS SELECT 1 AS a; CREATE VIEW m AS SELECT 1 AS a; CREATE "
+        "INDEX m_idx ON m (a)"
+    )
     sqlstate, message = REFUSED[text]
     with pytest.raises(ReclockError) as error:
         world.plan(text)

@@ -1,4 +1,5 @@
-"""Every statement parses to a node of its own and prints to text that parses to an equal node: nothing is lost on the way."""
+"""Every statement parses to a node of its own and prints to text that parses to an equal node:
+nothing is lost on the way."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ from reclock.sql.statements.connections.syntax import (
     ValidateConnectionStatement,
 )
 from reclock.sql.statements.copy.syntax import CopyStatement
-from reclock.sql.statements.objects.syntax import AlterOwnerStatement, AlterRenameStatement, DropStatement
+from reclock.sql.statements.objects.syntax import (
+    AlterOwnerStatement,
+    AlterRenameStatement,
+    DropStatement,
+)
 from reclock.sql.statements.query.syntax import ExplainStatement
 from reclock.sql.statements.roles.privileges_syntax import (
     DefaultPrivilegesStatement,
@@ -44,7 +49,11 @@ from reclock.sql.statements.session.syntax import (
     ShowVariableStatement,
 )
 from reclock.sql.statements.show.privileges_syntax import ShowPrivilegesStatement
-from reclock.sql.statements.show.syntax import ShowColumnsStatement, ShowCreateStatement, ShowObjectsStatement
+from reclock.sql.statements.show.syntax import (
+    ShowColumnsStatement,
+    ShowCreateStatement,
+    ShowObjectsStatement,
+)
 from reclock.sql.statements.sinks.syntax import CreateSinkStatement
 from reclock.sql.statements.sources.syntax import (
     AlterSourceResnapshotStatement,
@@ -57,16 +66,27 @@ from reclock.sql.statements.sources.syntax import (
     CreateSubsourceStatement,
 )
 from reclock.sql.statements.subscribe.syntax import SubscribeStatement
-from reclock.sql.statements.tables.modify_syntax import DeleteStatement, InsertStatement, TruncateStatement, UpdateStatement
+from reclock.sql.statements.tables.modify_syntax import (
+    DeleteStatement,
+    InsertStatement,
+    TruncateStatement,
+    UpdateStatement,
+)
 from reclock.sql.statements.tables.syntax import CreateTableStatement
 from reclock.sql.statements.transactions.syntax import TransactionStatement
-from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement, RefreshViewStatement
+from reclock.sql.statements.views.syntax import (
+    CreateIndexStatement,
+    CreateViewStatement,
+    RefreshViewStatement,
+)
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse, parse_one
 
 STATEMENTS: dict[str, type[nodes.Statement]] = {
-    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON": CreateSourceStatement,
+    (
+        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
+    ): CreateSourceStatement,
     """CREATE SOURCE IF NOT EXISTS d.s.x (year int NOT NULL, "Dep Time" timestamp, p numeric(10,2), q double precision NULL)
        FROM S3 DISCOVER OBJECTS MATCHING 'flights/**.csv' USING BUCKET SCAN 'nyc'
        FORMAT CSV WITH HEADER DELIMITED BY ';' NULL AS 'NA' EXPOSE PROGRESS AS x_p WITH (a = '2020', b = 3, c = true)""": (
@@ -75,52 +95,87 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     """create materialized source s in cluster default (x real) from s3 discover objects using bucket scan 'b'
        format csv with 3 columns""": CreateSourceStatement,
     "CREATE SOURCE c FROM LOAD GENERATOR COUNTER": CreateSourceStatement,
-    "CREATE SOURCE c FROM LOAD GENERATOR COUNTER (MAX CARDINALITY 5, TICK INTERVAL '1s')": CreateSourceStatement,
-    "CREATE SOURCE a FROM LOAD GENERATOR AUCTION FOR ALL TABLES EXPOSE PROGRESS AS p": CreateSourceStatement,
-    "CREATE SOURCE a FROM LOAD GENERATOR AUCTION FOR TABLES (users, bids AS d.s.offers)": CreateSourceStatement,
+    (
+        "CREATE SOURCE c FROM LOAD GENERATOR COUNTER (MAX CARDINALITY 5, TICK INTERVAL '1s')"
+    ): CreateSourceStatement,
+    (
+        "CREATE SOURCE a FROM LOAD GENERATOR AUCTION FOR ALL TABLES EXPOSE PROGRESS AS p"
+    ): CreateSourceStatement,
+    (
+        "CREATE SOURCE a FROM LOAD GENERATOR AUCTION FOR TABLES (users, bids AS d.s.offers)"
+    ): CreateSourceStatement,
     "CREATE SUBSOURCE d.s.offers FROM SOURCE d.s.a TABLE 'bids'": CreateSubsourceStatement,
     "CREATE SOURCE k (a int) FROM KAFKA BROKER 'x:1' TOPIC 'y' FORMAT JSON": CreateSourceStatement,
     """CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START OFFSET (0, 10) GROUP ID 'g' KEY FORMAT TEXT VALUE FORMAT BYTES
        INCLUDE KEY AS id, PARTITION, OFFSET AS o, TIMESTAMP, HEADERS ENVELOPE UPSERT""": CreateSourceStatement,
-    "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START TIMESTAMP 1000 FORMAT TEXT ENVELOPE NONE": CreateSourceStatement,
+    (
+        "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START TIMESTAMP 1000 FORMAT TEXT "
+        "ENVELOPE NONE"
+    ): CreateSourceStatement,
     "CREATE SECRET IF NOT EXISTS d.s.x AS 'y'": CreateSecretStatement,
     "CREATE SECRET x STORED AS 'y'": CreateSecretStatement,
-    "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START OFFSET (1) END OFFSET (5, 6) FORMAT TEXT": CreateSourceStatement,
-    "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START TIMESTAMP 1, END TIMESTAMP 2) FORMAT TEXT": (CreateSourceStatement),
-    "CREATE SOURCE k FROM KAFKA CONNECTION c (TRANSACTION TOPIC 'y') FORMAT JSON ENVELOPE DEBEZIUM FOR TABLES (p.t (a INT))": (
-        CreateSourceStatement
-    ),
-    "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION r": (
-        CreateSourceStatement
-    ),
+    (
+        "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START OFFSET (1) END OFFSET (5, "
+        "6) FORMAT TEXT"
+    ): CreateSourceStatement,
+    (
+        "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START TIMESTAMP 1, END "
+        "TIMESTAMP 2) FORMAT TEXT"
+    ): (CreateSourceStatement),
+    (
+        "CREATE SOURCE k FROM KAFKA CONNECTION c (TRANSACTION TOPIC 'y') FORMAT JSON "
+        "ENVELOPE DEBEZIUM FOR TABLES (p.t (a INT))"
+    ): (CreateSourceStatement),
+    (
+        "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT AVRO USING CONFLUENT SCHEMA "
+        "REGISTRY CONNECTION r"
+    ): (CreateSourceStatement),
     """CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' KEY FORMAT PROTOBUF USING CONFLUENT SCHEMA REGISTRY CONNECTION r
        VALUE FORMAT PROTOBUF MESSAGE 'm' USING CONFLUENT SCHEMA REGISTRY CONNECTION r SEED SCHEMA '\\x00'""": (
         CreateSourceStatement
     ),
-    "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT PROTOBUF MESSAGE 'm' USING SCHEMA '\\x00'": CreateSourceStatement,
+    (
+        "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT PROTOBUF MESSAGE 'm' USING "
+        "SCHEMA '\\x00'"
+    ): CreateSourceStatement,
     "ALTER SECRET s.x AS $$y$$": AlterSecretStatement,
     "ALTER SECRET IF EXISTS s.x RENAME TO y": AlterRenameStatement,
-    "CREATE CONNECTION IF NOT EXISTS c TO KAFKA (BROKERS ('x:1', 'y:1'), PASSWORD SECRET s) WITH (validate = false)": (
-        CreateConnectionStatement
-    ),
-    "CREATE CONNECTION s.c TO CONFLUENT SCHEMA REGISTRY (URL = 'http://x')": CreateConnectionStatement,
+    (
+        "CREATE CONNECTION IF NOT EXISTS c TO KAFKA (BROKERS ('x:1', 'y:1'), PASSWORD SECRET "
+        "s) WITH (validate = false)"
+    ): (CreateConnectionStatement),
+    (
+        "CREATE CONNECTION s.c TO CONFLUENT SCHEMA REGISTRY (URL = 'http://x')"
+    ): CreateConnectionStatement,
     "CREATE CONNECTION c TO AWS (ACCESS KEY ID 'x', REGION 'eu')": CreateConnectionStatement,
     "VALIDATE CONNECTION s.c": ValidateConnectionStatement,
     "SHOW CREATE CONNECTION c": ShowCreateStatement,
     "DROP CONNECTION IF EXISTS c, d CASCADE": DropStatement,
-    "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START OFFSET (0, 1)) FORMAT TEXT": CreateSourceStatement,
-    "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', SLOT 's') FOR ALL TABLES": CreateSourceStatement,
-    "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', TEXT COLUMNS (t.a, s.t.b), EXCLUDE COLUMNS (t.c))"
+    (
+        "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START OFFSET (0, 1)) FORMAT TEXT"
+    ): CreateSourceStatement,
+    (
+        "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', SLOT 's') FOR ALL TABLES"
+    ): CreateSourceStatement,
+    "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', TEXT COLUMNS (t.a, "
+    "s.t.b), EXCLUDE COLUMNS (t.c))"
     " FOR ALL TABLES": CreateSourceStatement,
-    "CREATE SOURCE p FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' TEXT COLUMNS (t.a) FOR TABLES (t)": (
-        CreateSourceStatement
-    ),
+    (
+        "CREATE SOURCE p FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' TEXT COLUMNS "
+        "(t.a) FOR TABLES (t)"
+    ): (CreateSourceStatement),
     """CREATE SOURCE k FROM KINESIS ARN 'a' ENDPOINT 'http://x' START AFTER SEQUENCE NUMBER (0 = 12345678901234567890123, 3 = 4)
        FORMAT TEXT""": CreateSourceStatement,
-    "CREATE SOURCE p FROM PUBNUB SUBSCRIBE KEY 'sub-c-1' CHANNEL 'c' ORIGIN 'http://x'": CreateSourceStatement,
-    "CREATE SOURCE k FROM KINESIS (STREAM 's', REGION 'r') START TIMESTAMP 5 FORMAT BYTES": CreateSourceStatement,
+    (
+        "CREATE SOURCE p FROM PUBNUB SUBSCRIBE KEY 'sub-c-1' CHANNEL 'c' ORIGIN 'http://x'"
+    ): CreateSourceStatement,
+    (
+        "CREATE SOURCE k FROM KINESIS (STREAM 's', REGION 'r') START TIMESTAMP 5 FORMAT BYTES"
+    ): CreateSourceStatement,
     "CREATE SOURCE k FROM KINESIS CONNECTION a.b (STREAM 's') FORMAT BYTES": CreateSourceStatement,
-    "CREATE SOURCE k FROM KINESIS CONNECTION c ARN 'a' START LATEST FORMAT BYTES": CreateSourceStatement,
+    (
+        "CREATE SOURCE k FROM KINESIS CONNECTION c ARN 'a' START LATEST FORMAT BYTES"
+    ): CreateSourceStatement,
     """CREATE SOURCE s FROM S3 CONNECTION c DISCOVER OBJECTS MATCHING '*' USING SQS NOTIFICATIONS 'q', BUCKET SCAN 'b'
        COMPRESSION GZIP FORMAT TEXT""": CreateSourceStatement,
     "UNLISTEN *": UnlistenStatement,
@@ -129,7 +184,10 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE": TransactionStatement,
     "CREATE VIEW v AS SELECT 1": CreateViewStatement,
     "CREATE OR REPLACE VIEW v (a, b) AS SELECT 1, 2": CreateViewStatement,
-    "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) SELECT * FROM x": CreateViewStatement,
+    (
+        "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) "
+        "SELECT * FROM x"
+    ): CreateViewStatement,
     "CREATE MATERIALIZED VIEW v (a) AS VALUES (1) ORDER BY 1 LIMIT 1": CreateViewStatement,
     'CREATE INDEX i IN CLUSTER c ON s.v (a, "B")': CreateIndexStatement,
     "CREATE INDEX ON v (a + 1, upper(b), (c), date, v.d)": CreateIndexStatement,
@@ -137,8 +195,12 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE INDEX IN CLUSTER default ON v (a)": CreateIndexStatement,
     "CREATE DEFAULT INDEX IN CLUSTER c ON v": CreateIndexStatement,
     "CREATE DEFAULT INDEX ON v": CreateIndexStatement,
-    "CREATE SINK IF NOT EXISTS s IN CLUSTER c FROM a.v INTO DELTA 'x/y' WITH (SNAPSHOT = true)": CreateSinkStatement,
-    "CREATE SINK s FROM v INTO KAFKA BROKER 'b:1' TOPIC 't' FORMAT JSON ENVELOPE DEBEZIUM": CreateSinkStatement,
+    (
+        "CREATE SINK IF NOT EXISTS s IN CLUSTER c FROM a.v INTO DELTA 'x/y' WITH (SNAPSHOT = true)"
+    ): CreateSinkStatement,
+    (
+        "CREATE SINK s FROM v INTO KAFKA BROKER 'b:1' TOPIC 't' FORMAT JSON ENVELOPE DEBEZIUM"
+    ): CreateSinkStatement,
     """CREATE SINK s FROM v INTO KAFKA CONNECTION c (TOPIC 't', PROGRESS TOPIC 'p') KEY (a, b) NOT ENFORCED
        FORMAT JSON ENVELOPE UPSERT WITH (SNAPSHOT = false)""": CreateSinkStatement,
     """CREATE SINK s FROM v INTO KAFKA CONNECTION c (TOPIC 't', TOPIC PARTITION COUNT 3, TOPIC REPLICATION FACTOR = 2,
@@ -160,14 +222,26 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "ALTER SOURCE s RESTART 'a/b.csv'": AlterSourceRestartStatement,
     "ALTER SOURCE s SKIP 'x/y.csv' FROM 3 TO 9": AlterSourceSkipStatement,
     "ALTER SOURCE s SKIP 'x/y.csv'": AlterSourceSkipStatement,
-    "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' COMPRESSION GZIP FORMAT TEXT": CreateSourceStatement,
-    "CREATE SOURCE s FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.1, TICK INTERVAL '1s') FOR ALL TABLES": CreateSourceStatement,
+    (
+        "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' COMPRESSION GZIP "
+        "FORMAT TEXT"
+    ): CreateSourceStatement,
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.1, TICK INTERVAL '1s') FOR "
+        "ALL TABLES"
+    ): CreateSourceStatement,
     "ALTER SOURCE s SET (RETAIN HISTORY FOR '30 days')": AlterSourceRetainStatement,
     "ALTER SOURCE s RESET (RETAIN HISTORY)": AlterSourceRetainStatement,
-    "CREATE SOURCE s FROM LOAD GENERATOR COUNTER WITH (START = '2026-01-01', RETAIN HISTORY FOR '1d')": CreateSourceStatement,
+    (
+        "CREATE SOURCE s FROM LOAD GENERATOR COUNTER WITH (START = '2026-01-01', RETAIN "
+        "HISTORY FOR '1d')"
+    ): CreateSourceStatement,
     'ALTER SOURCE IF EXISTS a.s RENAME TO "T"': AlterRenameStatement,
     "ALTER TABLE IF EXISTS s.t RENAME TO u": AlterRenameStatement,
-    "CREATE TABLE IF NOT EXISTS t (a int NOT NULL DEFAULT 1 + 2, b text DEFAULT 'x' NULL, c real)": CreateTableStatement,
+    (
+        "CREATE TABLE IF NOT EXISTS t (a int NOT NULL DEFAULT 1 + 2, b text DEFAULT 'x' "
+        "NULL, c real)"
+    ): CreateTableStatement,
     """CREATE TABLE t (a int PRIMARY KEY, b text UNIQUE NOT ENFORCED, c int CHECK (c > 0) REFERENCES s.u ON DELETE SET NULL,
        CONSTRAINT "X" UNIQUE NULLS NOT DISTINCT (a, c), FOREIGN KEY (a, c) REFERENCES u (a, c) MATCH FULL DEFERRABLE)""": (
         CreateTableStatement
@@ -179,7 +253,9 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "INSERT INTO t (SELECT 1)": InsertStatement,
     "INSERT INTO t WITH c AS (SELECT 1) SELECT * FROM c": InsertStatement,
     "INSERT INTO t DEFAULT VALUES": InsertStatement,
-    "UPDATE t AS x SET a = a + 1, b = DEFAULT WHERE a > (SELECT max(a) FROM t) RETURNING x.a": UpdateStatement,
+    (
+        "UPDATE t AS x SET a = a + 1, b = DEFAULT WHERE a > (SELECT max(a) FROM t) RETURNING x.a"
+    ): UpdateStatement,
     "UPDATE s.t x SET a = 1": UpdateStatement,
     "DELETE FROM t": DeleteStatement,
     "DELETE FROM d.s.t x WHERE x.a IN (1, 2) RETURNING *": DeleteStatement,
@@ -255,9 +331,15 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "GRANT CREATEROLE, CREATEDB, CREATECLUSTER ON SYSTEM TO r": PrivilegesStatement,
     'GRANT a, "B" TO c': MembershipStatement,
     "REVOKE a FROM b, c": MembershipStatement,
-    "ALTER DEFAULT PRIVILEGES FOR ROLE a, b IN SCHEMA s, t GRANT SELECT ON TABLES TO c": DefaultPrivilegesStatement,
-    "ALTER DEFAULT PRIVILEGES FOR ALL ROLES REVOKE ALL ON CLUSTERS FROM PUBLIC": DefaultPrivilegesStatement,
-    "ALTER DEFAULT PRIVILEGES IN DATABASE d GRANT CREATE ON SCHEMAS TO b": DefaultPrivilegesStatement,
+    (
+        "ALTER DEFAULT PRIVILEGES FOR ROLE a, b IN SCHEMA s, t GRANT SELECT ON TABLES TO c"
+    ): DefaultPrivilegesStatement,
+    (
+        "ALTER DEFAULT PRIVILEGES FOR ALL ROLES REVOKE ALL ON CLUSTERS FROM PUBLIC"
+    ): DefaultPrivilegesStatement,
+    (
+        "ALTER DEFAULT PRIVILEGES IN DATABASE d GRANT CREATE ON SCHEMAS TO b"
+    ): DefaultPrivilegesStatement,
     "SHOW ROLES LIKE 'a%'": ShowObjectsStatement,
     "SHOW PRIVILEGES ON TABLES FOR r WHERE name = 'x'": ShowPrivilegesStatement,
     "SHOW DEFAULT PRIVILEGES FOR r": ShowPrivilegesStatement,
@@ -274,25 +356,44 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "SELECT a AS of FROM t AS of": nodes.QueryStatement,
     "SELECT a FROM t WHERE a > 1 AS OF 5": nodes.QueryStatement,
     "SELECT a FROM t AS OF AT LEAST '2013-01-01 00:00:00+01'": nodes.QueryStatement,
-    "SELECT a FROM t JOIN u USING (a) ORDER BY a AS OF TIMESTAMP '2013-01-01'": nodes.QueryStatement,
+    (
+        "SELECT a FROM t JOIN u USING (a) ORDER BY a AS OF TIMESTAMP '2013-01-01'"
+    ): nodes.QueryStatement,
     "SELECT 1 AS OF (1 + 1)": nodes.QueryStatement,
     "(SELECT 1) UNION ALL (SELECT 2 LIMIT 1) LIMIT 3 OFFSET 1": nodes.QueryStatement,
-    "SELECT 1 UNION SELECT 2 INTERSECT ALL SELECT 3 EXCEPT SELECT 4 ORDER BY 1": nodes.QueryStatement,
-    "SELECT count(*), count(DISTINCT a) FILTER (WHERE b > 1) FROM t GROUP BY 1, b HAVING count(*) > 1": nodes.QueryStatement,
-    "SELECT DISTINCT ON (a, b) a, b FROM t ORDER BY a, b DESC NULLS LAST, c NULLS FIRST": nodes.QueryStatement,
-    "SELECT extract(year from d), substring(a from 2 for 3), trim(leading 'x' from y), position('a' in b), d::date FROM t": (
-        nodes.QueryStatement
-    ),
-    "SELECT x NOT IN (SELECT y FROM t), EXISTS (SELECT 1), x IS NOT DISTINCT FROM y, x IS NOT TRUE, x = ANY (SELECT 1)": (
-        nodes.QueryStatement
-    ),
-    "SELECT x NOT LIKE 'a' ESCAPE 'b', NOT a = b, -2 ^ 2, a || b || 'c', $$it's$$, E'a\\nb', INTERVAL '1 day', 1e10, .5": (
-        nodes.QueryStatement
-    ),
-    "SELECT * FROM a JOIN (b JOIN c ON b.x = c.x) ON a.x = b.x, d NATURAL JOIN e CROSS JOIN f": nodes.QueryStatement,
+    (
+        "SELECT 1 UNION SELECT 2 INTERSECT ALL SELECT 3 EXCEPT SELECT 4 ORDER BY 1"
+    ): nodes.QueryStatement,
+    (
+        "SELECT count(*), count(DISTINCT a) FILTER (WHERE b > 1) FROM t GROUP BY 1, b HAVING "
+        "count(*) > 1"
+    ): nodes.QueryStatement,
+    (
+        "SELECT DISTINCT ON (a, b) a, b FROM t ORDER BY a, b DESC NULLS LAST, c NULLS FIRST"
+    ): nodes.QueryStatement,
+    (
+        "SELECT extract(year from d), substring(a from 2 for 3), trim(leading 'x' from y), "
+        "position('a' in b), d::date FROM t"
+    ): (nodes.QueryStatement),
+    (
+        "SELECT x NOT IN (SELECT y FROM t), EXISTS (SELECT 1), x IS NOT DISTINCT FROM y, x "
+        "IS NOT TRUE, x = ANY (SELECT 1)"
+    ): (nodes.QueryStatement),
+    (
+        "SELECT x NOT LIKE 'a' ESCAPE 'b', NOT a = b, -2 ^ 2, a || b || 'c', $$it's$$, "
+        "E'a\\nb', INTERVAL '1 day', 1e10, .5"
+    ): (nodes.QueryStatement),
+    (
+        "SELECT * FROM a JOIN (b JOIN c ON b.x = c.x) ON a.x = b.x, d NATURAL JOIN e CROSS JOIN f"
+    ): nodes.QueryStatement,
     "SELECT * FROM a JOIN b JOIN c ON b.x = c.x ON a.x = b.x": nodes.QueryStatement,
-    "SELECT CASE a WHEN 1 THEN 'x' ELSE 'y' END, CASE WHEN a THEN b END FROM (VALUES (1, 2)) AS t (a, b)": nodes.QueryStatement,
-    'WITH a (x) AS (SELECT 1), b AS (SELECT x FROM a) SELECT "x" FROM b -- the end': nodes.QueryStatement,
+    (
+        "SELECT CASE a WHEN 1 THEN 'x' ELSE 'y' END, CASE WHEN a THEN b END FROM (VALUES (1, "
+        "2)) AS t (a, b)"
+    ): nodes.QueryStatement,
+    (
+        'WITH a (x) AS (SELECT 1), b AS (SELECT x FROM a) SELECT "x" FROM b -- the end'
+    ): nodes.QueryStatement,
 }
 
 
@@ -331,10 +432,16 @@ SYNTAX_ERRORS = {
     "SELECT a FROM t WHERE": 22,
     "SELECT a BETWEEN 1": 19,
     "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON": 17,
-    "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b', BUCKET SCAN 'c' FORMAT TEXT": 72,
+    (
+        "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b', BUCKET SCAN 'c' "
+        "FORMAT TEXT"
+    ): 72,
     "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING SQS NOTIFICATIONS 'q' FORMAT TEXT": 70,
     "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN b FORMAT JSON": 68,
-    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV WITH 1.5 COLUMNS": 88,
+    (
+        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV "
+        "WITH 1.5 COLUMNS"
+    ): 88,
     "CREATE VIEW v AS SELECT 1 AS OF 5": 27,
     "CREATE OR REPLACE VIEW IF NOT EXISTS v AS SELECT 1": 31,
     "CREATE VIEW v AS DROP VIEW w": 18,
@@ -369,7 +476,9 @@ def test_a_syntax_error_tells_its_place(text: str) -> None:
     assert error.value.position == SYNTAX_ERRORS[text], error.value
 
 
-@pytest.mark.parametrize("text", ["SELECT 'abc", 'SELECT "abc', "SELECT /* abc", "SELECT $$abc", "SELECT \x00"])
+@pytest.mark.parametrize(
+    "text", ["SELECT 'abc", 'SELECT "abc', "SELECT /* abc", "SELECT $$abc", "SELECT \x00"]
+)
 def test_an_open_quote_is_a_syntax_error(text: str) -> None:
     with pytest.raises(SqlSyntaxError):
         parse(text)

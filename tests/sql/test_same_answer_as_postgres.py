@@ -1,4 +1,5 @@
-"""A query means what it means to PostgreSQL: plans run on the small engine, texts on a real server, over the same rows."""
+"""A query means what it means to PostgreSQL: plans run on the small engine, texts on a real server,
+over the same rows."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
 COLUMNS = {
-    "t": "a int, b text, c double precision, d numeric(10, 2), e timestamp, f boolean, g bigint NOT NULL",
+    "t": (
+        "a int, b text, c double precision, d numeric(10, 2), e timestamp, f boolean, g "
+        "bigint NOT NULL"
+    ),
     "u": "a int, b text, x date, z timestamptz",
     "w": "a int NOT NULL, y text",
     "nothing": "a int, b text",
@@ -93,7 +97,9 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
         for name, columns in COLUMNS.items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
             for row in ROWS[name]:
-                connection.execute(f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(row))})", row)
+                connection.execute(
+                    f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(row))})", row
+                )
         yield connection
         connection.execute("DROP SCHEMA answers CASCADE")
 
@@ -102,7 +108,10 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
 def world() -> World:
     world = World()
     for name, columns in COLUMNS.items():
-        world.execute(f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
+        world.execute(
+            f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET "
+            "SCAN 'b' FORMAT JSON"
+        )
     return world
 
 
@@ -118,13 +127,19 @@ def run(world: World, engine: Engine, sql: str) -> Iterator[pa.RecordBatch]:
     for collection in collections(plan):
         entry = world.catalog.relation(collection.source_id)
         rows = [dict(zip(entry.desc.names, row, strict=True)) for row in ROWS[entry.name.item]]
-        inputs[collection] = TableInput(pa.Table.from_pylist(rows, arrow_schema(entry.desc, with_updates=False)))
+        inputs[collection] = TableInput(
+            pa.Table.from_pylist(rows, arrow_schema(entry.desc, with_updates=False))
+        )
     yield from engine.run(plan, select.finishing, inputs, Timestamp(0)).batches
 
 
 def answer(world: World, engine: Engine, sql: str) -> list[tuple[Any, ...]]:
     batches = list(run(world, engine, sql))
-    return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+    return [
+        row
+        for batch in batches
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]
 
 
 def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -152,7 +167,8 @@ def test_a_query_means_what_it_means_to_postgresql(
     theirs = [comparable(row) for row in cursor.fetchall()]
     ours = [comparable(row) for row in answer(world, engine, sql)]
     assert Counter(ours) == Counter(theirs)
-    assert parse_one(to_sql(parse_one(sql))) == parse_one(sql)  # so that it can be a view's definition
+    # so that it can be a view's definition
+    assert parse_one(to_sql(parse_one(sql))) == parse_one(sql)
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
 
@@ -161,7 +177,10 @@ def printed_answer(world: World, engine: Engine, sql: str) -> list[tuple[str | N
     types = world.select(sql).desc.types
     rows: list[tuple[str | None, ...]] = []
     for batch in run(world, engine, sql):
-        columns = [texts(column, type).to_pylist() for column, type in zip(batch.columns, types, strict=False)]
+        columns = [
+            texts(column, type).to_pylist()
+            for column, type in zip(batch.columns, types, strict=False)
+        ]
         rows += zip(*columns, strict=True)
     return rows
 
@@ -169,7 +188,10 @@ def printed_answer(world: World, engine: Engine, sql: str) -> list[tuple[str | N
 def printed_by_postgresql(server: psycopg.Connection, sql: str) -> list[tuple[str | None, ...]]:
     result = server.execute(sql.encode()).pgresult
     assert result is not None
-    rows = [[result.get_value(row, place) for place in range(result.nfields)] for row in range(result.ntuples)]
+    rows = [
+        [result.get_value(row, place) for place in range(result.nfields)]
+        for row in range(result.ntuples)
+    ]
     return [tuple(None if raw is None else raw.decode() for raw in row) for row in rows]
 
 
@@ -186,26 +208,47 @@ def test_values_are_printed_as_postgresql_prints_them(
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
     names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
-    types = [names.get(column.type_code) for column in server.execute(sql.encode()).description or ()]
+    types = [
+        names.get(column.type_code) for column in server.execute(sql.encode()).description or ()
+    ]
     assert [names[type_oid(column.type)] for column in world.select(sql).desc.columns] == types
 
 
-def test_quotients_are_printed_as_postgresql_prints_them(server: psycopg.Connection, world: World, engine: DuckDbEngine) -> None:
-    @given(st.lists(st.tuples(st.integers(-(10**18), 10**18), st.integers(1, 10**6)), min_size=1, max_size=30))
+def test_quotients_are_printed_as_postgresql_prints_them(
+    server: psycopg.Connection, world: World, engine: DuckDbEngine
+) -> None:
+    @given(
+        st.lists(
+            st.tuples(st.integers(-(10**18), 10**18), st.integers(1, 10**6)),
+            min_size=1,
+            max_size=30,
+        )
+    )
     @settings(max_examples=20)
     def agrees(pairs: list[tuple[int, int]]) -> None:
-        known = [(a, b) for a, b in pairs if not any(10**n * b <= abs(a) < 2 * 10**n * b for n in range(0, 20, 4))]
-        values = ", ".join(f"({a}.0, {b})" for a, b in known if abs(a) > b)  # see decision 67 about the others
+        known = [
+            (a, b)
+            for a, b in pairs
+            if not any(10**n * b <= abs(a) < 2 * 10**n * b for n in range(0, 20, 4))
+        ]
+        # see decision 63 about the others
+        values = ", ".join(f"({a}.0, {b})" for a, b in known if abs(a) > b)
         sql = f"SELECT a / b, (a / b)::text FROM (VALUES {values or '(7.0, 3)'}) AS pairs (a, b)"
-        assert Counter(printed_answer(world, engine, sql)) == Counter(printed_by_postgresql(server, sql))
+        assert Counter(printed_answer(world, engine, sql)) == Counter(
+            printed_by_postgresql(server, sql)
+        )
 
     agrees()
 
 
 @pytest.mark.spark
-def test_types_are_the_same_on_both_engines(world: World, engine: DuckDbEngine, spark_engine: SparkEngine) -> None:
+def test_types_are_the_same_on_both_engines(
+    world: World, engine: DuckDbEngine, spark_engine: SparkEngine
+) -> None:
     for sql in (sql for name in PRINTED for sql in queries(name) if " FROM " in sql):
-        assert Counter(printed_answer(world, spark_engine, sql)) == Counter(printed_answer(world, engine, sql)), sql
+        assert Counter(printed_answer(world, spark_engine, sql)) == Counter(
+            printed_answer(world, engine, sql)
+        ), sql
 
 
 @pytest.mark.spark
@@ -224,7 +267,9 @@ def test_intervals_bits_and_patterns_are_the_same_on_both_engines(
 
 
 @pytest.mark.parametrize("sql", queries("failing"))
-def test_what_fails_for_postgresql_fails(sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine) -> None:
+def test_what_fails_for_postgresql_fails(
+    sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
+) -> None:
     with pytest.raises(psycopg.Error) as theirs:
         server.execute(sql.encode()).fetchall()
     with pytest.raises(ReclockError) as ours:
@@ -234,7 +279,9 @@ def test_what_fails_for_postgresql_fails(sql: str, server: psycopg.Connection, w
 
 
 @pytest.mark.parametrize("sql", queries("aggregates_of_the_query_around"))
-def test_an_aggregate_of_the_query_around_is_refused(sql: str, server: psycopg.Connection, world: World) -> None:
+def test_an_aggregate_of_the_query_around_is_refused(
+    sql: str, server: psycopg.Connection, world: World
+) -> None:
     assert len(server.execute(sql.encode()).fetchall()) == 1  # not a row for each of t
     with pytest.raises(ReclockError) as refused:
         world.plan(sql)
@@ -262,15 +309,23 @@ def test_a_recursion_on_spark_means_what_it_means_to_postgresql(
 
 
 @pytest.mark.parametrize("sql", queries("refused_recursive"))
-def test_a_recursion_that_postgresql_refuses_is_refused_in_its_words(sql: str, server: psycopg.Connection, world: World) -> None:
+def test_a_recursion_that_postgresql_refuses_is_refused_in_its_words(
+    sql: str, server: psycopg.Connection, world: World
+) -> None:
     with pytest.raises(psycopg.Error) as theirs:
         server.execute(sql.encode())
     with pytest.raises(ReclockError) as ours:
         world.plan(sql)
     if theirs.value.sqlstate in ("42P19", "42804"):
-        assert (ours.value.sqlstate, ours.value.message) == (theirs.value.sqlstate, theirs.value.diag.message_primary)
+        assert (ours.value.sqlstate, ours.value.message) == (
+            theirs.value.sqlstate,
+            theirs.value.diag.message_primary,
+        )
     elif theirs.value.sqlstate == "0A000":
         assert ours.value.sqlstate == "0A000"
         assert str(theirs.value.diag.message_primary) in ours.value.message
     else:
-        assert ours.value.sqlstate[:2] == (theirs.value.sqlstate or "")[:2], (ours.value, theirs.value)
+        assert ours.value.sqlstate[:2] == (theirs.value.sqlstate or "")[:2], (
+            ours.value,
+            theirs.value,
+        )

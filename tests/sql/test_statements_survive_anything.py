@@ -1,5 +1,7 @@
-# ruff: noqa: E501, PT017 (statements stay on one line; what an error holds is checked where it is caught)
-"""Whatever a client sends, it gets a plan or an error of Reclock's: nothing else comes out of parsing and planning."""
+# ruff: noqa: E501, PT017 (statements stay on one line; what an error holds is checked where it is
+# caught)
+"""Whatever a client sends, it gets a plan or an error of Reclock's: nothing else comes out of
+parsing and planning."""
 
 from __future__ import annotations
 
@@ -60,7 +62,8 @@ WORLD = new_york()
 
 
 def survives(text: str) -> bool:
-    """Parses, plans, expands, explains and prints ``text``; True if it had a meaning. Anything but a user's error gets out."""
+    """Parses, plans, expands, explains and prints ``text``; True if it had a meaning. Anything but
+    a user's error gets out."""
     try:
         for parsed in parse(text):
             statement = plan_statement(parsed, WORLD.catalog, WORLD.session)

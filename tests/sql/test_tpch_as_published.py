@@ -24,14 +24,18 @@ from reclock.plan.relational import collections
 from reclock.sql.queries.views import expand
 
 TABLES = GENERATED["TPCH"]
-QUERIES = (Path(__file__).parent / "answers" / "tpch.sql").read_text().rstrip().rstrip(";").split(";\n\n")
+QUERIES = (
+    (Path(__file__).parent / "answers" / "tpch.sql").read_text().rstrip().rstrip(";").split(";\n\n")
+)
 NAMES = [f"q{number:02d}" for number in range(1, len(QUERIES) + 1)]
 
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, pa.Table]:
     """The rows of the load generator at its first tick."""
-    generator = Generator(LoadGenerator("TPCH", 10, scale_factor=0.005), TABLES, Timestamp(0), Timestamp(0))
+    generator = Generator(
+        LoadGenerator("TPCH", 10, scale_factor=0.005), TABLES, Timestamp(0), Timestamp(0)
+    )
     parts: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
     for task in generator.tasks([Increment((), 0, 1, 1)], ()):
         for name, table in generator.read(task):
@@ -47,7 +51,9 @@ def server(postgres_server: Any, tables: Mapping[str, pa.Table]) -> Iterator[psy
             columns = ", ".join(f"{column.name} {column.sql_type}" for column in desc.columns)
             connection.execute(f"CREATE TABLE {name} ({columns})".encode())
             with connection.cursor().copy(f"COPY {name} FROM STDIN".encode()) as copy:
-                for row in zip(*(column.to_pylist() for column in tables[name].columns), strict=True):
+                for row in zip(
+                    *(column.to_pylist() for column in tables[name].columns), strict=True
+                ):
                     copy.write_row(row)
             connection.execute(f"ANALYZE {name}".encode())
         yield connection
@@ -59,16 +65,27 @@ def world() -> World:
     world = World()
     for name, desc in TABLES.items():
         columns = ", ".join(f"{column.name} {column.sql_type}" for column in desc.columns)
-        world.execute(f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
+        world.execute(
+            f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET "
+            "SCAN 'b' FORMAT JSON"
+        )
     return world
 
 
-def answer(world: World, engine: Engine, tables: Mapping[str, pa.Table], sql: str) -> list[tuple[Any, ...]]:
+def answer(
+    world: World, engine: Engine, tables: Mapping[str, pa.Table], sql: str
+) -> list[tuple[Any, ...]]:
     select = world.select(sql)
     plan = expand(select.plan, world.catalog)
-    inputs = {id: TableInput(tables[world.catalog.relation(id.source_id).name.item]) for id in collections(plan)}
+    inputs = {
+        id: TableInput(tables[world.catalog.relation(id.source_id).name.item])
+        for id in collections(plan)
+    }
     rows = engine.run(plan, select.finishing, inputs, Timestamp(0)).batches.read_all()
-    return [tuple(map(rounded, row)) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
+    return [
+        tuple(map(rounded, row))
+        for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    ]
 
 
 def rounded(value: Any) -> Any:
@@ -93,5 +110,7 @@ def test_published_queries_have_the_same_answers_on_spark(
     engine = DuckDbEngine(threads=1)
     for name, sql in zip(NAMES, QUERIES, strict=True):
         if "interval" in sql:
-            assert answer(world, spark_engine, tables, sql) == answer(world, engine, tables, sql), name
+            assert answer(world, spark_engine, tables, sql) == answer(world, engine, tables, sql), (
+                name
+            )
     engine.close()

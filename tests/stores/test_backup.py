@@ -1,4 +1,5 @@
-"""A backup that is taken beside writers is both stores at one time, and a restore brings them back under a new epoch."""
+"""A backup that is taken beside writers is both stores at one time, and a restore brings them back
+under a new epoch."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ from stores.stores_of_home import sql
 from reclock import failpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import CatalogUninitialized, ConfigurationError, ErrorAtTime, Fenced, InputStalled, ReclockError
+from reclock.errors import (
+    CatalogUninitialized,
+    ConfigurationError,
+    ErrorAtTime,
+    Fenced,
+    InputStalled,
+    ReclockError,
+)
 from reclock.pipeline import maintenance, tick
 from reclock.pipeline.backup import back_up
 from reclock.pipeline.restore import restore
@@ -31,14 +39,22 @@ RESTORE_POINTS = [
 
 
 class Writers:
-    """Each moves one unit between two accounts in a transaction, and notes it in its own row of a third table: any consistent
-    state has a sum of zero, and as many moves as the notes say."""
+    """Each moves one unit between two accounts in a transaction, and notes it in its own row of a
+    third table: any consistent state has a sum of zero, and as many moves as the notes say."""
 
     def __init__(self, environment: Environment, count: int) -> None:
-        sql(environment, "CREATE TABLE a (n int); CREATE TABLE b (n int); CREATE TABLE notes (writer int, n int)")
+        sql(
+            environment,
+            (
+                "CREATE TABLE a (n int); CREATE TABLE b (n int); CREATE TABLE notes (writer "
+                "int, n int)"
+            ),
+        )
         self.acknowledged = [0] * count
         self._environment, self._stopping = environment, threading.Event()
-        self._threads = [threading.Thread(target=self._write, args=(writer,)) for writer in range(count)]
+        self._threads = [
+            threading.Thread(target=self._write, args=(writer,)) for writer in range(count)
+        ]
 
     def _write(self, writer: int) -> None:
         for number in range(1, 10_000):
@@ -63,10 +79,14 @@ class Writers:
 
 
 def check_consistent(environment: Environment, acknowledged_before: list[int]) -> None:
-    [(total,)] = sql(environment, "SELECT sum(n) FROM (SELECT n FROM a UNION ALL SELECT n FROM b) x")
+    [(total,)] = sql(
+        environment, "SELECT sum(n) FROM (SELECT n FROM a UNION ALL SELECT n FROM b) x"
+    )
     assert total in (0, None)
     notes = dict.fromkeys(range(len(acknowledged_before)), 0)
-    for writer, count, last in sql(environment, "SELECT writer, count(*), max(n) FROM notes GROUP BY writer"):
+    for writer, count, last in sql(
+        environment, "SELECT writer, count(*), max(n) FROM notes GROUP BY writer"
+    ):
         assert count == last, f"writer {writer} has gaps"
         notes[writer] = count
     assert sql(environment, "SELECT count(*) FROM a") == [(sum(notes.values()),)]
@@ -88,14 +108,21 @@ def wait_for(condition: Callable[[], bool]) -> None:
     raise AssertionError("the writers do not get on")
 
 
-def test_a_backup_beside_writers_is_one_consistent_time(tmp_path: Path, catalog: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECLOCK_CATALOG_RETENTION_MS", "0")  # the second backup is of a catalog that was compacted
+def test_a_backup_beside_writers_is_one_consistent_time(
+    tmp_path: Path, catalog: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the second backup is of a catalog that was compacted
+    monkeypatch.setenv("RECLOCK_CATALOG_RETENTION_MS", "0")
     with Environment.initialise(tmp_path / "home") as environment:
         writers, before = Writers(environment, 3), []
         with writers:
             for number in range(2):
                 seen = list(writers.acknowledged)
-                wait_for(lambda seen=seen: all(a > b + 2 for a, b in zip(writers.acknowledged, seen, strict=True)))
+                wait_for(
+                    lambda seen=seen: all(
+                        a > b + 2 for a, b in zip(writers.acknowledged, seen, strict=True)
+                    )
+                )
                 before.append(list(writers.acknowledged))
                 back_up(environment.stores, tmp_path / f"backup{number}")
                 maintenance.run(environment)
@@ -104,9 +131,17 @@ def test_a_backup_beside_writers_is_one_consistent_time(tmp_path: Path, catalog:
         with Environment.open(tmp_path / f"home{number}") as restored:
             check_consistent(restored, before[number])
             assert (restored.stores.catalog.since > 0) == bool(number)
-            sql(restored, "INSERT INTO a VALUES (5); INSERT INTO b VALUES (-5); INSERT INTO notes VALUES (9, 1)")
+            sql(
+                restored,
+                (
+                    "INSERT INTO a VALUES (5); INSERT INTO b VALUES (-5); INSERT INTO notes "
+                    "VALUES (9, 1)"
+                ),
+            )
             restored.stores.tables.apply()
-            assert sql(restored, "SELECT sum(n) FROM (SELECT n FROM a UNION ALL SELECT n FROM b) x") == [(0,)]
+            assert sql(
+                restored, "SELECT sum(n) FROM (SELECT n FROM a UNION ALL SELECT n FROM b) x"
+            ) == [(0,)]
 
 
 def test_definitions_of_the_moment_come_back(tmp_path: Path, catalog: str) -> None:
@@ -114,11 +149,26 @@ def test_definitions_of_the_moment_come_back(tmp_path: Path, catalog: str) -> No
     with Environment.initialise(home) as environment:
         sql(
             environment,
-            "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT a FROM t; CREATE DEFAULT INDEX ON v",
+            (
+                "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT a "
+                "FROM t; CREATE DEFAULT INDEX ON v"
+            ),
         )
-        sql(environment, "CREATE TABLE filled AS SELECT a + 1 AS b FROM t; CREATE ROLE pam LOGIN PASSWORD 'pencil'")
+        sql(
+            environment,
+            (
+                "CREATE TABLE filled AS SELECT a + 1 AS b FROM t; CREATE ROLE pam LOGIN "
+                "PASSWORD 'pencil'"
+            ),
+        )
         back_up(environment.stores, saved)
-        sql(environment, "INSERT INTO t VALUES (2); CREATE TABLE later (a int); INSERT INTO later VALUES (42); DROP TABLE filled")
+        sql(
+            environment,
+            (
+                "INSERT INTO t VALUES (2); CREATE TABLE later (a int); INSERT INTO later "
+                "VALUES (42); DROP TABLE filled"
+            ),
+        )
         environment.stores.tables.apply()
     restore(saved, home, may_replace=True)
     with Environment.open(home) as environment:
@@ -138,7 +188,10 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
     home, saved = tmp_path / "home", tmp_path / "saved"
 
     def failures(environment: Environment) -> list[str]:
-        return [f"{failure.name}: {failure.message}" for failure in tick.run(environment, owner="test").failed]
+        return [
+            f"{failure.name}: {failure.message}"
+            for failure in tick.run(environment, owner="test").failed
+        ]
 
     with Environment.initialise(home, spark=spark) as environment:
         data = home / "buckets" / "b" / "a.csv"
@@ -156,7 +209,11 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
         [(sink,)] = sql(environment, "SELECT id FROM mz_sinks")
         held: list[bool] = []
         with monkeypatch.context() as patch:
-            patch.setattr(failpoints, "on_reach", lambda killed_at: held.append(sink in environment.stores.holds.earliest()))
+            patch.setattr(
+                failpoints,
+                "on_reach",
+                lambda killed_at: held.append(sink in environment.stores.holds.earliest()),
+            )
             back_up(environment.stores, saved)
         assert held
         assert not any(held)  # the sink goes on beside the backup
@@ -176,7 +233,13 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
 def test_the_errors_of_a_view_come_back(tmp_path: Path) -> None:
     home, saved = tmp_path / "home", tmp_path / "saved"
     with Environment.initialise(home) as environment:
-        sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW m AS SELECT 1 / a AS x FROM t; INSERT INTO t VALUES (0)")
+        sql(
+            environment,
+            (
+                "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW m AS SELECT 1 / a AS x "
+                "FROM t; INSERT INTO t VALUES (0)"
+            ),
+        )
         assert len(tick.run(environment, owner="test").failed) == 1
         back_up(environment.stores, saved)
     restore(saved, home, may_replace=True)
@@ -191,7 +254,8 @@ def test_the_errors_of_a_view_come_back(tmp_path: Path) -> None:
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Iterator[Path]:
-    """A backup of an environment whose table has one row; it has another one now, and a higher epoch."""
+    """A backup of an environment whose table has one row; it has another one now, and a higher
+    epoch."""
     home = tmp_path / "home"
     with Environment.initialise(home) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
@@ -210,7 +274,8 @@ def test_a_restore_fences_every_process_that_was_there(tmp_path: Path, saved: Pa
             sql(same_epoch, "INSERT INTO t VALUES (4)")
     with Environment.open(home) as environment:
         assert sql(environment, "SELECT a FROM t") == [(1,)]
-        newer = restore(saved, home, may_replace=True)  # over an epoch that the backup knows nothing of
+        # over an epoch that the backup knows nothing of
+        newer = restore(saved, home, may_replace=True)
         assert newer.epoch > environment.stores.leadership.epoch
         with pytest.raises(Fenced):
             sql(environment, "INSERT INTO t VALUES (4)")
@@ -240,7 +305,9 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, saved: Path) -> N
             back_up(environment.stores, saved)
 
 
-@pytest.mark.parametrize("killed_at", ["backup.before_consensus", "backup.after_consensus", "backup.collection_copied"])
+@pytest.mark.parametrize(
+    "killed_at", ["backup.before_consensus", "backup.after_consensus", "backup.collection_copied"]
+)
 def test_a_backup_that_died_is_none(tmp_path: Path, saved: Path, killed_at: str) -> None:
     home, unfinished = tmp_path / "home", tmp_path / "unfinished"
     die_at(killed_at, _back_up, home, unfinished)
@@ -259,7 +326,10 @@ def test_consensus_may_move_to_another_database(
     monkeypatch.setenv("RECLOCK_CONSENSUS_URL", postgres_url)
     restore(saved, tmp_path / "elsewhere", may_replace=False)
     with Environment.open(tmp_path / "elsewhere") as environment:
-        assert sql(environment, "INSERT INTO t VALUES (7); SELECT a FROM t ORDER BY a") == [(1,), (7,)]
+        assert sql(environment, "INSERT INTO t VALUES (7); SELECT a FROM t ORDER BY a") == [
+            (1,),
+            (7,),
+        ]
         back_up(environment.stores, tmp_path / "second")
     monkeypatch.delenv("RECLOCK_CONSENSUS_URL")
     restore(tmp_path / "second", tmp_path / "back", may_replace=False)

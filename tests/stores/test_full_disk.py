@@ -36,7 +36,13 @@ def files_of_at_most(size_bytes: int) -> Iterator[None]:
 
 
 def test_a_file_that_cannot_be_written_fails_with_the_error_of_the_system(tmp_path: Path) -> None:
-    updates = pa.table({"v": [f"{n:x}" * 20 for n in range(50_000)], "mz_timestamp": [1] * 50_000, "mz_diff": [1] * 50_000})
+    updates = pa.table(
+        {
+            "v": [f"{n:x}" * 20 for n in range(50_000)],
+            "mz_timestamp": [1] * 50_000,
+            "mz_diff": [1] * 50_000,
+        }
+    )
     folder = Folder(str(tmp_path), {})
     with files_of_at_most(10_000), pytest.raises(OSError, match="too large") as raised:
         write_file(folder, "rows.parquet", [updates], updates.schema)
@@ -48,7 +54,13 @@ def test_a_file_that_cannot_be_written_fails_with_the_error_of_the_system(tmp_pa
     [
         (FULL, "53100"),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "53100"),
-        (OSError("Generic LocalFileSystem error\n  \x1b[31m↳\x1b[0m No space left on device (os error 28)\n"), "53100"),
+        (
+            OSError(
+                "Generic LocalFileSystem error\n  \x1b[31m↳\x1b[0m No space left on "
+                "device (os error 28)\n"
+            ),
+            "53100",
+        ),
         (RuntimeError("Kernel error: No space left on device"), "53100"),
         (OSError(errno.EROFS, "Read-only file system", "/lake/u1"), "58030"),
         (ValueError("no disk has to do with it"), None),
@@ -60,14 +72,27 @@ def test_failures_of_disks_have_their_own_codes(failure: Exception, sqlstate: st
 
 
 def test_texts_of_libraries_are_one_plain_line() -> None:
-    text = "Generic LocalFileSystem error\n          \x1b[31m↳\x1b[0m Unable to copy data\n           \x1b[31m↳\x1b[0m No space\n"
-    assert plain_text(OSError(text)) == "Generic LocalFileSystem error: Unable to copy data: No space"
+    text = (
+        "Generic LocalFileSystem error\n          \x1b[31m↳\x1b[0m Unable to copy data\n     "
+        "      \x1b[31m↳\x1b[0m No space\n"
+    )
+    assert (
+        plain_text(OSError(text)) == "Generic LocalFileSystem error: Unable to copy data: No space"
+    )
 
 
-def test_an_index_that_cannot_be_written_is_stalled_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_cannot_be_written_is_stalled_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Environment.initialise(tmp_path) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-        sql(environment, "CREATE MATERIALIZED VIEW m AS SELECT a FROM t; CREATE MATERIALIZED VIEW n AS SELECT a FROM t")
+        sql(
+            environment,
+            (
+                "CREATE MATERIALIZED VIEW m AS SELECT a FROM t; CREATE MATERIALIZED VIEW n "
+                "AS SELECT a FROM t"
+            ),
+        )
         catalog = environment.stores.planner_catalog()
         first, second = sorted(catalog.indexes(), key=lambda index: index.id)
         append_files = Collection.append_files
@@ -78,13 +103,19 @@ def test_an_index_that_cannot_be_written_is_stalled_alone(tmp_path: Path, monkey
             append_files(collection, *arguments, **options)
 
         monkeypatch.setattr(Collection, "append_files", refuse_first)
-        report = cluster_steps.refresh(environment, "default", environment.stores.clock(), owner="tests")
-        assert [(failure.name, failure.message) for failure in report.failed] == [(str(first.name), "no space is left on a disk")]
+        report = cluster_steps.refresh(
+            environment, "default", environment.stores.clock(), owner="tests"
+        )
+        assert [(failure.name, failure.message) for failure in report.failed] == [
+            (str(first.name), "no space is left on a disk")
+        ]
         statuses = environment.stores.statuses.current()
         assert (statuses[first.id].status, statuses[second.id].status) == ("stalled", "running")
 
 
-def test_an_environment_in_a_full_lake_opens_and_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_in_a_full_lake_opens_and_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Environment.initialise(tmp_path) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
 
@@ -102,12 +133,16 @@ def test_commands_end_with_the_error_of_a_disk(capsys: pytest.CaptureFixture[str
     with pytest.raises(typer.Exit) as ended, errors_on_stderr():
         raise FULL
     assert ended.value.exit_code == 1
-    assert capsys.readouterr().err.startswith("ERROR:  53100: no space is left on a disk\nDETAIL:  ")
+    assert capsys.readouterr().err.startswith(
+        "ERROR:  53100: no space is left on a disk\nDETAIL:  "
+    )
     with pytest.raises(BrokenPipeError), errors_on_stderr():
         raise BrokenPipeError
 
 
-def test_a_table_can_be_read_at_once_when_what_kept_it_from_being_made_is_gone(tmp_path: Path) -> None:
+def test_a_table_can_be_read_at_once_when_what_kept_it_from_being_made_is_gone(
+    tmp_path: Path,
+) -> None:
     with Environment.initialise(tmp_path) as environment:
         blocked = Path(environment.stores.lake.root) / "u1"
         blocked.parent.mkdir(exist_ok=True)

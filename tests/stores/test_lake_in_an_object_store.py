@@ -17,7 +17,10 @@ __all__ = ["options"]
 
 
 def test_a_rollback_is_found_out_and_a_backup_brings_both_back(
-    tmp_path: Path, options: dict[str, str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    options: dict[str, str],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("RECLOCK_LAKE", f"s3://lake/{request.node.name}")
     monkeypatch.setenv("RECLOCK_S3_ENDPOINT", options["aws_endpoint"])
@@ -37,4 +40,7 @@ def test_a_rollback_is_found_out_and_a_backup_brings_both_back(
         Environment.open(home)
     restore(tmp_path / "saved", home, may_replace=True)
     with Environment.open(home) as environment:
-        assert sql(environment, "INSERT INTO t VALUES (3); SELECT a FROM t ORDER BY a") == [(1,), (3,)]
+        assert sql(environment, "INSERT INTO t VALUES (3); SELECT a FROM t ORDER BY a") == [
+            (1,),
+            (3,),
+        ]

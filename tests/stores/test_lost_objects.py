@@ -1,4 +1,5 @@
-"""A store is put back in time before the other noted it, and ids are given out again: a new object never has a lost one's rows."""
+"""A store is put back in time before the other noted it, and ids are given out again: a new object
+never has a lost one's rows."""
 
 from __future__ import annotations
 

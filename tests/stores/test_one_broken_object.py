@@ -18,7 +18,11 @@ from reclock.runtime.reporting import reporting
 
 
 def table_folder(environment: Environment, name: str) -> Path:
-    id = next(entry.id for entry in environment.stores.planner_catalog().relations() if entry.name.item == name)
+    id = next(
+        entry.id
+        for entry in environment.stores.planner_catalog().relations()
+        if entry.name.item == name
+    )
     return Path(environment.stores.lake.root) / id / "table"
 
 
@@ -29,7 +33,11 @@ def test_a_collection_that_cannot_be_made_hurts_its_table_alone(tmp_path: Path) 
         blocked.touch()
         sql(environment, "CREATE TABLE u (a int); CREATE TABLE v (a int)")
         sql(environment, "INSERT INTO t VALUES (2); INSERT INTO v VALUES (3)")
-        assert sql(environment, "SELECT a FROM t UNION ALL SELECT a FROM v ORDER BY 1") == [(1,), (2,), (3,)]
+        assert sql(environment, "SELECT a FROM t UNION ALL SELECT a FROM v ORDER BY 1") == [
+            (1,),
+            (2,),
+            (3,),
+        ]
         for statement in ("SELECT * FROM u", "INSERT INTO u VALUES (1)", "SELECT * FROM t, u"):
             with pytest.raises(CollectionUnready, match=r'"reclock\.public\.u"'):
                 sql(environment, statement)
@@ -63,7 +71,10 @@ def test_a_table_whose_delta_log_is_broken_hurts_nothing_else(tmp_path: Path, da
         for statement in ("SELECT * FROM t", "INSERT INTO t VALUES (5)", "UPDATE t SET a = 6"):
             with pytest.raises(CollectionDamaged, match=r'"reclock\.public\.t"'):
                 sql(environment, statement)
-        assert sql(environment, "INSERT INTO u VALUES (3); SELECT a FROM u ORDER BY 1") == [(2,), (3,)]
+        assert sql(environment, "INSERT INTO u VALUES (3); SELECT a FROM u ORDER BY 1") == [
+            (2,),
+            (3,),
+        ]
         environment.stores.tables.apply()
         assert environment.stores.tables.log.pending() == []
         sql(environment, "DROP TABLE t; CREATE TABLE t (a int); INSERT INTO t VALUES (7)")
@@ -81,7 +92,9 @@ def test_writes_to_a_damaged_table_wait_alone_in_the_log(tmp_path: Path) -> None
             path.unlink()
     with Environment.open(tmp_path) as environment:
         environment.stores.tables.apply()
-        assert {write.table for write in environment.stores.tables.log.pending()} <= {GlobalId("u1")}
+        assert {write.table for write in environment.stores.tables.log.pending()} <= {
+            GlobalId("u1")
+        }
         assert sql(environment, "SELECT a FROM u") == [(2,)]
 
 
@@ -115,7 +128,10 @@ class Lakehouse(World):
 
     def tick(self) -> dict[str, str]:
         self.now += 1_000
-        return {failure.name.rpartition(".")[2]: failure.message for failure in tick.run(self.environment, owner="test").failed}
+        return {
+            failure.name.rpartition(".")[2]: failure.message
+            for failure in tick.run(self.environment, owner="test").failed
+        }
 
     def counts(self, *relations: str) -> list[int]:
         return [self.sql(f"SELECT count(*) FROM {relation}")[0][0] for relation in relations]
@@ -126,23 +142,34 @@ class Lakehouse(World):
 
 @pytest.mark.parametrize("kind", ["cut", "gone"])
 @pytest.mark.parametrize("collection", ["reclocked", "remapping", "evidence"])
-def test_a_damaged_source_hurts_what_reads_it_and_nothing_else(tmp_path: Path, kind: str, collection: str) -> None:
+def test_a_damaged_source_hurts_what_reads_it_and_nothing_else(
+    tmp_path: Path, kind: str, collection: str
+) -> None:
     world = Lakehouse(tmp_path)
     damage(world.folder(world.groups["words"], collection), kind)
     world.reopen()
     error = 'collection "reclock.public.words" is damaged'
     readers = {"reclocked": {"words": error, "of_words_primary_idx": error, "k": error}}
     assert world.tick() == readers.get(collection, {"words": error})
-    for relation in {"reclocked": ("words", "of_words"), "remapping": ("words_progress",)}.get(collection, ()):
+    for relation in {"reclocked": ("words", "of_words"), "remapping": ("words_progress",)}.get(
+        collection, ()
+    ):
         with pytest.raises(CollectionDamaged, match=r"reclock\.public\.words"):
             world.counts(relation)
     assert world.counts("t", "more", "of_more", "of_t") == [1, 1, 1, 1]
     assert world.sql("INSERT INTO t VALUES (2); SELECT count(*) FROM t") == [(2,)]
-    assert world.sql("SELECT name, broken FROM mz_internal.mz_broken_objects") == [("reclock.public.words", "collection")]
+    assert world.sql("SELECT name, broken FROM mz_internal.mz_broken_objects") == [
+        ("reclock.public.words", "collection")
+    ]
     assert world.sql("SELECT error FROM mz_source_statuses WHERE name = 'words'") == [(error,)]
     failed = maintenance.run(world.environment).failed
-    assert {str(failure) for failure in failed.values()} <= {f'collection "{world.groups["words"]}/{collection}" is damaged'}
-    assert world.sql("SELECT size_bytes > 0 FROM mz_recent_storage_usage JOIN mz_objects ON id = object_id WHERE name = 'more'")
+    assert {str(failure) for failure in failed.values()} <= {
+        f'collection "{world.groups["words"]}/{collection}" is damaged'
+    }
+    assert world.sql(
+        "SELECT size_bytes > 0 FROM mz_recent_storage_usage JOIN mz_objects ON id = "
+        "object_id WHERE name = 'more'"
+    )
     world.sql("DROP SOURCE words CASCADE")
     assert world.tick() == {}
     assert world.sql("SELECT * FROM mz_internal.mz_broken_objects") == []
@@ -158,8 +185,12 @@ def test_a_damaged_index_is_done_without(tmp_path: Path, kind: str) -> None:
     assert world.sql("SELECT c FROM of_words") == [(1,)]
     assert world.sql("SELECT c FROM of_words AS OF 2000") == [(1,)]
     with reporting(world.environment):
-        assert world.tick() == {"of_words_primary_idx": 'collection "reclock.public.of_words_primary_idx" is damaged'}
-    assert world.sql("SELECT name FROM mz_internal.mz_broken_objects") == [("reclock.public.of_words_primary_idx",)]
+        assert world.tick() == {
+            "of_words_primary_idx": 'collection "reclock.public.of_words_primary_idx" is damaged'
+        }
+    assert world.sql("SELECT name FROM mz_internal.mz_broken_objects") == [
+        ("reclock.public.of_words_primary_idx",)
+    ]
     assert world.counts("mz_internal.mz_arrangement_sizes") == [2]
     assert world.counts("mz_internal.mz_cluster_replica_status_history") == [2]
     world.sql("CREATE INDEX again ON of_words (c); DROP INDEX of_words_primary_idx")
@@ -176,7 +207,8 @@ def test_a_source_and_an_index_that_cannot_be_made_hurt_nothing_else(tmp_path: P
     for path in blocked:
         path.touch()
     world.sql(
-        "CREATE SOURCE late (word text, number integer) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV WITH 2 COLUMNS"
+        "CREATE SOURCE late (word text, number integer) FROM S3 DISCOVER OBJECTS USING "
+        "BUCKET SCAN 'b' FORMAT CSV WITH 2 COLUMNS"
     )
     world.sql("CREATE MATERIALIZED VIEW unmade AS SELECT count(*) AS c FROM t")
     for relation in ("late", "late_progress"):

@@ -1,4 +1,5 @@
-"""An item whose definition cannot be planned is quarantined under its name: shown, droppable, and in nobody's way."""
+"""An item whose definition cannot be planned is quarantined under its name: shown, droppable, and
+in nobody's way."""
 
 from __future__ import annotations
 
@@ -14,7 +15,13 @@ from stores.stores_of_home import sql
 from reclock.errors import DependentObjects, ObjectQuarantined, ReclockError, UntargetedLogRead
 from reclock.runtime.environment import Environment
 
-GARBAGE = ["CREATE VIEW garbage", "no SQL at all", "CREATE VIEW v AS SELECT nothing FROM reclock.public.t", "", "CREATE TABLE"]
+GARBAGE = [
+    "CREATE VIEW garbage",
+    "no SQL at all",
+    "CREATE VIEW v AS SELECT nothing FROM reclock.public.t",
+    "",
+    "CREATE TABLE",
+]
 
 
 def edit_item(home: Path, id: str, create_sql: str) -> None:
@@ -22,14 +29,22 @@ def edit_item(home: Path, id: str, create_sql: str) -> None:
         items = json.loads(environment.stores.catalog.dump())["objects"]["item"]
         [found] = [each for each in items if each["key"] == {"id": id}]
     value = json.dumps({**found["value"], "create_sql": create_sql})
-    assert command("catalog", "edit", "item", json.dumps({"id": id}), value, "--home", str(home)) == 0
+    assert (
+        command("catalog", "edit", "item", json.dumps({"id": id}), value, "--home", str(home)) == 0
+    )
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     with Environment.initialise(tmp_path) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-        sql(environment, "CREATE VIEW v AS SELECT a FROM t; CREATE VIEW w AS SELECT a FROM v; CREATE DEFAULT INDEX ON w")
+        sql(
+            environment,
+            (
+                "CREATE VIEW v AS SELECT a FROM t; CREATE VIEW w AS SELECT a FROM v; CREATE "
+                "DEFAULT INDEX ON w"
+            ),
+        )
     return tmp_path
 
 
@@ -37,12 +52,25 @@ def home(tmp_path: Path) -> Path:
 def test_a_view_that_cannot_be_planned_is_in_nobodys_way(home: Path, text: str) -> None:
     edit_item(home, "u2", text)
     with Environment.open(home) as environment:
-        assert sql(environment, "INSERT INTO t VALUES (2); SELECT a FROM t ORDER BY 1") == [(1,), (2,)]
-        for statement in ("SELECT * FROM v", "SELECT * FROM w", "CREATE VIEW x AS SELECT * FROM v", "SHOW COLUMNS FROM v"):
+        assert sql(environment, "INSERT INTO t VALUES (2); SELECT a FROM t ORDER BY 1") == [
+            (1,),
+            (2,),
+        ]
+        for statement in (
+            "SELECT * FROM v",
+            "SELECT * FROM w",
+            "CREATE VIEW x AS SELECT * FROM v",
+            "SHOW COLUMNS FROM v",
+        ):
             with pytest.raises(ObjectQuarantined, match=r'"reclock\.public\.[vw]"'):
                 sql(environment, statement)
-        broken = sql(environment, "SELECT name, type, broken FROM mz_internal.mz_broken_objects ORDER BY id")
-        assert broken[:2] == [("reclock.public.v", "view", "definition"), ("reclock.public.w", "view", "definition")]
+        broken = sql(
+            environment, "SELECT name, type, broken FROM mz_internal.mz_broken_objects ORDER BY id"
+        )
+        assert broken[:2] == [
+            ("reclock.public.v", "view", "definition"),
+            ("reclock.public.w", "view", "definition"),
+        ]
         assert sql(environment, "SHOW CREATE VIEW v") == [("reclock.public.v", text)]
         with pytest.raises(DependentObjects):
             sql(environment, "DROP VIEW v")
@@ -57,7 +85,8 @@ def test_every_system_relation_can_be_read_beside_quarantined_items(home: Path) 
     with Environment.open(home) as environment:
         names = sql(
             environment,
-            "SELECT schema_name, object_name FROM (SELECT s.name AS schema_name, o.name AS object_name"
+            "SELECT schema_name, object_name FROM (SELECT s.name AS schema_name, o.name "
+            "AS object_name"
             " FROM mz_objects o JOIN mz_schemas s ON s.id = o.schema_id WHERE o.id LIKE 's%') x",
         )
         for schema, name in names:
@@ -65,9 +94,14 @@ def test_every_system_relation_can_be_read_beside_quarantined_items(home: Path) 
                 sql(environment, f"SELECT * FROM {schema}.{name}")
             except UntargetedLogRead:
                 continue  # it is a log of a replica
-        assert {"t", "v", "w"} <= {name for (name,) in sql(environment, "SELECT name FROM mz_objects")}
+        assert {"t", "v", "w"} <= {
+            name for (name,) in sql(environment, "SELECT name FROM mz_objects")
+        }
         sql(environment, "CREATE TABLE n (a int); INSERT INTO n VALUES (1)")
-        sql(environment, "DROP TABLE t CASCADE; DROP VIEW IF EXISTS v CASCADE; DROP INDEX w_primary_idx")
+        sql(
+            environment,
+            "DROP TABLE t CASCADE; DROP VIEW IF EXISTS v CASCADE; DROP INDEX w_primary_idx",
+        )
         assert sql(environment, "SELECT name FROM mz_objects WHERE id LIKE 'u%'") == [("n",)]
 
 
@@ -94,4 +128,7 @@ def test_an_upgrade_check_names_what_would_be_quarantined(home: Path) -> None:
 
 def test_a_definition_in_a_block_may_not_break_what_is_there(home: Path) -> None:
     with Environment.open(home) as environment, pytest.raises(ReclockError):
-        sql(environment, "BEGIN; CREATE OR REPLACE VIEW v AS SELECT a AS other FROM t; SELECT * FROM w; COMMIT")
+        sql(
+            environment,
+            "BEGIN; CREATE OR REPLACE VIEW v AS SELECT a AS other FROM t; SELECT * FROM w; COMMIT",
+        )

@@ -65,7 +65,9 @@ def test_lost_consensus_does_not_become_an_empty_environment(home: Path) -> None
     with Environment.initialise(home, accept_loss=True) as environment:
         sql(environment, "CREATE TABLE new (a int)")
         assert sql(environment, "SELECT * FROM new") == []
-        assert {entry.id for entry in environment.stores.planner_catalog().relations() if entry.table} == {"u2"}
+        assert {
+            entry.id for entry in environment.stores.planner_catalog().relations() if entry.table
+        } == {"u2"}
     with Environment.open(home) as environment:
         assert sql(environment, "SELECT * FROM new") == []
 
@@ -76,7 +78,13 @@ def persisted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RECLOCK_ENVIRONMENT_ID", "shop")
     home = tmp_path / "persisted"
     with Environment.initialise(home) as environment:
-        sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); INSERT INTO u VALUES (42)")
+        sql(
+            environment,
+            (
+                "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); "
+                "INSERT INTO u VALUES (42)"
+            ),
+        )
         environment.stores.tables.apply()
     return home
 
@@ -98,7 +106,9 @@ def test_who_accepts_the_loss_of_a_catalog_entry_gets_no_lost_rows(persisted: Pa
         assert sql(environment, "INSERT INTO v VALUES (3); SELECT * FROM v") == [(3,)]
 
 
-def test_consensus_older_than_the_catalog_in_the_lake_is_not_opened(persisted: Path, tmp_path: Path) -> None:
+def test_consensus_older_than_the_catalog_in_the_lake_is_not_opened(
+    persisted: Path, tmp_path: Path
+) -> None:
     copy_consensus(persisted, tmp_path / "saved.db")
     with Environment.open(persisted) as environment:
         sql(environment, "CREATE TABLE v (a int)")
@@ -114,12 +124,21 @@ def test_tables_are_not_empty_after_consensus_was_lost_and_made_anew(persisted: 
     with Environment.initialise(persisted) as environment:
         assert sql(environment, "SELECT * FROM t") == [(1,)]
         assert sql(environment, "SELECT * FROM u") == [(42,)]
-        assert sql(environment, "INSERT INTO t VALUES (2); SELECT * FROM t ORDER BY 1") == [(1,), (2,)]
+        assert sql(environment, "INSERT INTO t VALUES (2); SELECT * FROM t ORDER BY 1") == [
+            (1,),
+            (2,),
+        ]
 
 
-@given(st.lists(st.sampled_from(["hand out", "store", "note", "put consensus back", "put lake back"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(["hand out", "store", "note", "put consensus back", "put lake back"]),
+        max_size=12,
+    )
+)
 def test_marks_find_out_what_was_put_back_and_nothing_else(steps: list[str]) -> None:
-    """A writer that may die after any step. What was put back behind a complete mark is found out; no crash is taken for that."""
+    """A writer that may die after any step. What was put back behind a complete mark is found out;
+    no crash is taken for that."""
     consensus, lake, is_behind = ConsensusMark(), LakeMark(), False
     saved_consensus, saved_lake = consensus, lake
     for count, step in enumerate(steps):

@@ -14,7 +14,12 @@ from reclock.plan.functions import AGGREGATES, SCALARS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = runpy.run_path(str(ROOT / "docs" / "reference.py"))
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+(?:\.(?:py|md|flow|cfg|toml|sh|yaml)|/))(?::([\w.]+))?`")
 """A file or folder in backticks, perhaps with a class, function or method in it."""
 FOLDERS = (ROOT, ROOT / "src" / "reclock")
@@ -27,7 +32,9 @@ MOST_STOPS = 20
 
 @pytest.mark.parametrize("name", REFERENCE["PAGES"])
 def test_reference_pages_say_what_the_code_says(name: str) -> None:
-    assert (ROOT / "docs" / name).read_text() == REFERENCE["PAGES"][name](), "run: python docs/reference.py"
+    assert (ROOT / "docs" / name).read_text() == REFERENCE["PAGES"][name](), (
+        "run: python docs/reference.py"
+    )
 
 
 def test_every_setting_and_error_says_what_it_means() -> None:
@@ -50,8 +57,14 @@ def test_readme_names_the_newcomers_commands() -> None:
 
 def test_architecture_has_a_line_for_every_folder() -> None:
     architecture = (ROOT / "ARCHITECTURE.md").read_text()
-    folders = [path for path in (ROOT / "src" / "reclock").iterdir() if path.is_dir() and path.name != "__pycache__"]
-    assert [path.name for path in folders if f"`src/reclock/{path.name}/`" not in architecture] == []
+    folders = [
+        path
+        for path in (ROOT / "src" / "reclock").iterdir()
+        if path.is_dir() and path.name != "__pycache__"
+    ]
+    assert [
+        path.name for path in folders if f"`src/reclock/{path.name}/`" not in architecture
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -78,13 +91,16 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("title", ["The path of a row", "The path of a statement"])
 def test_paths_have_few_stops(title: str) -> None:
-    section = (ROOT / "ARCHITECTURE.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "ARCHITECTURE.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    )
     assert 1 < len(re.findall(r"^\d+\. ", section, re.MULTILINE)) < MOST_STOPS
 
 
-def test_each_decision_has_a_number_of_its_own() -> None:
+def test_decisions_are_numbered_without_gaps() -> None:
     decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    assert len({int(path.name[:4]) for path in decisions}) == len(decisions)
+    numbers = [int(path.name[:4]) for path in decisions]
+    assert numbers == list(range(1, len(decisions) + 1))
     for path in decisions:
         text = path.read_text()
         assert text.startswith(f"# {int(path.name[:4])}. "), path.name

@@ -1,6 +1,7 @@
 """Every failpoint is in the code, and at every failpoint a test kills a process.
 
-Where a test kills a process is its parameter ``killed_at``: a failpoint, or several at which one process after another dies.
+Where a test kills a process is its parameter ``killed_at``: a failpoint, or several at which one
+process after another dies.
 """
 
 from __future__ import annotations
@@ -21,29 +22,42 @@ ROOT = Path(__file__).parents[2]
 
 
 def reached_names(path: Path) -> Iterator[str]:
-    """The names that a module gives to ``failpoint`` or the effect ``Failpoint``, as patterns: of an f-string any value counts.
+    """The names that a module gives to ``failpoint`` or the effect ``Failpoint``, as patterns: of
+    an f-string any value counts.
 
     A registered name counts wherever it is an argument, since a helper may make the effect.
     """
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.Call):
             continue
-        is_failpoint = isinstance(node.func, ast.Name) and node.func.id in ("failpoint", "Failpoint")
+        is_failpoint = isinstance(node.func, ast.Name) and node.func.id in (
+            "failpoint",
+            "Failpoint",
+        )
         for name in node.args:
             if isinstance(name, ast.Constant) and (is_failpoint or name.value in FAILPOINTS):
                 yield re.escape(str(name.value))
             elif isinstance(name, ast.JoinedStr) and is_failpoint:
-                yield "".join(re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+" for part in name.values)
+                yield "".join(
+                    re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+"
+                    for part in name.values
+                )
 
 
 def kills(path: Path) -> Iterator[str]:
     """The values of ``killed_at`` in the parametrisations of a test module."""
-    module = importlib.import_module(".".join(path.relative_to(ROOT / "tests").with_suffix("").parts))
+    module = importlib.import_module(
+        ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts)
+    )
     for test in vars(module).values():
         for mark in getattr(test, "pytestmark", ()) if isinstance(test, FunctionType) else ():
             if mark.name == "parametrize":
                 names, values = mark.args[:2]
-                names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+                names = (
+                    [name.strip() for name in names.split(",")]
+                    if isinstance(names, str)
+                    else list(names)
+                )
                 if "killed_at" in names:
                     yield from killed_at_of(names, list(values))
 
@@ -58,14 +72,26 @@ def killed_at_of(names: list[str], values: list[object]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def killed() -> set[str]:
-    modules = [path for path in (ROOT / "tests").rglob("test_*.py") if '"killed_at"' in path.read_text() and path != Path(__file__)]
+    modules = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if '"killed_at"' in path.read_text() and path != Path(__file__)
+    ]
     return {name for path in modules for name in kills(path)}
 
 
 def test_the_code_reaches_what_is_registered_and_nothing_else() -> None:
     reached = {name for path in (ROOT / "src").rglob("*.py") for name in reached_names(path)}
-    unregistered = {name for name in reached if not any(re.fullmatch(name, registered) for registered in FAILPOINTS)}
-    unreached = {registered for registered in FAILPOINTS if not any(re.fullmatch(name, registered) for name in reached)}
+    unregistered = {
+        name
+        for name in reached
+        if not any(re.fullmatch(name, registered) for registered in FAILPOINTS)
+    }
+    unreached = {
+        registered
+        for registered in FAILPOINTS
+        if not any(re.fullmatch(name, registered) for name in reached)
+    }
     assert (unregistered, unreached) == (set(), set())
 
 

@@ -1,4 +1,5 @@
-"""The modules of a package do not import each other in a circle: each can be read after those that it imports."""
+"""The modules of a package do not import each other in a circle: each can be read after those that
+it imports."""
 
 from graphlib import CycleError, TopologicalSorter
 

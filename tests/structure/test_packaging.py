@@ -16,12 +16,18 @@ def test_every_package_is_installed() -> None:
     setup.read(ROOT / "setup.cfg")
     listed = set(setup["options"]["packages"].split())
     source = ROOT / "src"
-    present = {".".join(path.parent.relative_to(source).parts) for path in source.rglob("__init__.py")}
+    present = {
+        ".".join(path.parent.relative_to(source).parts) for path in source.rglob("__init__.py")
+    }
     assert listed == present | {"catalog_migrations"}
 
 
 def test_every_module_lies_in_a_package() -> None:
-    orphans = [path for path in (ROOT / "src" / "reclock").rglob("*.py") if not (path.parent / "__init__.py").is_file()]
+    orphans = [
+        path
+        for path in (ROOT / "src" / "reclock").rglob("*.py")
+        if not (path.parent / "__init__.py").is_file()
+    ]
     assert orphans == []
 
 
@@ -34,7 +40,11 @@ def test_every_locked_dependency_has_a_hash() -> None:
 
 def test_the_smaller_locks_are_parts_of_the_whole() -> None:
     def pins(name: str) -> set[str]:
-        return {line.split(" ")[0] for line in (ROOT / "requirements" / name).read_text().splitlines() if "==" in line}
+        return {
+            line.split(" ")[0]
+            for line in (ROOT / "requirements" / name).read_text().splitlines()
+            if "==" in line
+        }
 
     assert pins("core.txt") < pins("airflow.txt") < pins("all.txt")
 
@@ -48,23 +58,41 @@ WITH_ANOTHER = {"py4j": "pyspark", "pydantic-core": "pydantic", "botocore": "bot
 def test_what_is_imported_is_declared_and_nothing_else() -> None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    declared = {re.split(r"[\[=<>]", line)[0] for line in setup["options"]["install_requires"].split()}
+    declared = {
+        re.split(r"[\[=<>]", line)[0] for line in setup["options"]["install_requires"].split()
+    }
     names = {name for path in (ROOT / "src").rglob("*.py") for name in imports(path)}
-    imported = {distribution(name) for name in names if not name.startswith(AIRFLOW)} - {"reclock", None}
-    assert {WITH_ANOTHER.get(name, name) for name in imported if name} | USED_WITHOUT_IMPORT == declared
+    imported = {distribution(name) for name in names if not name.startswith(AIRFLOW)} - {
+        "reclock",
+        None,
+    }
+    assert {
+        WITH_ANOTHER.get(name, name) for name in imported if name
+    } | USED_WITHOUT_IMPORT == declared
 
 
 AIRFLOW = ("airflow.", "fastapi")
-"""A namespace of several packages, and what Airflow's API server is made of. The extra ``airflow`` declares them, and an import
-contract says who imports them."""
+"""A namespace of several packages, and what Airflow's API server is made of. The extra ``airflow``
+declares them, and an import contract says who imports them."""
 
 
 def test_the_packages_that_the_provider_imports_are_declared_in_the_extra() -> None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    extra = {re.split(r"==", line)[0] for line in setup["options.extras_require"]["airflow"].split()}
-    names = {name for path in (ROOT / "src").rglob("*.py") for name in imports(path) if name.startswith(AIRFLOW)}
-    providers = {re.sub(r"\.(hooks|operators|sensors|triggers)\b.*", "", name) for name in names if ".providers." in name}
+    extra = {
+        re.split(r"==", line)[0] for line in setup["options.extras_require"]["airflow"].split()
+    }
+    names = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in imports(path)
+        if name.startswith(AIRFLOW)
+    }
+    providers = {
+        re.sub(r"\.(hooks|operators|sensors|triggers)\b.*", "", name)
+        for name in names
+        if ".providers." in name
+    }
     assert {"apache-" + name.replace(".", "-") for name in providers} <= extra
     assert names
 

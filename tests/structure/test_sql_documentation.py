@@ -1,4 +1,5 @@
-"""Every statement of the dialect is documented by an example, and every example is of the dialect."""
+"""Every statement of the dialect is documented by an example, and every example is of the
+dialect."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""What executing one statement needs of its session, and how families of statements register their execution."""
+"""What executing one statement needs of its session, and how families of statements register their
+execution."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class StatementContext:
     cancellation: Cancellation
     notice: Callable[[str], None]
     current_users: Callable[[], Users]
-    """The roles of the session now: a later statement may have changed them while rows of this one are still fetched."""
+    """The roles of the session now: a later statement may have changed them while rows of this one
+    are still fetched."""
     set_role: Callable[[str | None], None]
     """Gives the session the privileges of the role with this id; None goes back to its own role."""
 

@@ -1,4 +1,5 @@
-"""Arguments that operators and sensors share: the default connection, and times as authors write them."""
+"""Arguments that operators and sensors share: the default connection, and times as authors write
+them."""
 
 from __future__ import annotations
 

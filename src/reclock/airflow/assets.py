@@ -14,10 +14,14 @@ _PARTS = re.compile(r'"((?:[^"]|"")+)"|([^."]+)')
 
 
 def relation_asset(name: str) -> Asset:
-    """The asset of the source, view or sink, ``reclock://<database>/<schema>/<name>``, for a DAG's schedule.
+    """The asset of the source, view or sink, ``reclock://<database>/<schema>/<name>``, for a DAG's
+    schedule.
 
-    What ``name`` leaves out is the database ``reclock`` and the schema ``public``. Parts may be quoted, as in SQL.
+    What ``name`` leaves out is the database ``reclock`` and the schema ``public``. Parts may be
+    quoted, as in SQL.
     """
-    parts = [quoted.replace('""', '"') if quoted else plain for quoted, plain in _PARTS.findall(name)]
+    parts = [
+        quoted.replace('""', '"') if quoted else plain for quoted, plain in _PARTS.findall(name)
+    ]
     whole = [DEFAULT_DATABASE, DEFAULT_SCHEMA][: max(3 - len(parts), 0)] + parts
     return Asset("reclock://" + "/".join(quote(part, safe="") for part in whole))

@@ -77,7 +77,9 @@ def inputs(client: Client, relation: str) -> list[PublishedInput]:
     return found
 
 
-def changes_since(client: Client, relations: Sequence[str], seen: int | None) -> tuple[int, dict[str, int]]:
+def changes_since(
+    client: Client, relations: Sequence[str], seen: int | None
+) -> tuple[int, dict[str, int]]:
     """The newest time at which all relations are complete, and how many updates each had after
     ``seen`` up to it; those without any are left out. With None, nothing has changed.
 

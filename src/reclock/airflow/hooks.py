@@ -33,7 +33,8 @@ class ReclockHook(DbApiHook):
     supports_autocommit = True
 
     def get_client(self) -> Client:
-        """A new client, to be closed. Raises ``InvalidOption`` and what ``reclock.connect`` raises."""
+        """A new client, to be closed. Raises ``InvalidOption`` and what ``reclock.connect``
+        raises."""
         from reclock.client.connection import connect
 
         if (url := self._server_url()) is not None:
@@ -54,7 +55,8 @@ class ReclockHook(DbApiHook):
         return url.set(drivername="postgresql+psycopg")
 
     def _server_url(self) -> URL | None:
-        """The URL of the connection's server, or None if it has no host. Raises ``InvalidOption``."""
+        """The URL of the connection's server, or None if it has no host. Raises
+        ``InvalidOption``."""
         connection, parameters = self.connection, dict(self.connection_extra)
         home, name = parameters.pop("home", None), f'connection "{self.get_conn_id()}"'
         if not connection.host:

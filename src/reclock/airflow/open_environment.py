@@ -1,4 +1,5 @@
-"""An environment that a process of Airflow's keeps open between requests, because opening it takes seconds."""
+"""An environment that a process of Airflow's keeps open between requests, because opening it takes
+seconds."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class OpenEnvironment:
-    """The environment at ``home``, opened when it is first used, and again after an error: another process may have upgraded or
-    restored it. Safe for threads."""
+    """The environment at ``home``, opened when it is first used, and again after an error: another
+    process may have upgraded or restored it. Safe for threads."""
 
     def __init__(self, home: str) -> None:
         self._home = home
@@ -32,7 +33,9 @@ class OpenEnvironment:
             except ReclockError as error:
                 self._drop()
                 if is_last:
-                    return HtmlPage(f"{error.message}. {error.hint or ''}", HTTPStatus.SERVICE_UNAVAILABLE)
+                    return HtmlPage(
+                        f"{error.message}. {error.hint or ''}", HTTPStatus.SERVICE_UNAVAILABLE
+                    )
         raise AssertionError
 
     def _opened(self) -> Environment:

@@ -29,7 +29,8 @@ class ReclockOperator(BaseOperator):
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """A client for the block. An error within it is logged with its SQLSTATE, detail and hint."""
+        """A client for the block. An error within it is logged with its SQLSTATE, detail and
+        hint."""
         from reclock.airflow.hooks import ReclockHook
         from reclock.errors import ReclockError
 
@@ -58,11 +59,12 @@ class ReclockOperator(BaseOperator):
 
 
 class ReclockSqlOperator(ReclockOperator):
-    """Executes ``sql`` with ``parameters`` as the values of ``$1``, ``$2``, …, at the time ``as_of``.
+    """Executes ``sql`` with ``parameters`` as the values of ``$1``, ``$2``, …, at the time
+    ``as_of``.
 
-    Returns the rows of a query as lists, with the values of ``xcom_value``, and None for a statement
-    that has no rows. A query with more than ``max_rows`` rows fails. Without ``parameters`` and ``as_of``,
-    ``sql`` may have several statements, which are one transaction.
+    Returns the rows of a query as lists, with the values of ``xcom_value``, and None for a
+    statement that has no rows. A query with more than ``max_rows`` rows fails. Without
+    ``parameters`` and ``as_of``, ``sql`` may have several statements, which are one transaction.
     """
 
     template_fields = ("sql", "parameters", "as_of", "reclock_conn_id")
@@ -129,9 +131,9 @@ class ReclockTickOperator(ReclockOperator):
 class ReclockRefreshOperator(ReclockOperator):
     """Brings the materialized views and indexes of ``clusters`` up to what their inputs have now.
 
-    ``clusters`` are names, or None for all that this process can ask for work. It needs a connection
-    with a home. Returns the ``upper`` of each index by name. An index that another process refreshes
-    is waited for, and left out if that process does not end.
+    ``clusters`` are names, or None for all that this process can ask for work. It needs a
+    connection with a home. Returns the ``upper`` of each index by name. An index that another
+    process refreshes is waited for, and left out if that process does not end.
     """
 
     template_fields = ("clusters", "reclock_conn_id")
@@ -153,7 +155,9 @@ class ReclockRefreshOperator(ReclockOperator):
             at = environment.stores.oracle.read_ts(EPOCH_MS)
             attended = task_replica.attended(environment)
             for cluster in attended if self.clusters is None else self.clusters:
-                report = cluster_steps.refresh(environment, cluster, at, owner=context["run_id"], is_patient=True)
+                report = cluster_steps.refresh(
+                    environment, cluster, at, owner=context["run_id"], is_patient=True
+                )
                 uppers |= {index.index: int(index.upper) for index in report.indexes}
                 failed += [f"{failure.name}: {failure.message}" for failure in report.failed]
         if failed:
@@ -165,8 +169,8 @@ def xcom_value(value: Any) -> Any:
     """The value as XCom carries it unchanged.
 
     Numerics, intervals, bytes, times of day and timestamps without a time zone are text, as SQL
-    writes them. Airflow would round numerics, refuse bytes and times of day, and read a timestamp in
-    the time zone of another machine.
+    writes them. Airflow would round numerics, refuse bytes and times of day, and read a timestamp
+    in the time zone of another machine.
     """
     from reclock.adapter.context.texts import text_of
 

@@ -19,25 +19,34 @@ DAG = "reclock_tick"
 def make(home: str, prefix: str) -> FastAPI:
     """The pages of the environment at ``home`` below ``prefix``.
 
-    Who may see the DAG ``reclock_tick`` may see them. Who may edit it may decide about stalled sources, as the role ``reclock``;
-    Airflow's audit log has the user and the page.
+    Who may see the DAG ``reclock_tick`` may see them. Who may edit it may decide about stalled
+    sources, as the role ``reclock``; Airflow's audit log has the user and the page.
     """
     opened = OpenEnvironment(home)
     secret = conf.get_mandatory_value("api", "secret_key").encode()
     may_see = [Depends(requires_access_dag(method="GET", param_dag_id=DAG))]
-    may_decide = [Depends(requires_access_dag(method="PUT", param_dag_id=DAG)), Depends(action_logging("reclock_decision"))]
-    app = FastAPI(title="Reclock", dependencies=may_see, docs_url=None, redoc_url=None, openapi_url=None)
+    may_decide = [
+        Depends(requires_access_dag(method="PUT", param_dag_id=DAG)),
+        Depends(action_logging("reclock_decision")),
+    ]
+    app = FastAPI(
+        title="Reclock", dependencies=may_see, docs_url=None, redoc_url=None, openapi_url=None
+    )
 
     def pages(environment: Environment) -> Pages:
         return Pages(environment, root=f"{prefix}/", secret=secret)
 
     @app.get("/{path:path}", response_model=None)
     def get(path: str, user: GetUserDep) -> Response:
-        return _response(opened.use(lambda environment: pages(environment).get(path, user.get_name())))
+        return _response(
+            opened.use(lambda environment: pages(environment).get(path, user.get_name()))
+        )
 
     @app.post("/{path:path}", response_model=None, dependencies=may_decide)
     async def decide(path: str, request: Request, user: GetUserDep) -> Response:
-        form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+        form = {
+            name: value for name, value in (await request.form()).items() if isinstance(value, str)
+        }
 
         def answer(environment: Environment) -> HtmlPage:
             return pages(environment).decide(path, form, user.get_name(), role="reclock")

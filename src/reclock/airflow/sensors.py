@@ -82,7 +82,9 @@ class ReclockPublishedSensor(ReclockSensor):
 
     template_fields = ("relations", "time", "reclock_conn_id")
 
-    def __init__(self, *, relations: str | Sequence[str], time: Moment = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *, relations: str | Sequence[str], time: Moment = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.relations = relations
         self.time = time

@@ -1,4 +1,5 @@
-"""The operators of the DAG ``reclock_tick``. A warm process does their work where there is one, else the task does."""
+"""The operators of the DAG ``reclock_tick``. A warm process does their work where there is one,
+else the task does."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ from airflow.sdk import AssetAlias, BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
 from reclock.airflow.assets import relation_asset
-from reclock.airflow.warm import DEFAULT_WARM_CONNECTION, WarmProcess, WarmProcessGone, WarmProcessRefuses
+from reclock.airflow.warm import (
+    DEFAULT_WARM_CONNECTION,
+    WarmProcess,
+    WarmProcessGone,
+    WarmProcessRefuses,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -30,11 +36,13 @@ _ATTEMPTS = 3
 
 
 class ReclockStepOperator(BaseOperator):
-    """One step of the environment at ``home``, done by the warm process that the connection ``warm_conn_id`` names.
+    """One step of the environment at ``home``, done by the warm process that the connection
+    ``warm_conn_id`` names.
 
-    Without that connection, or if the process cannot be reached, this task does the step itself, and its log says so. A step that
-    takes longer than ``defer_after_s`` is waited for in the triggerer, where it holds no slot of a worker. A step that is done
-    twice, or begun by a process that died, gives the same rows: its claims see to that.
+    Without that connection, or if the process cannot be reached, this task does the step itself,
+    and its log says so. A step that takes longer than ``defer_after_s`` is waited for in the
+    triggerer, where it holds no slot of a worker. A step that is done twice, or begun by a process
+    that died, gives the same rows: its claims see to that.
     """
 
     step: ClassVar[str]
@@ -75,7 +83,8 @@ class ReclockStepOperator(BaseOperator):
         return self._conclude(context, self._own_outcome(arguments))
 
     def resume(self, context: Context, event: Mapping[str, Any]) -> Any:
-        """After the trigger: with the outcome, or from the beginning if the warm process is gone."""
+        """After the trigger: with the outcome, or from the beginning if the warm process is
+        gone."""
         if event.get("outcome") is None:
             self.log.warning("the warm process is gone: %s", event.get("gone"))
             return self.execute(context)
@@ -87,10 +96,15 @@ class ReclockStepOperator(BaseOperator):
         try:
             return WarmProcess.of(BaseHook.get_connection(self.warm_conn_id))
         except AirflowNotFoundException:
-            self.log.info('this task does the work: there is no connection "%s" to a warm process', self.warm_conn_id)
+            self.log.info(
+                'this task does the work: there is no connection "%s" to a warm process',
+                self.warm_conn_id,
+            )
             return None
 
-    def _warm_outcome(self, process: WarmProcess, context: Context, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _warm_outcome(
+        self, process: WarmProcess, context: Context, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
         """None if the process is gone. Defers if the step takes long."""
         key = self._key(context)
         try:
@@ -101,7 +115,11 @@ class ReclockStepOperator(BaseOperator):
                 except WarmProcessGone as gone:
                     self.log.warning("the warm process has lost the step: %s", gone)
         except WarmProcessGone as gone:
-            self.log.warning("this task does the work: the warm process at %s cannot be reached: %s", process.url, gone)
+            self.log.warning(
+                "this task does the work: the warm process at %s cannot be reached: %s",
+                process.url,
+                gone,
+            )
         except WarmProcessRefuses as refused:
             raise AirflowFailException(str(refused)) from None
         return None
@@ -113,7 +131,9 @@ class ReclockStepOperator(BaseOperator):
 
         deadline, told = time.monotonic() + self.defer_after_s, 0
         while True:
-            lines, outcome = process.look(key, after=told, wait_s=max(0.0, min(10.0, deadline - time.monotonic())))
+            lines, outcome = process.look(
+                key, after=told, wait_s=max(0.0, min(10.0, deadline - time.monotonic()))
+            )
             for line in lines:
                 self.log.info("%s", line)
             told += len(lines)
@@ -151,7 +171,8 @@ class ReclockStepOperator(BaseOperator):
         return self.conclude(context, outcome["result"])
 
     def fail(self, failures: Sequence[Mapping[str, Any]]) -> None:
-        """Log the failures with detail and hint, and fail; for good unless one of them may be gone at the next attempt."""
+        """Log the failures with detail and hint, and fail; for good unless one of them may be gone
+        at the next attempt."""
         for failure in failures:
             name = f"{failure['name']}: " if failure.get("name") else ""
             self.log.error("%s%s (SQLSTATE %s)", name, failure["message"], failure["sqlstate"])
@@ -160,7 +181,9 @@ class ReclockStepOperator(BaseOperator):
             if failure.get("hint"):
                 self.log.error("HINT: %s", failure["hint"])
         message = "; ".join(failure["message"] for failure in failures)
-        is_transient = any(failure["sqlstate"].startswith(_TRANSIENT_SQLSTATES) for failure in failures)
+        is_transient = any(
+            failure["sqlstate"].startswith(_TRANSIENT_SQLSTATES) for failure in failures
+        )
         raise AirflowException(message) if is_transient else AirflowFailException(message)
 
     def publish_events(self, context: Context, changed: Mapping[str, Mapping[str, Any]]) -> None:
@@ -170,10 +193,11 @@ class ReclockStepOperator(BaseOperator):
 
 
 class ReclockPlanOperator(ReclockStepOperator):
-    """Returns the sources of the run that have news, each with the time of its step: what ``ReclockSourceOperator`` maps over.
+    """Returns the sources of the run that have news, each with the time of its step: what
+    ``ReclockSourceOperator`` maps over.
 
-    The parameters ``sources`` and ``at`` of the run may name the sources and the time. Sources without news are complete up to
-    that time afterwards.
+    The parameters ``sources`` and ``at`` of the run may name the sources and the time. Sources
+    without news are complete up to that time afterwards.
     """
 
     step = "plan"
@@ -195,11 +219,13 @@ class ReclockPlanOperator(ReclockStepOperator):
 
 
 class ReclockSourceOperator(ReclockStepOperator):
-    """Ingests, audits and publishes one source at the time ``at``, then refreshes the views and emits the sinks that read it.
+    """Ingests, audits and publishes one source at the time ``at``, then refreshes the views and
+    emits the sinks that read it.
 
-    With the ``engine`` ``spark-submit``, the source is ingested by the job ``ingest_source.py`` in the folder ``jobs``, submitted
-    through the connection ``spark_conn_id``. Without a ``source`` it does nothing. What has changed are events of assets (see
-    ``reclock.airflow.assets``). Returns what changed, and the audit's page in the data docs.
+    With the ``engine`` ``spark-submit``, the source is ingested by the job ``ingest_source.py`` in
+    the folder ``jobs``, submitted through the connection ``spark_conn_id``. Without a ``source`` it
+    does nothing. What has changed are events of assets (see ``reclock.airflow.assets``). Returns
+    what changed, and the audit's page in the data docs.
     """
 
     step = "source"
@@ -232,7 +258,12 @@ class ReclockSourceOperator(ReclockStepOperator):
 
     def arguments(self, context: Context) -> dict[str, Any]:
         is_staged = self.engine == "spark-submit"
-        return {"source": self.source, "at": int(self.at), "owner": context["run_id"], "is_staged": is_staged}
+        return {
+            "source": self.source,
+            "at": int(self.at),
+            "owner": context["run_id"],
+            "is_staged": is_staged,
+        }
 
     def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
         from reclock.pipeline import dag_steps
@@ -250,21 +281,34 @@ class ReclockSourceOperator(ReclockStepOperator):
         return {"changed": result["changed"], "docs": result["docs"]}
 
     def _submit(self, owner: str) -> None:
-        arguments = ["--home", _home(self.home), "--source", self.source, "--at", str(self.at), "--owner", owner]
+        arguments = [
+            "--home",
+            _home(self.home),
+            "--source",
+            self.source,
+            "--at",
+            str(self.at),
+            "--owner",
+            owner,
+        ]
         submit_job(self.spark_conn_id, f"{self.jobs}/ingest_source.py", arguments)
 
 
 class ReclockClustersOperator(ReclockStepOperator):
-    """Brings all indexes and sinks up to what can be read now, or as far as their inputs are complete.
+    """Brings all indexes and sinks up to what can be read now, or as far as their inputs are
+    complete.
 
-    A cluster whose replicas nobody sees to is worked on by the job ``work_cluster.py`` in the folder ``jobs``, submitted through
-    the connection ``spark_conn_id``: a replica that lives as long. What has changed are events of assets. Returns the ``uppers``
-    of indexes and sinks by name.
+    A cluster whose replicas nobody sees to is worked on by the job ``work_cluster.py`` in the
+    folder ``jobs``, submitted through the connection ``spark_conn_id``: a replica that lives as
+    long. What has changed are events of assets. Returns the ``uppers`` of indexes and sinks by
+    name.
     """
 
     step = "clusters"
 
-    def __init__(self, *, jobs: str = "jobs", spark_conn_id: str = "spark_default", **kwargs: Any) -> None:
+    def __init__(
+        self, *, jobs: str = "jobs", spark_conn_id: str = "spark_default", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs | {"outlets": kwargs.get("outlets") or [PUBLISHED]})
         self.jobs = jobs
         self.spark_conn_id = spark_conn_id
@@ -285,7 +329,12 @@ class ReclockClustersOperator(ReclockStepOperator):
         for submission in result["submitted"]:
             arguments = submission["application_args"]
             try:
-                submit_job(self.spark_conn_id, f"{self.jobs}/work_cluster.py", arguments, submission["conf"])
+                submit_job(
+                    self.spark_conn_id,
+                    f"{self.jobs}/work_cluster.py",
+                    arguments,
+                    submission["conf"],
+                )
             except AirflowException as error:  # the other clusters go on
                 failed.append({"name": arguments[3], "sqlstate": "57000", "message": str(error)})
         if failed:
@@ -293,13 +342,21 @@ class ReclockClustersOperator(ReclockStepOperator):
         return result["uppers"]
 
 
-def submit_job(spark_conn_id: str, application: str, arguments: Sequence[str], conf: Mapping[str, str] | None = None) -> None:
-    """Run the job as a Spark application of its own, and wait for it. Raises ``AirflowException`` if it fails."""
+def submit_job(
+    spark_conn_id: str,
+    application: str,
+    arguments: Sequence[str],
+    conf: Mapping[str, str] | None = None,
+) -> None:
+    """Run the job as a Spark application of its own, and wait for it. Raises ``AirflowException``
+    if it fails."""
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
     own = {"RECLOCK_SPARK_REMOTE": ""}
     name = f"reclock-{os.path.basename(application).partition('.')[0]}"
-    hook = SparkSubmitHook(dict(conf or {}), spark_conn_id, name=name, application_args=list(arguments), env_vars=own)
+    hook = SparkSubmitHook(
+        dict(conf or {}), spark_conn_id, name=name, application_args=list(arguments), env_vars=own
+    )
     hook.submit(application)
 
 

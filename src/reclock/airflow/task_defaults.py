@@ -1,4 +1,5 @@
-"""How the tasks of Reclock's DAGs are retried, timed out, pooled and owned: by variables of the environment.
+"""How the tasks of Reclock's DAGs are retried, timed out, pooled and owned: by variables of the
+environment.
 
 They are read when a DAG file is parsed. Durations are in seconds.
 """
@@ -12,11 +13,12 @@ from typing import Any
 
 
 def task_defaults() -> dict[str, Any]:
-    """The ``default_args`` of a DAG, from ``RECLOCK_DAG_OWNER``, ``_POOL``, ``_RETRIES``, ``_RETRY_DELAY``, ``_TASK_TIMEOUT`` and
-    ``_ON_FAILURE``.
+    """The ``default_args`` of a DAG, from ``RECLOCK_DAG_OWNER``, ``_POOL``, ``_RETRIES``,
+    ``_RETRY_DELAY``, ``_TASK_TIMEOUT`` and ``_ON_FAILURE``.
 
-    Retries back off exponentially, to ten minutes. ``RECLOCK_DAG_ON_FAILURE`` names a function as ``package.module:function``,
-    which is called with the context of each task that has failed for good.
+    Retries back off exponentially, to ten minutes. ``RECLOCK_DAG_ON_FAILURE`` names a function as
+    ``package.module:function``, which is called with the context of each task that has failed for
+    good.
     """
     defaults: dict[str, Any] = {
         "owner": os.environ.get("RECLOCK_DAG_OWNER", "reclock"),
@@ -34,7 +36,8 @@ def task_defaults() -> dict[str, Any]:
 
 
 def run_timeout() -> timedelta:
-    """After which a run fails, so that a hanging one does not keep later ones from starting: ``RECLOCK_DAG_RUN_TIMEOUT``."""
+    """After which a run fails, so that a hanging one does not keep later ones from starting:
+    ``RECLOCK_DAG_RUN_TIMEOUT``."""
     return _seconds("RECLOCK_DAG_RUN_TIMEOUT", 12 * 3600)
 
 

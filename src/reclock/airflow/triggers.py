@@ -80,10 +80,12 @@ class ReclockConditionTrigger(BaseTrigger):
 
 
 class ReclockStepTrigger(BaseTrigger):
-    """Fires when a step of ``reclock.airflow.steps`` has ended in the warm process, with its ``outcome``, or when that process is
-    ``gone``. What the step tells is in the task's log."""
+    """Fires when a step of ``reclock.airflow.steps`` has ended in the warm process, with its
+    ``outcome``, or when that process is ``gone``. What the step tells is in the task's log."""
 
-    def __init__(self, key: str, told: int, warm_conn_id: str, poll_interval: float = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, key: str, told: int, warm_conn_id: str, poll_interval: float = 1, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.key = key
         self.told = told
@@ -93,7 +95,12 @@ class ReclockStepTrigger(BaseTrigger):
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return (
             f"{type(self).__module__}.{type(self).__qualname__}",
-            {"key": self.key, "told": self.told, "warm_conn_id": self.warm_conn_id, "poll_interval": self.poll_interval},
+            {
+                "key": self.key,
+                "told": self.told,
+                "warm_conn_id": self.warm_conn_id,
+                "poll_interval": self.poll_interval,
+            },
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -103,7 +110,9 @@ class ReclockStepTrigger(BaseTrigger):
         told = self.told
         while True:
             try:
-                lines, outcome = await asyncio.to_thread(process.look, self.key, after=told, wait_s=0)
+                lines, outcome = await asyncio.to_thread(
+                    process.look, self.key, after=told, wait_s=0
+                )
             except (WarmProcessGone, WarmProcessRefuses) as gone:
                 yield TriggerEvent({"gone": str(gone)})
                 return
@@ -120,8 +129,8 @@ class ReclockPublishedTrigger(BaseEventTrigger):
     """Fires each time that new rows of one of the relations, or deletions, are published.
 
     An event says at which ``time`` all of the relations can be read with them, and how many
-    ``changes`` each had since the event before. For an ``AssetWatcher``: a DAG that has the asset as
-    its schedule then starts.
+    ``changes`` each had since the event before. For an ``AssetWatcher``: a DAG that has the asset
+    as its schedule then starts.
 
     Airflow's asset state store keeps the time of the newest event, so a triggerer that is started
     again continues there; it may repeat the last event. A trigger without a stored time begins with

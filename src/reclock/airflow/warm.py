@@ -1,4 +1,5 @@
-"""A warm process: a ``reclock serve`` that carries out steps of DAGs over HTTP. Imports nothing heavy."""
+"""A warm process: a ``reclock serve`` that carries out steps of DAGs over HTTP. Imports nothing
+heavy."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _ANSWER_S = 60.0
 
 
 class WarmProcessGone(Exception):
-    """There is no such process, it cannot be reached, or it has forgotten the step: its outcome is unknown."""
+    """There is no such process, it cannot be reached, or it has forgotten the step: its outcome is
+    unknown."""
 
 
 class WarmProcessRefuses(Exception):
@@ -27,7 +29,8 @@ class WarmProcessRefuses(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WarmProcess:
-    """The process at ``url``, for a role of it. A connection of Airflow of type ``http`` or ``https`` names it."""
+    """The process at ``url``, for a role of it. A connection of Airflow of type ``http`` or
+    ``https`` names it."""
 
     url: str
     user: str = "reclock"
@@ -42,14 +45,22 @@ class WarmProcess:
         scheme = next((scheme for scheme in schemes if scheme in ("http", "https")), "http")
         host = f"[{connection.host}]" if ":" in connection.host else connection.host
         url = f"{scheme}://{host}:{connection.port or 9187}"
-        return cls(url, connection.login or "reclock", connection.password or "", connection.extra_dejson.get("ca"))
+        return cls(
+            url,
+            connection.login or "reclock",
+            connection.password or "",
+            connection.extra_dejson.get("ca"),
+        )
 
     def start(self, key: str, step: str, arguments: Mapping[str, Any]) -> None:
         """Begin the step, unless it runs. Raises ``WarmProcessGone``, ``WarmProcessRefuses``."""
         self._call(f"/steps/{key}", {"step": step, "arguments": arguments})
 
-    def look(self, key: str, *, after: int, wait_s: float) -> tuple[list[str], Mapping[str, Any] | None]:
-        """The lines that the step has told after the first ``after``, and its outcome once there is one.
+    def look(
+        self, key: str, *, after: int, wait_s: float
+    ) -> tuple[list[str], Mapping[str, Any] | None]:
+        """The lines that the step has told after the first ``after``, and its outcome once there is
+        one.
 
         Raises ``WarmProcessGone``, ``WarmProcessRefuses``.
         """
@@ -60,7 +71,11 @@ class WarmProcess:
         credentials = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
         headers = {"Authorization": f"Basic {credentials}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
-        tls = ssl.create_default_context(cafile=self.certificates) if self.url.startswith("https:") else None
+        tls = (
+            ssl.create_default_context(cafile=self.certificates)
+            if self.url.startswith("https:")
+            else None
+        )
         try:
             request = Request(self.url + path, data, headers)  # noqa: S310 - the URL begins with http, see `of`
             with urlopen(request, timeout=_ANSWER_S, context=tls) as answer:  # noqa: S310

@@ -1,8 +1,9 @@
-"""The times at which a collection has an error in the place of rows: the query of a maintained one has no answer there, or a table
-of a source had failed and was brought back later.
+"""The times at which a collection has an error in the place of rows: the query of a maintained one
+has no answer there, or a table of a source had failed and was brought back later.
 
-Errors have times, as rows have: an error at one time says nothing about later times. During an error the collection keeps the rows
-of the last answer, so that the next answer is again a set of changes.
+Errors have times, as rows have: an error at one time says nothing about later times. During an
+error the collection keeps the rows of the last answer, so that the next answer is again a set of
+changes.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from reclock.errors import ErrorAtTime, ReclockError
 
 @dataclass(frozen=True, slots=True)
 class ErrorInterval:
-    """Reads at times in ``[lower, upper)`` raise this error. ``upper`` is None while the error lasts; ``lower`` is ``MINIMUM`` if
-    there was no answer before."""
+    """Reads at times in ``[lower, upper)`` raise this error. ``upper`` is None while the error
+    lasts; ``lower`` is ``MINIMUM`` if there was no answer before."""
 
     lower: Timestamp
     upper: Timestamp | None
@@ -34,7 +35,10 @@ class ErrorInterval:
         """The exception that a read raises."""
         begin = f" from {self.lower}" if self.lower > MINIMUM else ""
         if self.upper is None:
-            hint = f"the view has no answer{begin or ' so far'}; it has one again as soon as its query succeeds"
+            hint = (
+                f"the view has no answer{begin or ' so far'}; it has one again as soon as "
+                "its query succeeds"
+            )
         else:
             hint = f"there is no answer{begin or ' at times'} to {self.upper - 1}"
         return ErrorAtTime(self.message, sqlstate=self.sqlstate, detail=self.detail, hint=hint)
@@ -45,16 +49,22 @@ ErrorIntervals = tuple[ErrorInterval, ...]
 
 
 def with_answer(known: ErrorIntervals, at: Timestamp) -> ErrorIntervals:
-    """``known`` when the collection has an answer at ``at``, a time later than all that was known: an error that lasted ends."""
+    """``known`` when the collection has an answer at ``at``, a time later than all that was known:
+    an error that lasted ends."""
     if known and known[-1].upper is None:
         return (*known[:-1], replace(known[-1], upper=at))
     return known
 
 
-def with_error(known: ErrorIntervals, at: Timestamp, error: ReclockError, *, is_first: bool) -> ErrorIntervals:
-    """``known`` when the query raises ``error`` at ``at``, a time later than all that was known. A lasting error that is the same
-    goes on; another one ends. ``is_first``: nothing was known of any earlier time."""
-    found = ErrorInterval(MINIMUM if is_first else at, None, error.sqlstate, error.message, error.detail)
+def with_error(
+    known: ErrorIntervals, at: Timestamp, error: ReclockError, *, is_first: bool
+) -> ErrorIntervals:
+    """``known`` when the query raises ``error`` at ``at``, a time later than all that was known. A
+    lasting error that is the same goes on; another one ends. ``is_first``: nothing was known of any
+    earlier time."""
+    found = ErrorInterval(
+        MINIMUM if is_first else at, None, error.sqlstate, error.message, error.detail
+    )
     if known and replace(known[-1], lower=found.lower) == found:
         return known
     return (*with_answer(known, at), found)

@@ -12,11 +12,13 @@ class CollectionType(StrEnum):
     """Which of the collections of one object is meant."""
 
     RECLOCKED = "reclocked"
-    """The data: upstream records at their reclocked times; also the only collection of a view or index."""
+    """The data: upstream records at their reclocked times; also the only collection of a view or
+    index."""
     REMAPPING = "remapping"
     """The bindings of upstream offsets to times."""
     EVIDENCE = "evidence"
-    """What was known of each upstream partition when it was bound (sizes, checksums). Private to its source."""
+    """What was known of each upstream partition when it was bound (sizes, checksums). Private to
+    its source."""
     TABLE = "table"
     """The rows of a table. Those of all tables are one frontier group."""
 
@@ -25,12 +27,14 @@ TABLES = "tables"
 """The frontier group of all tables."""
 
 INTROSPECTION = "introspection"
-"""The frontier group of all that replicas and processes report of themselves: tables with system ids."""
+"""The frontier group of all that replicas and processes report of themselves: tables with system
+ids."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class StorageCollectionId:
-    """The address of one collection in the lake; written ``u4/reclocked``, or ``u4/reclocked.bids`` for that of a subsource."""
+    """The address of one collection in the lake; written ``u4/reclocked``, or ``u4/reclocked.bids``
+    for that of a subsource."""
 
     source_id: GlobalId
     collection: CollectionType = CollectionType.RECLOCKED
@@ -49,25 +53,29 @@ class StorageCollectionId:
 
     @classmethod
     def of_guest(cls, host: GlobalId, guest: GlobalId, output: str) -> Self:
-        """That of an output of ``guest``, which is bound with the transactions of the source ``host``, in its group."""
+        """That of an output of ``guest``, which is bound with the transactions of the source
+        ``host``, in its group."""
         return cls(host, CollectionType.RECLOCKED, f"{output}@{guest}")
 
     @property
     def guest(self) -> GlobalId | None:
-        """The source that it is of, if that is a guest of ``source_id``: such a collection comes late to its group."""
+        """The source that it is of, if that is a guest of ``source_id``: such a collection comes
+        late to its group."""
         _, at, guest = self.output.rpartition("@")
         return GlobalId(guest) if at else None
 
     @property
     def group(self) -> str:
-        """The frontier group it belongs to: its source's or index's own, or that of all tables, or of all introspection."""
+        """The frontier group it belongs to: its source's or index's own, or that of all tables, or
+        of all introspection."""
         if self.collection is not CollectionType.TABLE:
             return self.source_id
         return INTROSPECTION if self.is_system else TABLES
 
     @property
     def is_system(self) -> bool:
-        """Whether it is a system relation's: what that is, is said by the program, and queries are given its rows."""
+        """Whether it is a system relation's: what that is, is said by the program, and queries are
+        given its rows."""
         return self.source_id.startswith("s")
 
     @property

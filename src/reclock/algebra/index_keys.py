@@ -10,7 +10,8 @@ from reclock.algebra.relations import Column
 EXPRESSION = "expr"
 """What a part that is no column is called."""
 DEFAULT_SUFFIX = "_primary_idx"
-"""What the name of a default index ends with, by which a materialized view is kept; a number follows if the name was taken."""
+"""What the name of a default index ends with, by which a materialized view is kept; a number
+follows if the name was taken."""
 
 
 def is_default_name(name: str) -> bool:
@@ -20,7 +21,8 @@ def is_default_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """The column at ``position`` of the relation, or, without one, an expression over its columns. ``sql`` is how it is written."""
+    """The column at ``position`` of the relation, or, without one, an expression over its columns.
+    ``sql`` is how it is written."""
 
     column: Column
     sql: str

@@ -43,7 +43,10 @@ def normal_form(text: str) -> str:
     except RecursionError:
         raise InvalidJson(message="JSON document is nested too deeply", sqlstate="54001") from None
     if _NULL_CHARACTER.search(document):
-        message, detail = "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text."
+        message, detail = (
+            "unsupported Unicode escape sequence",
+            "\\u0000 cannot be converted to text.",
+        )
         raise InvalidJson(detail, message=message, sqlstate="22P05")
     return document
 
@@ -144,6 +147,8 @@ def _no_number(name: str) -> NoReturn:
     raise InvalidJson(f'Token "{name}" is invalid.')
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_int=_int, parse_float=_decimal, parse_constant=_no_number)
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=_int, parse_float=_decimal, parse_constant=_no_number
+)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=_refuse)
 _NORMAL = json.JSONDecoder(parse_int=_int, parse_float=Decimal)

@@ -24,7 +24,11 @@ def printed(value: Decimal, type: ScalarType) -> Decimal:
         if not type.is_quotient:
             return _without_zeros(value, type.least_digits)
         size, scale = abs(value), type.scale or 0
-        digits = scale if size <= 1 else next((digits for limit, digits in quotient_digits(type) if size < limit), scale)
+        digits = (
+            scale
+            if size <= 1
+            else next((digits for limit, digits in quotient_digits(type) if size < limit), scale)
+        )
         return value.quantize(Decimal(1).scaleb(-digits), rounding="ROUND_HALF_UP")
 
 
@@ -36,7 +40,10 @@ def quotient_digits(type: ScalarType) -> Sequence[tuple[int, int]]:
     """
     scale, least = type.scale or 0, type.least_digits or 0
     groups = range(10)
-    return [(10 ** (4 * group + 4), min(scale, max(least, _SIGNIFICANT - 4 * group))) for group in groups]
+    return [
+        (10 ** (4 * group + 4), min(scale, max(least, _SIGNIFICANT - 4 * group)))
+        for group in groups
+    ]
 
 
 def _without_zeros(value: Decimal, least: int) -> Decimal:

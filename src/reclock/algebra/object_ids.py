@@ -1,7 +1,7 @@
 """Object ids: the numbers that PostgreSQL's clients know types and objects by.
 
-Those of types are PostgreSQL's own. Those of objects follow from the ids of the catalog, so they never change and no two objects of
-one kind share one.
+Those of types are PostgreSQL's own. Those of objects follow from the ids of the catalog, so they
+never change and no two objects of one kind share one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _CONSTRAINT_BITS, _TABLE_BITS = 10, 20
 
 @dataclass(frozen=True, slots=True)
 class TypeId:
-    """A type as ``pg_type`` has it: its number, that of its arrays, PostgreSQL's short name, bytes (-1: it varies), category."""
+    """A type as ``pg_type`` has it: its number, that of its arrays, PostgreSQL's short name, bytes
+    (-1: it varies), category."""
 
     oid: int
     array_oid: int
@@ -80,7 +81,10 @@ _TYPES = (
     TypeId(2206, 2211, "regtype", 4, "N", REGTYPE),
     TypeId(4089, 4090, "regnamespace", 4, "N", REGNAMESPACE),
     TypeId(4096, 4097, "regrole", 4, "N", REGROLE),
-    *(TypeId(it.oid, it.array_oid, it.short_name, it.size, it.category, it.type) for it in TEXTUAL_TYPES.values()),
+    *(
+        TypeId(it.oid, it.array_oid, it.short_name, it.size, it.category, it.type)
+        for it in TEXTUAL_TYPES.values()
+    ),
 )
 TYPES: Mapping[TypeName, TypeId] = {each.type.name: each for each in _TYPES}
 
@@ -96,9 +100,17 @@ TEXTS = {
     "bpchar": (1042, 1014, "character", -1, "S"),
     "varchar": (1043, 1015, "character varying", -1, "S"),
 }
-"""Types that are text here, by the names that clients look for: number, that of arrays, name in SQL, bytes, category."""
+"""Types that are text here, by the names that clients look for: number, that of arrays, name in
+SQL, bytes, category."""
 
-PSEUDO_TYPES = {"record": 2249, "cstring": 2275, "void": 2278, "trigger": 2279, "internal": 2281, "event_trigger": 3838}
+PSEUDO_TYPES = {
+    "record": 2249,
+    "cstring": 2275,
+    "void": 2278,
+    "trigger": 2279,
+    "internal": 2281,
+    "event_trigger": 3838,
+}
 """Types that no value has, which clients name to pass over functions of them."""
 
 
@@ -114,7 +126,11 @@ def type_size(type: ScalarType) -> int:
 
 def type_modifier(type: ScalarType) -> int:
     """Precision and scale in one number; -1 for none."""
-    return -1 if type.precision is None or type.is_unconstrained else (type.precision << 16 | (type.scale or 0)) + 4
+    return (
+        -1
+        if type.precision is None or type.is_unconstrained
+        else (type.precision << 16 | (type.scale or 0)) + 4
+    )
 
 
 def column_type_oid(column: Column) -> int:
@@ -131,7 +147,17 @@ def column_type_modifier(column: Column) -> int:
 
 def type_rows() -> Iterator[TypeId]:
     """Every type, those of arrays included, by number."""
-    arrays = (TypeId(each.array_oid, 0, f"_{each.name}", -1, "A", ScalarType(TypeName.ARRAY, element=each.type)) for each in _TYPES)
+    arrays = (
+        TypeId(
+            each.array_oid,
+            0,
+            f"_{each.name}",
+            -1,
+            "A",
+            ScalarType(TypeName.ARRAY, element=each.type),
+        )
+        for each in _TYPES
+    )
     return iter(sorted([*_TYPES, *_VECTORS.values(), *arrays], key=lambda each: each.oid))
 
 
@@ -143,7 +169,8 @@ def object_oid(id: str | int) -> int:
 
 
 def constraint_oid(table: str, place: int) -> int:
-    """Of the constraint at this place (from 0) of a table's definition, and of the index that PostgreSQL would have for it.
+    """Of the constraint at this place (from 0) of a table's definition, and of the index that
+    PostgreSQL would have for it.
 
     No two share one among the first million tables and their first thousand constraints.
     """

@@ -40,18 +40,28 @@ class TypeName(StrEnum):
 
 
 _OBJECT_IDS = frozenset(
-    {TypeName.OID, TypeName.REGCLASS, TypeName.REGNAMESPACE, TypeName.REGPROC, TypeName.REGROLE, TypeName.REGTYPE}
+    {
+        TypeName.OID,
+        TypeName.REGCLASS,
+        TypeName.REGNAMESPACE,
+        TypeName.REGPROC,
+        TypeName.REGROLE,
+        TypeName.REGTYPE,
+    }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A type with its parameters. ``precision`` (1..38), ``scale`` and what follows ``element`` belong to ``NUMERIC`` alone.
-    An unconstrained numeric is one that was declared without a precision, or is computed of such: a value that has more digits
-    after the point than ``scale`` is an error there, where ``numeric(p, s)`` rounds it.
+    """A type with its parameters. ``precision`` (1..38), ``scale`` and what follows ``element``
+    belong to ``NUMERIC`` alone. An unconstrained numeric is one that was declared without a
+    precision, or is computed of such: a value that has more digits after the point than ``scale``
+    is an error there, where ``numeric(p, s)`` rounds it.
 
-    ``element`` belongs to ``ARRAY`` and ``VECTOR``: arrays have one dimension, and their elements are no arrays; vectors are the
-    arrays of PostgreSQL's own catalog, counted from 0 and printed otherwise."""
+    ``element`` belongs to ``ARRAY`` and ``VECTOR``: arrays have one dimension, and their elements
+    are no arrays; vectors are the arrays of PostgreSQL's own catalog, counted from 0 and printed
+    otherwise.
+    """
 
     name: TypeName
     precision: int | None = None
@@ -59,9 +69,11 @@ class ScalarType:
     element: ScalarType | None = None
     is_unconstrained: bool = False
     least_digits: int | None = None
-    """The digits after the point that are always printed, where zeros at the end are no part of the value. None: ``scale``."""
+    """The digits after the point that are always printed, where zeros at the end are no part of the
+    value. None: ``scale``."""
     is_quotient: bool = False
-    """Whether values are printed as PostgreSQL prints quotients: with 16 significant digits or more. It has ``least_digits``."""
+    """Whether values are printed as PostgreSQL prints quotients: with 16 significant digits or
+    more. It has ``least_digits``."""
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
@@ -91,7 +103,11 @@ class ScalarType:
     @property
     def is_stored(self) -> bool:
         """Whether a collection can hold its values."""
-        return self.element is None and self.name is not TypeName.INTERVAL and (not self.is_object_id or self.name is TypeName.OID)
+        return (
+            self.element is None
+            and self.name is not TypeName.INTERVAL
+            and (not self.is_object_id or self.name is TypeName.OID)
+        )
 
     @property
     def is_object_id(self) -> bool:
@@ -126,9 +142,12 @@ MAX_PRECISION = 38
 
 
 def numeric(precision: int | None = None, scale: int = 9) -> ScalarType:
-    """An exact decimal of ``precision`` digits, ``scale`` of them after the point. Without a precision it is unconstrained."""
+    """An exact decimal of ``precision`` digits, ``scale`` of them after the point. Without a
+    precision it is unconstrained."""
     if precision is None:
-        return ScalarType(TypeName.NUMERIC, MAX_PRECISION, scale, is_unconstrained=True, least_digits=0)
+        return ScalarType(
+            TypeName.NUMERIC, MAX_PRECISION, scale, is_unconstrained=True, least_digits=0
+        )
     return ScalarType(TypeName.NUMERIC, precision, scale)
 
 
@@ -158,7 +177,8 @@ class Column:
     type: ScalarType
     is_nullable: bool = True
     limit: TextLimit | None = None
-    """How long its texts are at most: what is assigned to it, or comes from upstream, may not be longer."""
+    """How long its texts are at most: what is assigned to it, or comes from upstream, may not be
+    longer."""
 
     @property
     def sql_type(self) -> str:
@@ -168,7 +188,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class RelationDesc:
-    """The columns of a relation in order, without ``mz_timestamp`` and ``mz_diff``. ``key`` names a unique key, if known."""
+    """The columns of a relation in order, without ``mz_timestamp`` and ``mz_diff``. ``key`` names a
+    unique key, if known."""
 
     columns: tuple[Column, ...]
     key: tuple[str, ...] | None = None
@@ -183,15 +204,20 @@ class RelationDesc:
 
     @property
     def stored(self) -> RelationDesc:
-        """The columns as a collection names them that holds the rows: its updates have a ``mz_timestamp`` of their own, so that of
-        a progress relation has another name there."""
+        """The columns as a collection names them that holds the rows: its updates have a
+        ``mz_timestamp`` of their own, so that of a progress relation has another name there."""
         if TIME_COLUMN not in self.names:
             return self
         name, taken = "bound_at", {name.casefold() for name in self.names}
         while name in taken:
             name += "_"
-        columns = tuple(replace(column, name=name) if column.name == TIME_COLUMN else column for column in self.columns)
-        return RelationDesc(columns, self.key and tuple(name if part == TIME_COLUMN else part for part in self.key))
+        columns = tuple(
+            replace(column, name=name) if column.name == TIME_COLUMN else column
+            for column in self.columns
+        )
+        return RelationDesc(
+            columns, self.key and tuple(name if part == TIME_COLUMN else part for part in self.key)
+        )
 
     def __len__(self) -> int:
         return len(self.columns)

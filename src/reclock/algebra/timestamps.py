@@ -11,7 +11,8 @@ Timestamp = NewType("Timestamp", int)
 """Milliseconds since the Unix epoch, 0 .. 2**63 - 1; a non-negative ``BIGINT`` on disk."""
 
 Clock = Callable[[], Timestamp]
-"""Answers the present in milliseconds. It may jump in either direction; timestamps taken from the oracle never do."""
+"""Answers the present in milliseconds. It may jump in either direction; timestamps taken from the
+oracle never do."""
 
 MINIMUM = Timestamp(0)
 MAXIMUM = Timestamp(2**63 - 1)
@@ -29,12 +30,15 @@ def system_clock() -> Timestamp:
 
 
 def moment(text: str) -> Timestamp:
-    """A time as people write it: ISO 8601, UTC unless it says otherwise. Raises ``InvalidOption``."""
+    """A time as people write it: ISO 8601, UTC unless it says otherwise. Raises
+    ``InvalidOption``."""
     try:
         found = datetime.fromisoformat(text)
         at = round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError) as error:
-        raise InvalidOption(f'"{text}" is not a time', hint="for example 2026-11-01 or 2026-11-01 06:00:00+01:00") from error
+        raise InvalidOption(
+            f'"{text}" is not a time', hint="for example 2026-11-01 or 2026-11-01 06:00:00+01:00"
+        ) from error
     if at < 0:
         raise InvalidOption(f'"{text}" is too early', hint="times begin in 1970")
     return Timestamp(at)

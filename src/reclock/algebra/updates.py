@@ -1,4 +1,5 @@
-"""Updates, and the one law they obey: equal rows at equal times sum their diffs, and zero is gone."""
+"""Updates, and the one law they obey: equal rows at equal times sum their diffs, and zero is
+gone."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class Update:
 
 
 def consolidate(updates: Iterable[Update]) -> list[Update]:
-    """The smallest list of updates that says the same, in order of time and then of first mention."""
+    """The smallest list of updates that says the same, in order of time and then of first
+    mention."""
     sums: dict[tuple[Timestamp, Row], int] = {}
     for update in updates:
         key = (update.time, update.row)
@@ -31,7 +33,8 @@ def consolidate(updates: Iterable[Update]) -> list[Update]:
 
 
 def advance(updates: Iterable[Update], since: Timestamp) -> list[Update]:
-    """The updates as a reader at ``since`` or later may see them: earlier times become ``since``, then consolidated."""
+    """The updates as a reader at ``since`` or later may see them: earlier times become ``since``,
+    then consolidated."""
     return consolidate(Update(u.row, Timestamp(max(u.time, since)), u.diff) for u in updates)
 
 

@@ -1,4 +1,5 @@
-"""Privileges in the catalog: letters, and items ``grantee=letters/grantor``, as in PostgreSQL and Materialize."""
+"""Privileges in the catalog: letters, and items ``grantee=letters/grantor``, as in PostgreSQL and
+Materialize."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ PUBLIC_ROLE_ID = "p"
 
 
 class Privilege(StrEnum):
-    """A privilege that can be granted. Its value is its letter. The order is that in which the letters are written."""
+    """A privilege that can be granted. Its value is its letter. The order is that in which the
+    letters are written."""
 
     INSERT = "a"
     SELECT = "r"
@@ -39,7 +41,8 @@ def names(privileges: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AclItem:
-    """The privileges that ``grantor`` granted to ``grantee`` (a role's id, or ``PUBLIC_ROLE_ID``)."""
+    """The privileges that ``grantor`` granted to ``grantee`` (a role's id, or
+    ``PUBLIC_ROLE_ID``)."""
 
     grantee: str
     privileges: str
@@ -56,9 +59,12 @@ Acl = tuple[AclItem, ...]
 
 
 def check_letters(privileges: str) -> None:
-    """Raises ``ValueError`` unless ``privileges`` are letters, at least one, each once and in order."""
+    """Raises ``ValueError`` unless ``privileges`` are letters, at least one, each once and in
+    order."""
     if not privileges or not set(privileges) <= set(LETTERS) or letters(privileges) != privileges:
-        raise ValueError(f'"{privileges}" are not privileges: letters of {LETTERS}, each once, in this order')
+        raise ValueError(
+            f'"{privileges}" are not privileges: letters of {LETTERS}, each once, in this order'
+        )
 
 
 def granted(acl: Acl, grantee: str, privileges: str, grantor: str) -> Acl:
@@ -73,7 +79,11 @@ def revoked(acl: Acl, grantee: str, privileges: str = LETTERS) -> Acl:
     return tuple(
         AclItem(item.grantee, remaining, item.grantor)
         for item in acl
-        if (remaining := item.privileges if item.grantee != grantee else without(item.privileges, privileges))
+        if (
+            remaining := item.privileges
+            if item.grantee != grantee
+            else without(item.privileges, privileges)
+        )
     )
 
 
@@ -82,9 +92,12 @@ def without(privileges: str, removed: str) -> str:
 
 
 def with_owner(acl: Acl, old: str, new: str) -> Acl:
-    """``acl`` after the owner changed: the new owner becomes the grantor of the old one's grants, and needs no grant itself."""
+    """``acl`` after the owner changed: the new owner becomes the grantor of the old one's grants,
+    and needs no grant itself."""
     changed: Acl = ()
     for item in acl:
         if item.grantee != new:
-            changed = granted(changed, item.grantee, item.privileges, new if item.grantor == old else item.grantor)
+            changed = granted(
+                changed, item.grantee, item.privileges, new if item.grantor == old else item.grantor
+            )
     return changed

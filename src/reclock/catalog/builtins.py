@@ -1,4 +1,5 @@
-"""Builtin objects: their definitions live in the program, their ids and fingerprints in the catalog."""
+"""Builtin objects: their definitions live in the program, their ids and fingerprints in the
+catalog."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from reclock.catalog.transaction import CatalogTransaction
 
 @dataclass(frozen=True, slots=True)
 class BuiltinObject:
-    """``fingerprint`` changes whenever the definition does. If ``is_stored``, the object has a collection under its id."""
+    """``fingerprint`` changes whenever the definition does. If ``is_stored``, the object has a
+    collection under its id."""
 
     schema: str
     type: str
@@ -23,8 +25,8 @@ class BuiltinObject:
 def register_builtins(tx: CatalogTransaction, builtins: Sequence[BuiltinObject]) -> None:
     """Map exactly ``builtins`` to ids. Changes nothing if they are mapped already.
 
-    A new builtin gets a new ``s…`` id. A changed one keeps its id and gets the new fingerprint; if rows of its old definition are
-    stored under that id, it gets a new id too.
+    A new builtin gets a new ``s…`` id. A changed one keeps its id and gets the new fingerprint; if
+    rows of its old definition are stored under that id, it gets a new id too.
     """
     wanted = {(builtin.schema, builtin.type, builtin.name) for builtin in builtins}
     for key, mapping in list(tx.snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).items()):

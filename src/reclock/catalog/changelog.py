@@ -23,7 +23,17 @@ from reclock.catalog.encoding import (
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.kinds import key_order, spec_of
 from reclock.catalog.log import CatalogLog
-from reclock.catalog.mend import Edit, Mended, audited, corrections, decide, edited, event_of, find_problem, read_leadership
+from reclock.catalog.mend import (
+    Edit,
+    Mended,
+    audited,
+    corrections,
+    decide,
+    edited,
+    event_of,
+    find_problem,
+    read_leadership,
+)
 from reclock.catalog.objects import APPEND_ONLY, AuditEvent, Kind
 from reclock.catalog.readable import dump
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -70,7 +80,8 @@ class _Takeover:
 
 
 class DurableCatalog(DurableCatalogState):
-    """A catalog whose changelog is in ``log``. Its times come from the timeline ``"catalog"`` of ``oracle``."""
+    """A catalog whose changelog is in ``log``. Its times come from the timeline ``"catalog"`` of
+    ``oracle``."""
 
     def __init__(
         self,
@@ -137,10 +148,16 @@ class DurableCatalog(DurableCatalogState):
                 raise CatalogSealed()
             if header.deploy_generation != self._deploy_generation:
                 raise CatalogError(
-                    f"the catalog is of deploy generation {header.deploy_generation}, this process of {self._deploy_generation}",
+                    (
+                        f"the catalog is of deploy generation {header.deploy_generation}, "
+                        f"this process of {self._deploy_generation}"
+                    ),
                     hint="open the catalog with the new generation first",
                 )
-            snapshot, leadership = load(rows, upper), Leadership(header.epoch, self._deploy_generation)
+            snapshot, leadership = (
+                load(rows, upper),
+                Leadership(header.epoch, self._deploy_generation),
+            )
             self._log.mirror(leadership)
             self._apply_write(upper)
             self._current, self._leadership = snapshot, leadership
@@ -171,10 +188,16 @@ class DurableCatalog(DurableCatalogState):
                 upper, stored = self._read_stored(edit)
                 problem = find_problem(stored) if is_written else decide(stored, edit)
                 wanted = {} if is_written else {edit.row: edit.value}
-                updates = corrections(stored, wanted | audited(edited(stored, edit), event), at := self._write_ts(upper))
+                updates = corrections(
+                    stored,
+                    wanted | audited(edited(stored, edit), event),
+                    at := self._write_ts(upper),
+                )
                 failpoint("catalog.mend.before_append")
                 try:
-                    self._log.compare_and_append(upper, new_upper := _upper_after(updates, at), updates, leadership)
+                    self._log.compare_and_append(
+                        upper, new_upper := _upper_after(updates, at), updates, leadership
+                    )
                 except UpperMismatch:  # an actor joined the new epoch and was faster
                     continue
                 failpoint("catalog.mend.after_append")
@@ -182,7 +205,9 @@ class DurableCatalog(DurableCatalogState):
                 return Mended(leadership.epoch, problem)
             raise _contended()
 
-    def _lead_to_mend(self, edit: Edit, user: str, occurred_at: Timestamp) -> tuple[Leadership, AuditEvent]:
+    def _lead_to_mend(
+        self, edit: Edit, user: str, occurred_at: Timestamp
+    ) -> tuple[Leadership, AuditEvent]:
         """Raise the epoch once it is certain that the edit can follow. The new epoch is above the
         one that the log knows, too: the epoch among the objects may be lost."""
         for _ in range(ATTEMPTS):
@@ -196,7 +221,9 @@ class DurableCatalog(DurableCatalogState):
             self._require_generation(header)
             epoch = max(header.epoch, leader.epoch if leader else 0) + 1
             leadership = Leadership(epoch, self._deploy_generation)
-            updates = corrections(stored, encode_rows(leadership_objects(leadership)), at := self._write_ts(upper))
+            updates = corrections(
+                stored, encode_rows(leadership_objects(leadership)), at := self._write_ts(upper)
+            )
             failpoint("catalog.mend.before_epoch")
             try:
                 self._log.lead(upper, new_upper := _upper_after(updates, at), updates, leadership)
@@ -229,7 +256,9 @@ class DurableCatalog(DurableCatalogState):
             header = read_header(rows)
             require_version(header, exactly=False)
             self._require_generation(header)
-            leadership = Leadership(max(header.epoch, self._epoch_above) + 1, self._deploy_generation)
+            leadership = Leadership(
+                max(header.epoch, self._epoch_above) + 1, self._deploy_generation
+            )
             led_rows: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
             target = upgrade(led_rows, builtins)
             at = self._write_ts(upper)
@@ -245,7 +274,9 @@ class DurableCatalog(DurableCatalogState):
             return _Takeover(leadership, Timestamp(at + 1), led_rows, target)
         raise _contended()
 
-    def _upgrade(self, takeover: _Takeover, builtins: Sequence[BuiltinObject] | None) -> CatalogSnapshot:
+    def _upgrade(
+        self, takeover: _Takeover, builtins: Sequence[BuiltinObject] | None
+    ) -> CatalogSnapshot:
         """Initialise, migrate and register builtins in one append, or in none if nothing is to
         change."""
         upper, rows, target = takeover.upper, takeover.rows, takeover.target
@@ -255,7 +286,9 @@ class DurableCatalog(DurableCatalogState):
             at = self._write_ts(upper)
             failpoint("catalog.open.before_contents")
             try:
-                self._log.compare_and_append(upper, Timestamp(at + 1), difference(rows, target.rows, at), takeover.leadership)
+                self._log.compare_and_append(
+                    upper, Timestamp(at + 1), difference(rows, target.rows, at), takeover.leadership
+                )
             except UpperMismatch:  # an actor joined the new epoch and was faster
                 upper, rows = self._read()
                 target = upgrade(rows, builtins)
@@ -303,11 +336,15 @@ class DurableCatalog(DurableCatalogState):
                 return self._current
             try:
                 if upper < before.upper:
-                    raise CatalogError(f"the catalog went back from {before.upper} to {upper}", hint="start the process again")
+                    raise CatalogError(
+                        f"the catalog went back from {before.upper} to {upper}",
+                        hint="start the process again",
+                    )
                 if upper > before.upper:
                     self._current = before.apply(self._receive(upper, updates), upper)
             except CatalogError:
-                self._require_leadership_in_log()  # a restored store need not fit the copy in memory
+                # a restored store need not fit the copy in memory
+                self._require_leadership_in_log()
                 raise
             return self._opened()
 
@@ -327,7 +364,9 @@ class DurableCatalog(DurableCatalogState):
             if latest.upper >= ts or (latest := self.sync()).upper >= ts:
                 return replace(latest, upper=ts) if latest.content_upper <= ts else self._as_of(ts)
             if time.monotonic() >= deadline:
-                raise StatementTimeout(timeout_ms, detail=f"the catalog's upper is {latest.upper}, waiting for {ts}")
+                raise StatementTimeout(
+                    timeout_ms, detail=f"the catalog's upper is {latest.upper}, waiting for {ts}"
+                )
             time.sleep(POLL_S)
 
     def _as_of(self, ts: Timestamp) -> CatalogSnapshot:
@@ -336,7 +375,9 @@ class DurableCatalog(DurableCatalogState):
         self._apply_write(upper)
         return load(rows_of(updates), ts)
 
-    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> CatalogSubscription:
+    def subscribe_at(
+        self, ts: Timestamp, *, only: Collection[Kind] | None = None
+    ) -> CatalogSubscription:
         self._opened()
         return CatalogSubscription(self._log, ts, self._receive, only=only)
 
@@ -367,13 +408,21 @@ class DurableCatalog(DurableCatalogState):
                     raise UpperMismatch(CATALOG, expected=tx.base.upper, found=base.upper)
                 at = self._write_ts(base.upper)
                 try:
-                    self.compare_and_append(base.upper, Timestamp(at + 1), [replace(change, ts=at) for change in changes])
+                    self.compare_and_append(
+                        base.upper,
+                        Timestamp(at + 1),
+                        [replace(change, ts=at) for change in changes],
+                    )
                 except UpperMismatch:
-                    continue  # this state has caught up: only changed content is a conflict, not a moved upper
+                    # this state has caught up: only changed content is a conflict, not a moved
+                    # upper
+                    continue
                 return Timestamp(at + 1)
             raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self._opened().upper)
 
-    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]) -> None:
+    def compare_and_append(
+        self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]
+    ) -> None:
         with self._lock:
             leadership = self.leadership
             base = self._opened()
@@ -383,11 +432,18 @@ class DurableCatalog(DurableCatalogState):
                 self._require_leading(leadership, base)
                 raise UpperMismatch(CATALOG, expected=expected_upper, found=base.upper)
             if new_upper <= expected_upper:
-                raise CatalogError(f"the catalog's upper cannot move from {expected_upper} to {new_upper}")
+                raise CatalogError(
+                    f"the catalog's upper cannot move from {expected_upper} to {new_upper}"
+                )
             after = base.apply(changes, new_upper)  # raises before anything is durable
             failpoint("catalog.commit.before_append")
             try:
-                self._log.compare_and_append(expected_upper, new_upper, [encode_change(change) for change in changes], leadership)
+                self._log.compare_and_append(
+                    expected_upper,
+                    new_upper,
+                    [encode_change(change) for change in changes],
+                    leadership,
+                )
             except UpperMismatch:
                 self._require_leading(leadership, self.sync())
                 raise
@@ -418,12 +474,19 @@ class DurableCatalog(DurableCatalogState):
             raise CatalogError("the catalog is open already")
 
     def _require_generation(self, header: Header) -> None:
-        if header.deploy_generation is not None and self._deploy_generation < header.deploy_generation:
-            leadership = Leadership(self._leadership.epoch if self._leadership else 0, self._deploy_generation)
+        if (
+            header.deploy_generation is not None
+            and self._deploy_generation < header.deploy_generation
+        ):
+            leadership = Leadership(
+                self._leadership.epoch if self._leadership else 0, self._deploy_generation
+            )
             raise fence.fenced(leadership, Leadership(header.epoch, header.deploy_generation))
 
     def _require_leading(self, leadership: Leadership, snapshot: CatalogSnapshot) -> None:
-        current = Leadership(snapshot.config("epoch") or 0, snapshot.config("deploy_generation") or 0)
+        current = Leadership(
+            snapshot.config("epoch") or 0, snapshot.config("deploy_generation") or 0
+        )
         if current != leadership:
             raise fence.fenced(leadership, current)
 
@@ -455,7 +518,9 @@ class DurableCatalog(DurableCatalogState):
         """Decode updates that were read at ``upper``. They are returned only after ``ApplyWrite``
         of that upper, so that no later read elsewhere misses them. Raises ``Fenced``
         (``CatalogVersionUnsupported`` if read-only) if they are of another layout."""
-        new_config = {(u.kind, u.key): u.value for u in updates if u.kind == Kind.CONFIG and u.diff > 0}
+        new_config = {
+            (u.kind, u.key): u.value for u in updates if u.kind == Kind.CONFIG and u.diff > 0
+        }
         if read_config(new_config, "version") not in (None, CATALOG_VERSION):
             raise self._layout_changed()
         changes = [decode_update(update) for update in updates]

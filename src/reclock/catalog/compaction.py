@@ -1,4 +1,5 @@
-"""The updates of a changelog that compaction can delete once nobody may read below a time: those that cancel below it."""
+"""The updates of a changelog that compaction can delete once nobody may read below a time: those
+that cancel below it."""
 
 from __future__ import annotations
 
@@ -22,11 +23,13 @@ _diff, _ts = pc.field(DIFF_COLUMN), pc.field(TIME_COLUMN)
 
 
 def cancelling(updates: Iterable[CatalogUpdate]) -> list[CatalogUpdate]:
-    """Of one row's updates in order of time, the oldest additions and as many of the oldest retractions."""
+    """Of one row's updates in order of time, the oldest additions and as many of the oldest
+    retractions."""
     additions: list[CatalogUpdate] = []
     retractions: list[CatalogUpdate] = []
     for update in updates:
-        if update.diff in (1, -1):  # no release writes other diffs; mending must see those of another program
+        # no release writes other diffs; mending must see those of another program
+        if update.diff in (1, -1):
             (additions if update.diff > 0 else retractions).append(update)
     pairs = min(len(additions), len(retractions))
     return additions[:pairs] + retractions[:pairs]
@@ -46,7 +49,8 @@ class Rewrite:
 
 
 def plan_rewrite(folder: Folder, files: Sequence[DataFile], below: Timestamp) -> Rewrite | None:
-    """The rewrite that deletes the updates before ``below`` that cancel; None if none do. It replaces only files that have some.
+    """The rewrite that deletes the updates before ``below`` that cancel; None if none do. It
+    replaces only files that have some.
 
     Raises as ``update_files.read``.
     """
@@ -65,7 +69,10 @@ def plan_rewrite(folder: Folder, files: Sequence[DataFile], below: Timestamp) ->
         if of_rows.num_rows:
             removed.append(file)
             candidates.append(_like_schema(of_rows))
-            others += [_like_schema(is_early.join(rows, _ROW, join_type="left anti")), table.filter(_ts >= below)]
+            others += [
+                _like_schema(is_early.join(rows, _ROW, join_type="left anti")),
+                table.filter(_ts >= below),
+            ]
     rewritten = pa.concat_tables([_consolidated(pa.concat_tables(candidates)), *others])
     rewrite = Rewrite(tuple(removed), rewritten.sort_by(TIME_COLUMN))
     return rewrite if rewrite.deleted_updates else None
@@ -74,7 +81,9 @@ def plan_rewrite(folder: Folder, files: Sequence[DataFile], below: Timestamp) ->
 def _consolidated(updates: pa.Table) -> pa.Table:
     """One update of each row whose diffs do not add up to zero: their sum, at its newest time."""
     summed = updates.group_by(_ROW).aggregate([(TIME_COLUMN, "max"), (DIFF_COLUMN, "sum")])
-    named = summed.select([*_ROW, f"{TIME_COLUMN}_max", f"{DIFF_COLUMN}_sum"]).rename_columns(SCHEMA.names)
+    named = summed.select([*_ROW, f"{TIME_COLUMN}_max", f"{DIFF_COLUMN}_sum"]).rename_columns(
+        SCHEMA.names
+    )
     return named.filter(_diff != 0).cast(SCHEMA)
 
 

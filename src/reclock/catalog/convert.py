@@ -1,8 +1,9 @@
 """Moving a catalog from one changelog to another, whatever implementations they are.
 
-The conversion takes the lead of the source and seals it in the same write. That fences every actor, and nobody can join, so the
-source does not change while it is copied. The mark that says which of the two is in force changes last. After a crash, run the
-conversion again, over whatever it left; or give it up by opening the source, which breaks the seal and fences a running conversion.
+The conversion takes the lead of the source and seals it in the same write. That fences every actor,
+and nobody can join, so the source does not change while it is copied. The mark that says which of
+the two is in force changes last. After a crash, run the conversion again, over whatever it left; or
+give it up by opening the source, which breaks the seal and fences a running conversion.
 """
 
 from __future__ import annotations
@@ -18,12 +19,23 @@ from reclock.catalog.implementations import Implementation, open_log
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.mend import audited
 from reclock.catalog.objects import APPEND_ONLY, AuditEvent
-from reclock.catalog.upgrade import SEAL, leadership_objects, read_header, require_version, without_seal
+from reclock.catalog.upgrade import (
+    SEAL,
+    leadership_objects,
+    read_header,
+    require_version,
+    without_seal,
+)
 from reclock.config import Settings
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence, identity
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import CatalogError, CatalogUninitialized, ConsensusOutcomeUnknown, UpperMismatch
+from reclock.errors import (
+    CatalogError,
+    CatalogUninitialized,
+    ConsensusOutcomeUnknown,
+    UpperMismatch,
+)
 from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
 
@@ -37,7 +49,8 @@ Raises ``Fenced`` if the first is not the current one."""
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The target is in force, under ``epoch``. ``objects`` is how many it holds, ``updates`` how many were appended to it."""
+    """The target is in force, under ``epoch``. ``objects`` is how many it holds, ``updates`` how
+    many were appended to it."""
 
     epoch: int
     objects: int
@@ -55,8 +68,9 @@ def convert_catalog(
 ) -> Converted | None:
     """Move the environment's catalog to the implementation ``to``; None if it is there already.
 
-    A shadow's secondary lags and diverges while it is written, so only its primary can be moved. Raises what ``convert`` raises,
-    and ``CatalogError`` for a move from a shadow to its own primary.
+    A shadow's secondary lags and diverges while it is written, so only its primary can be moved.
+    Raises what ``convert`` raises, and ``CatalogError`` for a move from a shadow to its own
+    primary.
     """
     mark = consensus.read(identity.current)
     if mark is None:
@@ -66,16 +80,25 @@ def convert_catalog(
     source_name = "stash" if mark.catalog == "shadow" else mark.catalog
     if source_name == to:
         raise CatalogError(
-            "the catalog is kept in the stash and in persist", hint="convert it to persist, and from there to the stash"
+            "the catalog is kept in the stash and in persist",
+            hint="convert it to persist, and from there to the stash",
         )
     source, target = (open_log(name, mark.id, settings, consensus) for name in (source_name, to))
     event = AuditEvent(0, "convert", "catalog", to, {"from": mark.catalog}, user, occurred_at)
     switch = switch_mark(consensus, found=mark.catalog, to=to)
-    return convert(source, target, switch, oracle=oracle, deploy_generation=settings.deploy_generation, event=event)
+    return convert(
+        source,
+        target,
+        switch,
+        oracle=oracle,
+        deploy_generation=settings.deploy_generation,
+        event=event,
+    )
 
 
 def switch_mark(consensus: Consensus, *, found: str, to: str) -> Switch:
-    """A switch that changes the mark and the fence in consensus. It is repeated if its outcome is unknown."""
+    """A switch that changes the mark and the fence in consensus. It is repeated if its outcome is
+    unknown."""
 
     def switch(own: Leadership, following: Leadership) -> None:
         def work(connection: sa.Connection) -> None:
@@ -104,15 +127,19 @@ def convert(
 ) -> Converted:
     """Copy ``source`` to ``target``, with ``event`` added to the audit log, and then ``switch``.
 
-    The target may hold anything before, such as an older or partial copy. Its times go on from the source's. Raises
-    ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``CatalogCorrupt`` and ``Fenced``.
+    The target may hold anything before, such as an older or partial copy. Its times go on from the
+    source's. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``CatalogCorrupt`` and
+    ``Fenced``.
     """
     sealed = _seal(source, target, oracle, deploy_generation, event)
     updates = _copy(sealed, target, oracle)
     copied = _read(target)[1]
     if copied != sealed.wanted:
         row = min(row for row, _ in copied.items() ^ sealed.wanted.items())
-        raise CatalogError("the copy of the catalog is not what was copied", detail=f"the first difference is {' '.join(row)}")
+        raise CatalogError(
+            "the copy of the catalog is not what was copied",
+            detail=f"the first difference is {' '.join(row)}",
+        )
     failpoint("catalog.convert.before_switch")
     switch(sealed.leadership, sealed.next_leadership)
     failpoint("catalog.convert.after_switch")
@@ -121,10 +148,11 @@ def convert(
 
 @dataclass(frozen=True, slots=True)
 class _Sealed:
-    """A source that does not change, up to ``upper``, led by ``leadership``. ``wanted`` is the contents that the target is to have.
+    """A source that does not change, up to ``upper``, led by ``leadership``. ``wanted`` is the
+    contents that the target is to have.
 
-    ``next_leadership`` is the target's. It is above the leadership that a process would take that opens the source now. So the
-    switch either sees such a process or fences it.
+    ``next_leadership`` is the target's. It is above the leadership that a process would take that
+    opens the source now. So the switch either sees such a process or fences it.
     """
 
     leadership: Leadership
@@ -133,20 +161,34 @@ class _Sealed:
     wanted: Rows
 
 
-def _seal(source: CatalogLog, target: CatalogLog, oracle: TimestampOracle, deploy_generation: int, event: AuditEvent) -> _Sealed:
+def _seal(
+    source: CatalogLog,
+    target: CatalogLog,
+    oracle: TimestampOracle,
+    deploy_generation: int,
+    event: AuditEvent,
+) -> _Sealed:
     """Lead the source, above the leaders of both logs, and seal it."""
     for _ in range(ATTEMPTS):
-        known = [leader.epoch for leader in (source.leadership(), target.leadership()) if leader is not None]
+        known = [
+            leader.epoch
+            for leader in (source.leadership(), target.leadership())
+            if leader is not None
+        ]
         upper, rows = _read(source)
         header = read_header(rows)
         if header.version is None:
             raise CatalogUninitialized()
         require_version(header, exactly=False)
         epoch = max(header.epoch, *known) + 1
-        leadership, next_leadership = (Leadership(epoch, deploy_generation) for epoch in (epoch, epoch + 2))
+        leadership, next_leadership = (
+            Leadership(epoch, deploy_generation) for epoch in (epoch, epoch + 2)
+        )
         led = {**rows, **encode_rows([*leadership_objects(leadership), SEAL])}
         wanted = {**without_seal(led), **encode_rows(leadership_objects(next_leadership))}
-        wanted |= audited([CatalogUpdate(*row, value, upper, 1) for row, value in rows.items()], event)
+        wanted |= audited(
+            [CatalogUpdate(*row, value, upper, 1) for row, value in rows.items()], event
+        )
         at = max(oracle.write_ts(CATALOG), upper)
         failpoint("catalog.convert.before_seal")
         try:
@@ -166,7 +208,8 @@ def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
     updates = difference(copied, sealed.wanted, at)
     failpoint("catalog.convert.before_copy")
     new_upper = Timestamp(at + 1)
-    if target.leadership() == sealed.leadership:  # both share the fence of one consensus, which is not raised before the switch
+    # both share the fence of one consensus, which is not raised before the switch
+    if target.leadership() == sealed.leadership:
         leadership = sealed.leadership
         target.compare_and_append(upper, new_upper, updates, leadership)
     else:
@@ -179,7 +222,8 @@ def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
 
 
 def _read(log: CatalogLog) -> tuple[Timestamp, Rows]:
-    """All contents, append-only kinds too. Raises ``CatalogCorrupt`` unless each object occurs once."""
+    """All contents, append-only kinds too. Raises ``CatalogCorrupt`` unless each object occurs
+    once."""
     upper, objects = log.snapshot()
     _, events = log.snapshot(below=upper, only=APPEND_ONLY)
     return upper, rows_of(objects + events)

@@ -1,4 +1,5 @@
-"""The debug tool: it shows, checks and mends a catalog through ``DurableCatalogState``, alike in every implementation."""
+"""The debug tool: it shows, checks and mends a catalog through ``DurableCatalogState``, alike in
+every implementation."""
 
 from __future__ import annotations
 
@@ -13,8 +14,17 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import CatalogError
 
 
-def edit(state: DurableCatalogState, kind: str, key: str, value: str | None, *, user: str, occurred_at: Timestamp) -> Mended:
-    """Store ``value`` at ``key``, or delete the object there if it is None. Both are JSON as in a dump. ``state`` is not open.
+def edit(
+    state: DurableCatalogState,
+    kind: str,
+    key: str,
+    value: str | None,
+    *,
+    user: str,
+    occurred_at: Timestamp,
+) -> Mended:
+    """Store ``value`` at ``key``, or delete the object there if it is None. Both are JSON as in a
+    dump. ``state`` is not open.
 
     Raises ``InvalidOption`` if one is not such JSON, and what ``DurableCatalogState.mend`` raises.
     """
@@ -22,10 +32,14 @@ def edit(state: DurableCatalogState, kind: str, key: str, value: str | None, *, 
     return state.mend(wanted, user=user, occurred_at=occurred_at)
 
 
-def check_upgrade(state: DurableCatalogState, builtins: Sequence[BuiltinObject], sizes: Collection[str] | None) -> CatalogSnapshot:
-    """The contents of the catalog if this program opened it. Changes nothing and disturbs no process.
+def check_upgrade(
+    state: DurableCatalogState, builtins: Sequence[BuiltinObject], sizes: Collection[str] | None
+) -> CatalogSnapshot:
+    """The contents of the catalog if this program opened it. Changes nothing and disturbs no
+    process.
 
-    Raises what opening would raise, and ``CatalogError`` if a cluster or replica has a size that is not in ``sizes`` (None: any).
+    Raises what opening would raise, and ``CatalogError`` if a cluster or replica has a size that is
+    not in ``sizes`` (None: any).
     """
     snapshot = state.check_open(builtins)
     if sizes is not None:
@@ -36,8 +50,15 @@ def check_upgrade(state: DurableCatalogState, builtins: Sequence[BuiltinObject],
 def _require_sizes(snapshot: CatalogSnapshot, sizes: Collection[str]) -> None:
     clusters = snapshot.clusters
     named = [(f'cluster "{cluster.name}"', cluster.size) for cluster in clusters.values()]
-    named += [(f'replica "{clusters[r.cluster_id].name}.{r.name}"', r.size) for r in snapshot.cluster_replicas.values()]
-    unknown = sorted(f'{name} has size "{size}"' for name, size in named if size is not None and size not in sizes)
+    named += [
+        (f'replica "{clusters[r.cluster_id].name}.{r.name}"', r.size)
+        for r in snapshot.cluster_replicas.values()
+    ]
+    unknown = sorted(
+        f'{name} has size "{size}"'
+        for name, size in named
+        if size is not None and size not in sizes
+    )
     if unknown:
         raise CatalogError(
             "the catalog uses cluster replica sizes that are not defined",

@@ -176,7 +176,9 @@ class DurableCatalogState(Protocol):
         catalog was compacted beyond ``ts``."""
 
     @abstractmethod
-    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> CatalogSubscription:
+    def subscribe_at(
+        self, ts: Timestamp, *, only: Collection[Kind] | None = None
+    ) -> CatalogSubscription:
         """First the catalog at ``ts`` (every update below it, exactly), then every update from
         there on.
 
@@ -206,7 +208,9 @@ class DurableCatalogState(Protocol):
         """
 
     @abstractmethod
-    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]) -> None:
+    def compare_and_append(
+        self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]
+    ) -> None:
         """Append ``changes``, whose times lie in ``[expected_upper, new_upper)``, and move the
         upper, iff it is ``expected_upper``. Success implies ``ApplyWrite("catalog", new_upper)``.
 
@@ -229,7 +233,9 @@ class DurableCatalogState(Protocol):
     def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:
         self._write(lambda tx: tx.put_all(mappings))
 
-    def set_cluster_introspection_source_indexes(self, indexes: Sequence[ClusterIntrospectionSourceIndex]) -> None:
+    def set_cluster_introspection_source_indexes(
+        self, indexes: Sequence[ClusterIntrospectionSourceIndex]
+    ) -> None:
         self._write(lambda tx: tx.put_all(indexes))
 
     def set_settings(self, settings: Sequence[Setting]) -> None:

@@ -21,17 +21,28 @@ Rows = Mapping[tuple[str, str], str]
 
 _NEVER_STORED: Any = {
     "progress": {
-        "desc": {"columns": {"__all__": {"limit": True, "type": {"element", "is_unconstrained", "least_digits", "is_quotient"}}}}
+        "desc": {
+            "columns": {
+                "__all__": {
+                    "limit": True,
+                    "type": {"element", "is_unconstrained", "least_digits", "is_quotient"},
+                }
+            }
+        }
     }
 }
-"""Attributes that no column of a progress relation has: a text's length, elements, a numeric without a precision."""
+"""Attributes that no column of a progress relation has: a text's length, elements, a numeric
+without a precision."""
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogUpdate:
-    """One stored update: the object of this kind, key and value appears (diff 1) or is retracted (diff -1) at ``ts``."""
+    """One stored update: the object of this kind, key and value appears (diff 1) or is retracted
+    (diff -1) at ``ts``."""
 
     kind: str
     key: str
@@ -69,17 +80,25 @@ def encode(thing: CatalogObject) -> tuple[str, str, str]:
 
 
 def decode(kind: str, key: str, value: str) -> CatalogObject:
-    """The object with this stored form. Raises ``CatalogCorrupt`` unless the text is exactly what ``encode`` writes."""
+    """The object with this stored form. Raises ``CatalogCorrupt`` unless the text is exactly what
+    ``encode`` writes."""
     if kind not in SPECS:
         raise CatalogCorrupt(kind, key, detail="there is no object kind of this name")
     spec = SPECS[Kind(kind)]
-    fields = {**_fields(kind, key, key, spec.key, "key"), **_fields(kind, key, value, spec.value, "value")}
+    fields = {
+        **_fields(kind, key, key, spec.key, "key"),
+        **_fields(kind, key, value, spec.value, "value"),
+    }
     try:
         thing: CatalogObject = _adapter(spec.type).validate_json(canonical(fields), strict=True)
     except (ValidationError, ValueError) as invalid:
         raise CatalogCorrupt(kind, key, detail=_explain(invalid)) from invalid
     if encode(thing) != (kind, key, value):
-        raise CatalogCorrupt(kind, key, detail="its JSON is not canonical: fields are missing, unknown or out of order")
+        raise CatalogCorrupt(
+            kind,
+            key,
+            detail="its JSON is not canonical: fields are missing, unknown or out of order",
+        )
     return thing
 
 
@@ -90,7 +109,11 @@ def encode_change(change: ObjectChange) -> CatalogUpdate:
 def decode_update(update: CatalogUpdate) -> ObjectChange:
     """Raises ``CatalogCorrupt``."""
     if update.diff not in (1, -1):
-        raise CatalogCorrupt(update.kind, update.key, detail=f"an update has diff {update.diff}, only 1 and -1 are written")
+        raise CatalogCorrupt(
+            update.kind,
+            update.key,
+            detail=f"an update has diff {update.diff}, only 1 and -1 are written",
+        )
     return ObjectChange(decode(update.kind, update.key, update.value), update.ts, update.diff)
 
 
@@ -105,11 +128,16 @@ def decode_rows(rows: Rows) -> list[CatalogObject]:
 
 
 def rows_of(snapshot: Iterable[CatalogUpdate]) -> dict[tuple[str, str], str]:
-    """A consolidated snapshot by key. Raises ``CatalogCorrupt`` unless each key occurs exactly once."""
+    """A consolidated snapshot by key. Raises ``CatalogCorrupt`` unless each key occurs exactly
+    once."""
     rows: dict[tuple[str, str], str] = {}
     for update in snapshot:
         if update.diff != 1:
-            raise CatalogCorrupt(update.kind, update.key, detail=f"it is there {update.diff} times, the diffs of its updates say")
+            raise CatalogCorrupt(
+                update.kind,
+                update.key,
+                detail=f"it is there {update.diff} times, the diffs of its updates say",
+            )
         if (update.kind, update.key) in rows:
             raise CatalogCorrupt(update.kind, update.key, detail="it has two values at once")
         rows[update.kind, update.key] = update.value
@@ -117,7 +145,8 @@ def rows_of(snapshot: Iterable[CatalogUpdate]) -> dict[tuple[str, str], str]:
 
 
 def difference(before: Rows, after: Rows, at: Timestamp) -> list[CatalogUpdate]:
-    """The updates at ``at`` that turn ``before`` into ``after``, retractions first; none for unchanged rows."""
+    """The updates at ``at`` that turn ``before`` into ``after``, retractions first; none for
+    unchanged rows."""
     removed = [(row, value) for row, value in before.items() if after.get(row) != value]
     added = [(row, value) for row, value in after.items() if before.get(row) != value]
     retractions = [CatalogUpdate(kind, key, value, at, -1) for (kind, key), value in removed]
@@ -130,7 +159,11 @@ def _fields(kind: str, key: str, text: str, names: tuple[str, ...], part: str) -
     except ValueError as invalid:
         raise CatalogCorrupt(kind, key, detail=f"its {part} is not JSON: {invalid}") from invalid
     if not isinstance(fields, dict) or set(fields) != set(names):
-        raise CatalogCorrupt(kind, key, detail=f"its {part} must be a JSON object with exactly the fields {', '.join(names)}")
+        raise CatalogCorrupt(
+            kind,
+            key,
+            detail=f"its {part} must be a JSON object with exactly the fields {', '.join(names)}",
+        )
     return fields
 
 
@@ -138,4 +171,6 @@ def _explain(invalid: ValueError) -> str:
     if not isinstance(invalid, ValidationError):
         return str(invalid)
     problems = invalid.errors(include_input=False, include_url=False)
-    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems)
+    return "; ".join(
+        f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems
+    )

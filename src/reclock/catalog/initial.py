@@ -5,7 +5,15 @@ from __future__ import annotations
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MINIMUM
 from reclock.catalog.acl import PUBLIC_ROLE_ID, Acl, AclItem, Privilege
 from reclock.catalog.kinds import CatalogObject
-from reclock.catalog.objects import Cluster, Config, Database, IdAllocator, Role, Schema, TimelineFloor
+from reclock.catalog.objects import (
+    Cluster,
+    Config,
+    Database,
+    IdAllocator,
+    Role,
+    Schema,
+    TimelineFloor,
+)
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS, introspection_source_indexes
 
 CATALOG_VERSION = 4
@@ -24,11 +32,15 @@ def _usable_by_all(owner_role_id: str) -> Acl:
 
 
 def initial_objects() -> list[CatalogObject]:
-    """The first contents, without ``epoch`` and ``deploy_generation``, which the previous write has set.
+    """The first contents, without ``epoch`` and ``deploy_generation``, which the previous write has
+    set.
 
-    Every role may use the database, its public schema and the cluster, as in Materialize. CREATE must be granted.
+    Every role may use the database, its public schema and the cluster, as in Materialize. CREATE
+    must be granted.
     """
-    schemas: list[tuple[int | None, str, str]] = [(None, name, SYSTEM_ROLE_ID) for name in SYSTEM_SCHEMAS]
+    schemas: list[tuple[int | None, str, str]] = [
+        (None, name, SYSTEM_ROLE_ID) for name in SYSTEM_SCHEMAS
+    ]
     schemas.append((DATABASE_ID, "public", USER_ROLE_ID))
     index_ids = range(1, len(INTROSPECTION_RELATIONS) + 1)
     next_ids = {
@@ -52,7 +64,9 @@ def initial_objects() -> list[CatalogObject]:
             Schema(id, database_id, name, owner, _usable_by_all(owner))
             for id, (database_id, name, owner) in enumerate(schemas, start=1)
         ),
-        Cluster(DEFAULT_CLUSTER_ID, "default", None, SYSTEM_ROLE_ID, _usable_by_all(SYSTEM_ROLE_ID)),
+        Cluster(
+            DEFAULT_CLUSTER_ID, "default", None, SYSTEM_ROLE_ID, _usable_by_all(SYSTEM_ROLE_ID)
+        ),
         *introspection_source_indexes(DEFAULT_CLUSTER_ID, index_ids),
         *(IdAllocator(name, next_id) for name, next_id in next_ids.items()),
         TimelineFloor(EPOCH_MS, MINIMUM),

@@ -10,7 +10,8 @@ from reclock.errors import CatalogCorrupt, CatalogError
 
 
 def check_integrity(snapshot: CatalogSnapshot) -> None:
-    """Raises ``CatalogCorrupt`` if a reference leads to no object, or an allocator would allocate an id in use."""
+    """Raises ``CatalogCorrupt`` if a reference leads to no object, or an allocator would allocate
+    an id in use."""
     for kind in CACHED:
         for thing in snapshot.all(kind).values():
             for problem in (_dangling(snapshot, thing), _unallocated(snapshot, thing)):

@@ -1,4 +1,5 @@
-"""The rules of each kind of object: its type, key, unique name, references, and the allocator of its id."""
+"""The rules of each kind of object: its type, key, unique name, references, and the allocator of
+its id."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ Reference = tuple[Kind, Key]
 
 @dataclass(frozen=True, slots=True)
 class KindSpec:
-    """``unique`` names the fields that no two objects share. ``references`` returns the objects that this one needs.
-    ``allocated`` returns the allocator and number of this object's id."""
+    """``unique`` names the fields that no two objects share. ``references`` returns the objects
+    that this one needs. ``allocated`` returns the allocator and number of this object's id."""
 
     kind: Kind
     type: type
@@ -89,11 +90,22 @@ def _spec(
     key_fields, unique_fields = tuple(key.split()), tuple(unique.split())
     value = tuple(f.name for f in fields(type_) if f.name not in key_fields)
     name_of = attrgetter(*unique_fields) if unique_fields else lambda _: None
-    return KindSpec(kind, type_, key_fields, value, attrgetter(*key_fields), unique_fields, name_of, references, allocated)
+    return KindSpec(
+        kind,
+        type_,
+        key_fields,
+        value,
+        attrgetter(*key_fields),
+        unique_fields,
+        name_of,
+        references,
+        allocated,
+    )
 
 
 def _prefixed(id: str) -> tuple[str, int]:
-    """The allocator and number of a global id. Raises ``CatalogError`` for a transient or malformed one."""
+    """The allocator and number of a global id. Raises ``CatalogError`` for a transient or malformed
+    one."""
     names = {"u": "user", "s": "system"}
     if id[:1] not in names or not id[1:].isdecimal():
         raise CatalogError(f'"{id}" is not an id that the catalog can hold')
@@ -207,7 +219,9 @@ _SPECS = (
         allocated=lambda schema: ("schema", schema.id),
     ),
     _spec(Kind.SETTING, Setting, "name"),
-    _spec(Kind.STORAGE_USAGE, StorageUsage, "id", allocated=lambda usage: ("storage_usage", usage.id)),
+    _spec(
+        Kind.STORAGE_USAGE, StorageUsage, "id", allocated=lambda usage: ("storage_usage", usage.id)
+    ),
     _spec(Kind.SYSTEM_CONFIGURATION, SystemConfiguration, "name"),
     _spec(
         Kind.SYSTEM_OBJECT_MAPPING,
@@ -254,7 +268,11 @@ def _part_order(part: Any) -> tuple[str, int, str]:
             return ("", part, "")
         case _:
             text = str(part)
-            return (text[:1], int(text[1:]), text) if text[1:].isdecimal() and text[1:].isascii() else (text[:1], -1, text)
+            return (
+                (text[:1], int(text[1:]), text)
+                if text[1:].isdecimal() and text[1:].isascii()
+                else (text[:1], -1, text)
+            )
 
 
 def label(thing: CatalogObject) -> str:

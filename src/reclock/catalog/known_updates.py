@@ -40,7 +40,9 @@ class KnownUpdates:
     def updates(self, since: Timestamp, only: Collection[str] | None) -> list[CatalogUpdate]:
         """The updates at ``since`` or later, of the kinds in ``only`` (None: the cached kinds).
         ``since`` is at least ``self.since``."""
-        return [update for update in self._recent[self._first(since) :] if _is_chosen(update.kind, only)]
+        return [
+            update for update in self._recent[self._first(since) :] if _is_chosen(update.kind, only)
+        ]
 
     def summed(self, below: Timestamp, only: Collection[str] | None) -> list[CatalogUpdate]:
         """The sums of updates below ``below``, of the cached kinds in ``only`` (None: all of them).

@@ -43,13 +43,19 @@ class CatalogLog(Protocol):
         """
         ...
 
-    def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+    def updates(
+        self, since: Timestamp, *, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
         """The upper, and every update at times in ``[since, upper)``. Raises ``NotReadable`` if the
         log's since is greater."""
         ...
 
     def compare_and_append(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         """Append all of ``updates``, whose times lie in ``[expected_upper, new_upper)``, and move
         the upper to ``new_upper``; or do nothing.
@@ -60,7 +66,11 @@ class CatalogLog(Protocol):
         ...
 
     def lead(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         """Append as ``compare_and_append`` does, and make ``leadership`` the current one, which
         fences every other.

@@ -27,22 +27,31 @@ _STEP = re.compile(r"v(\d{4})_\w+")
 
 @cache
 def ladder() -> Mapping[int, Migration]:
-    """The migrations by target version, in order. Raises ``InternalError`` if there is a gap or a stray module."""
+    """The migrations by target version, in order. Raises ``InternalError`` if there is a gap or a
+    stray module."""
     package = importlib.import_module(PACKAGE)
     steps: dict[int, Migration] = {}
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
         match = _STEP.fullmatch(module.name)
         version = len(steps) + OLDEST_VERSION + 1
         if match is None or int(match[1]) != version:
-            raise InternalError(f'"{PACKAGE}.{module.name}" stands where the migration to version {version} should')
-        steps[version] = cast(Migration, importlib.import_module(f"{PACKAGE}.{module.name}").migrate)
+            raise InternalError(
+                f'"{PACKAGE}.{module.name}" stands where the migration to version {version} should'
+            )
+        steps[version] = cast(
+            Migration, importlib.import_module(f"{PACKAGE}.{module.name}").migrate
+        )
     return steps
 
 
-def migrate(rows: Rows, *, found: int, wanted: int, steps: Mapping[int, Migration] | None = None) -> dict[tuple[str, str], str]:
-    """Migrate ``rows`` from layout ``found`` to layout ``wanted``, with the version object; append-only kinds stay as they are.
+def migrate(
+    rows: Rows, *, found: int, wanted: int, steps: Mapping[int, Migration] | None = None
+) -> dict[tuple[str, str], str]:
+    """Migrate ``rows`` from layout ``found`` to layout ``wanted``, with the version object;
+    append-only kinds stay as they are.
 
-    Raises ``CatalogVersionUnsupported`` if no migrations lead there, ``MigrationFailed`` if one does not succeed.
+    Raises ``CatalogVersionUnsupported`` if no migrations lead there, ``MigrationFailed`` if one
+    does not succeed.
     """
     steps = ladder() if steps is None else steps
     path = range(found + 1, wanted + 1)
@@ -53,7 +62,9 @@ def migrate(rows: Rows, *, found: int, wanted: int, steps: Mapping[int, Migratio
         try:
             objects = _with_version(steps[version](objects), version)
         except Exception as failure:  # a migration may fail in any way; nothing of it is kept
-            raise MigrationFailed(version, detail=f"{type(failure).__name__}: {failure}") from failure
+            raise MigrationFailed(
+                version, detail=f"{type(failure).__name__}: {failure}"
+            ) from failure
     return _rows(objects, wanted)
 
 
@@ -61,7 +72,9 @@ def _object(kind: str, key: str, value: str) -> dict[str, Any]:
     try:
         return {"kind": kind, "key": json.loads(key), "value": json.loads(value)}
     except ValueError as invalid:
-        raise CatalogCorrupt(kind, key, detail=f"its key or value is not JSON: {invalid}") from invalid
+        raise CatalogCorrupt(
+            kind, key, detail=f"its key or value is not JSON: {invalid}"
+        ) from invalid
 
 
 def _with_version(objects: Objects, version: int) -> Objects:
@@ -71,7 +84,9 @@ def _with_version(objects: Objects, version: int) -> Objects:
 
 
 def _rows(objects: Objects, version: int) -> dict[tuple[str, str], str]:
-    rows = {(thing["kind"], canonical(thing["key"])): canonical(thing["value"]) for thing in objects}
+    rows = {
+        (thing["kind"], canonical(thing["key"])): canonical(thing["value"]) for thing in objects
+    }
     if len(rows) != len(objects):
         raise MigrationFailed(version, detail="two objects have the same kind and key")
     return rows

@@ -1,4 +1,5 @@
-"""The kinds of object the durable catalog holds. Each object is a frozen key and a frozen value, stored as JSON."""
+"""The kinds of object the durable catalog holds. Each object is a frozen key and a frozen value,
+stored as JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Kind(StrEnum):
 
 
 APPEND_ONLY = frozenset({Kind.AUDIT_LOG, Kind.STORAGE_USAGE})
-"""Kinds that are written and listed, never changed, and never kept in memory. Old measurements of storage usage are deleted."""
+"""Kinds that are written and listed, never changed, and never kept in memory. Old measurements of
+storage usage are deleted."""
 
 
 class ItemType(StrEnum):
@@ -91,7 +93,8 @@ class ClusterIntrospectionSourceIndex:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A number: the ``version`` of the catalog's layout, ``epoch``, ``deploy_generation``; ``sealed`` while it is converted."""
+    """A number: the ``version`` of the catalog's layout, ``epoch``, ``deploy_generation``;
+    ``sealed`` while it is converted."""
 
     key: str
     value: int
@@ -107,7 +110,8 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPrivilege:
-    """Privileges (letters) on objects that ``role_id``, or any role if it is PUBLIC, will create. None means any place."""
+    """Privileges (letters) on objects that ``role_id``, or any role if it is PUBLIC, will create.
+    None means any place."""
 
     role_id: str
     database_id: int | None
@@ -140,11 +144,11 @@ class SourceProgress:
 class Item:
     """A source, table, view, index, sink, progress relation, secret or connection.
 
-    ``create_sql`` is the normalised statement; it is None for a progress relation, which has ``progress`` instead.
-    ``created_at`` is a time of the data timeline: the item's collections begin there.
-    ``incarnation`` is a UUID that no other item of any catalog has. The item's collections carry it;
-    collections of another incarnation are not the item's, even under its id. It is empty for an item
-    from before catalog version 4, whose collections carry none.
+    ``create_sql`` is the normalised statement; it is None for a progress relation, which has
+    ``progress`` instead. ``created_at`` is a time of the data timeline: the item's collections
+    begin there. ``incarnation`` is a UUID that no other item of any catalog has. The item's
+    collections carry it; collections of another incarnation are not the item's, even under its id.
+    It is empty for an item from before catalog version 4, whose collections carry none.
     """
 
     id: GlobalId
@@ -165,12 +169,13 @@ ROLE_ATTRIBUTES = ("superuser", "login")
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """``attributes`` are of ``ROLE_ATTRIBUTES``. ``membership`` maps each role that this one is a member of to the grantor.
-    ``configuration`` holds the role's session defaults.
+    """``attributes`` are of ``ROLE_ATTRIBUTES``. ``membership`` maps each role that this one is a
+    member of to the grantor. ``configuration`` holds the role's session defaults.
 
-    ``password`` is None for a role without a password. Otherwise it is the reference of the verifier
-    in consensus, and a role without that verifier cannot log in. A role from before catalog
-    version 4 has its own id here until the first open has found out whether it has a password.
+    ``password`` is None for a role without a password. Otherwise it is the reference of the
+    verifier in consensus, and a role without that verifier cannot log in. A role from before
+    catalog version 4 has its own id here until the first open has found out whether it has a
+    password.
     """
 
     id: str
@@ -183,7 +188,8 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """``database_id`` is None for the system schemas (``mz_catalog``, ``mz_internal``, ``pg_catalog``, ``information_schema``)."""
+    """``database_id`` is None for the system schemas (``mz_catalog``, ``mz_internal``,
+    ``pg_catalog``, ``information_schema``)."""
 
     id: int
     database_id: int | None
@@ -216,7 +222,8 @@ class SystemConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class SystemObjectMapping:
-    """A builtin object's id, and the fingerprint of its definition, by which ``open`` notices a changed builtin."""
+    """A builtin object's id, and the fingerprint of its definition, by which ``open`` notices a
+    changed builtin."""
 
     schema_name: str
     object_type: str
@@ -239,7 +246,8 @@ class SystemPrivilege:
 
 @dataclass(frozen=True, slots=True)
 class TimelineFloor:
-    """The oracle of ``timeline`` refuses to start below ``floor``: a lost consensus must not turn the clock back."""
+    """The oracle of ``timeline`` refuses to start below ``floor``: a lost consensus must not turn
+    the clock back."""
 
     timeline: str
     floor: Timestamp

@@ -36,7 +36,13 @@ from reclock.collections.folder import DATA, LOG, Folder, fsync
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, Fenced, UpperMismatch
+from reclock.errors import (
+    CatalogCorrupt,
+    CatalogError,
+    ConsensusOutcomeUnknown,
+    Fenced,
+    UpperMismatch,
+)
 from reclock.failpoints import failpoint
 
 T = TypeVar("T")
@@ -69,16 +75,21 @@ _ENVIRONMENTS = UUID("8d8c1c5e-5b0e-4c34-9d0a-6a7b0b7ad1f3")
 
 _PROPERTIES = {
     # A reader that is behind the oldest log entry or file starts again from a checkpoint.
-    "delta.logRetentionDuration": "interval 1 minutes",  # each commit lists the log, so a long log would slow it down
+    # each commit lists the log, so a long log would slow it down
+    "delta.logRetentionDuration": "interval 1 minutes",
     "delta.deletedFileRetentionDuration": "interval 0 hours",
 }
 _logger = structlog.get_logger(__name__)
 
 
-def persist_folder(lake: str, environment_id: str, storage_options: Mapping[str, str] | None = None) -> Folder:
+def persist_folder(
+    lake: str, environment_id: str, storage_options: Mapping[str, str] | None = None
+) -> Folder:
     """The folder of an environment's catalog in the lake. It follows from the environment's id, so
     it can be found without consensus."""
-    return Folder(f"{lake.rstrip('/')}/catalog-{uuid5(_ENVIRONMENTS, environment_id)}", storage_options)
+    return Folder(
+        f"{lake.rstrip('/')}/catalog-{uuid5(_ENVIRONMENTS, environment_id)}", storage_options
+    )
 
 
 class PersistLog:
@@ -125,7 +136,9 @@ class PersistLog:
 
         return self._consistently(read)
 
-    def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+    def updates(
+        self, since: Timestamp, *, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
         def read(state: PersistState) -> tuple[Timestamp, list[CatalogUpdate]]:
             if state.upper <= since:
                 return state.upper, []
@@ -147,7 +160,9 @@ class PersistLog:
                     return read(state)
                 except FileNotFoundError as missing:
                     if self._refresh().version == state.version:
-                        raise CatalogCorrupt("file", self._missing_file(state), detail="it is missing") from missing
+                        raise CatalogCorrupt(
+                            "file", self._missing_file(state), detail="it is missing"
+                        ) from missing
             raise CatalogError("the catalog cannot be read: its files are merged again and again")
 
     def _learn_up_to(self, state: PersistState) -> KnownUpdates:
@@ -159,13 +174,21 @@ class PersistLog:
             self._known = KnownUpdates(update_files.sums_of(table), state.upper)
         known = self._known
         if state.upper < known.upper:
-            raise CatalogError(f"the catalog went back from {known.upper} to {state.upper}", hint="start the process again")
+            raise CatalogError(
+                f"the catalog went back from {known.upper} to {state.upper}",
+                hint="start the process again",
+            )
         if state.upper > known.upper:
             new = [file.path for file in state.files if file.max_time >= known.upper]
-            known.add(update_files.updates_of(update_files.read(self._folder, new, _ts >= known.upper)), state.upper)
+            known.add(
+                update_files.updates_of(update_files.read(self._folder, new, _ts >= known.upper)),
+                state.upper,
+            )
         return known
 
-    def _read(self, state: PersistState, only: Collection[str] | None, times: pc.Expression) -> pa.Table:
+    def _read(
+        self, state: PersistState, only: Collection[str] | None, times: pc.Expression
+    ) -> pa.Table:
         paths = [file.path for file in state.files if update_files.may_hold(file.path, only)]
         return update_files.read(self._folder, paths, times & update_files.chosen(only))
 
@@ -176,19 +199,29 @@ class PersistLog:
     # --- writing ---
 
     def compare_and_append(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         def check(state: PersistState) -> None:
-            fence.require(leadership, state.leadership)  # before the upper: a fenced writer must hear of the fence
+            # before the upper: a fenced writer must hear of the fence
+            fence.require(leadership, state.leadership)
             state.require_upper(expected_upper)
 
         self._write("append", check, expected_upper, new_upper, updates, leadership)
 
     def lead(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         def check(state: PersistState) -> None:
-            state.require_upper(expected_upper)  # before the leadership: two that open at once race, neither is fenced
+            # before the leadership: two that open at once race, neither is fenced
+            state.require_upper(expected_upper)
             if state.leadership is not None and leadership.rank <= state.leadership.rank:
                 raise fence.fenced(leadership, state.leadership)
 
@@ -210,7 +243,9 @@ class PersistLog:
             if self.leadership() != leadership:
                 raise
             newest = f"consensus knows epoch {newer.found[0]}, deploy generation {newer.found[1]}"
-            raise CatalogCorrupt("table", self._folder.uri, detail=f"it is older than what was last led: {newest}") from newer
+            raise CatalogCorrupt(
+                "table", self._folder.uri, detail=f"it is older than what was last led: {newest}"
+            ) from newer
 
     def close(self) -> None:
         """Does nothing: files are open only while they are read."""
@@ -237,8 +272,13 @@ class PersistLog:
             mark = uuid4().hex
             table = update_files.table_of(updates)
             try:
-                files = [update_files.write(self._folder, table, Holds.APPEND, expected_upper, mark)] if updates else []
-            except FileNotFoundError:  # another writer has appended there, so the file counted as garbage
+                files = (
+                    [update_files.write(self._folder, table, Holds.APPEND, expected_upper, mark)]
+                    if updates
+                    else []
+                )
+            except FileNotFoundError:
+                # another writer has appended there, so the file counted as garbage
                 check(self._refresh())
                 raise
             failpoint(f"catalog.persist.{failpoint_name}.file_written")
@@ -247,7 +287,9 @@ class PersistLog:
                 return replace(before, upper=new_upper, leadership=leadership)
 
             try:
-                self._commit(state, check, [add(file) for file in files], with_append, len(updates), mark)
+                self._commit(
+                    state, check, [add(file) for file in files], with_append, len(updates), mark
+                )
             except (Fenced, UpperMismatch):
                 self._folder.delete(file.path for file in files)
                 raise
@@ -276,7 +318,9 @@ class PersistLog:
         for _ in range(ATTEMPTS):
             version = state.version + 1
             try:
-                if self._log.commit(actions, next_state(state).transactions(state.rows + added_rows), mark=mark):
+                if self._log.commit(
+                    actions, next_state(state).transactions(state.rows + added_rows), mark=mark
+                ):
                     return
             except (DeltaError, OSError) as failure:
                 unanswered += 1
@@ -286,7 +330,9 @@ class PersistLog:
             if state.version >= version:
                 is_ours = self._log.is_marked(version, mark)
                 if is_ours is None:
-                    raise CatalogError(UNKNOWN, detail=f"the log entry of version {version} is gone")
+                    raise CatalogError(
+                        UNKNOWN, detail=f"the log entry of version {version} is gone"
+                    )
                 if is_ours:
                     return
             check(state)
@@ -305,8 +351,13 @@ class PersistLog:
             if len(state.appended) < APPENDS_PER_MERGE:
                 return
             others = [file for file in state.files if file not in state.appended]
-            removed = [*state.appended, *_to_merge_with(others, sum(file.rows for file in state.appended))]
-            table = update_files.read(self._folder, [file.path for file in removed], _ts < state.upper)
+            removed = [
+                *state.appended,
+                *_to_merge_with(others, sum(file.rows for file in state.appended)),
+            ]
+            table = update_files.read(
+                self._folder, [file.path for file in removed], _ts < state.upper
+            )
             added = self._write_merged(table, state.version)
             failpoint("catalog.persist.merge.files_written")
             if self._log.commit(_replace(removed, added), state.transactions(state.rows)):
@@ -315,7 +366,9 @@ class PersistLog:
         except FileNotFoundError:
             return  # another actor has just merged them
         except (DeltaError, OSError, CatalogError) as failure:
-            _logger.warning("catalog files were not merged", table=self._folder.uri, error=str(failure))
+            _logger.warning(
+                "catalog files were not merged", table=self._folder.uri, error=str(failure)
+            )
 
     def _write_merged(self, table: pa.Table, number: int) -> list[StagedFile]:
         """Write these updates to files, with append-only kinds in files of their own."""
@@ -325,7 +378,9 @@ class PersistLog:
         }
         unique = uuid4().hex
         return [
-            update_files.write(self._folder, rows.slice(start, LARGEST_MERGE_ROWS), holds, number, unique)
+            update_files.write(
+                self._folder, rows.slice(start, LARGEST_MERGE_ROWS), holds, number, unique
+            )
             for holds, rows in tables.items()
             for start in range(0, rows.num_rows, LARGEST_MERGE_ROWS)
         ]
@@ -336,17 +391,30 @@ class PersistLog:
         def check(state: PersistState) -> None:
             fence.require(leadership, state.leadership)
             if below > state.upper:
-                raise CatalogError(f"the catalog cannot be compacted below {below}", detail=f"its upper is {state.upper}")
+                raise CatalogError(
+                    f"the catalog cannot be compacted below {below}",
+                    detail=f"its upper is {state.upper}",
+                )
 
         with self._lock:
             check(state := self._refresh())
             if state.since < below:
-                self._commit(state, check, [], lambda before: replace(before, since=max(before.since, below)), 0, uuid4().hex)
+                self._commit(
+                    state,
+                    check,
+                    [],
+                    lambda before: replace(before, since=max(before.since, below)),
+                    0,
+                    uuid4().hex,
+                )
         failpoint("catalog.persist.compact.since_raised")
         for _ in range(COMPACTION_ATTEMPTS):
             with suppress(_FilesReplaced):
                 return self._delete_cancelled(below, check)
-        _logger.info("catalog was not compacted: its files are merged again and again", table=self._folder.uri)
+        _logger.info(
+            "catalog was not compacted: its files are merged again and again",
+            table=self._folder.uri,
+        )
         return 0
 
     def _delete_cancelled(self, below: Timestamp, check: Callable[[PersistState], None]) -> int:
@@ -366,7 +434,9 @@ class PersistLog:
 
         def check_files(state: PersistState) -> None:
             check(state)
-            if state.version > last_version or not {file.path for file in rewrite.removed} <= {file.path for file in state.files}:
+            if state.version > last_version or not {file.path for file in rewrite.removed} <= {
+                file.path for file in state.files
+            }:
                 raise _FilesReplaced
 
         added = self._write_merged(rewrite.table, last_version)
@@ -375,7 +445,14 @@ class PersistLog:
             try:
                 check_files(state := self._refresh())
                 actions = _replace(rewrite.removed, added)
-                self._commit(state, check_files, actions, lambda before: before, -rewrite.deleted_updates, uuid4().hex)
+                self._commit(
+                    state,
+                    check_files,
+                    actions,
+                    lambda before: before,
+                    -rewrite.deleted_updates,
+                    uuid4().hex,
+                )
             except (_FilesReplaced, Fenced):
                 self._folder.delete(file.path for file in added)
                 raise
@@ -389,7 +466,9 @@ class PersistLog:
         state = self._refresh()
         live_paths = {file.path for file in state.files}
         for info in self._folder.walk(DATA):
-            if info.path not in live_paths and update_files.is_garbage(info.path, upper=state.upper, version=state.version):
+            if info.path not in live_paths and update_files.is_garbage(
+                info.path, upper=state.upper, version=state.version
+            ):
                 self._folder.delete([info.path])
                 failpoint("catalog.persist.merge.deleted")
 
@@ -440,7 +519,10 @@ class _FilesReplaced(Exception):
 def _replace(removed: Sequence[DataFile], added: Sequence[StagedFile]) -> list[Action]:
     """The actions of a commit that changes the content at no readable time."""
     now = system_clock()
-    return [*(remove(file, now) for file in removed), *(add(file, is_new_data=False) for file in added)]
+    return [
+        *(remove(file, now) for file in removed),
+        *(add(file, is_new_data=False) for file in added),
+    ]
 
 
 def _to_merge_with(files: Sequence[DataFile], rows: int) -> list[DataFile]:

@@ -71,13 +71,29 @@ def read_state(log: DeltaLog) -> PersistState:
         return PersistState(0)
     transactions = log.last_transactions()
     if not transactions.keys() >= ALWAYS:
-        raise CatalogCorrupt("file", log_entry(log.version), detail="it is cut: it does not say all that a commit says")
+        raise CatalogCorrupt(
+            "file",
+            log_entry(log.version),
+            detail="it is cut: it does not say all that a commit says",
+        )
     upper, rows = transactions[UPPER], transactions[ROWS]
     leadership = Leadership(transactions[EPOCH], transactions[DEPLOY_GENERATION])
-    state = PersistState(log.version, Timestamp(upper), leadership, log.files(), Timestamp(log.transaction(SINCE) or MINIMUM))
+    state = PersistState(
+        log.version,
+        Timestamp(upper),
+        leadership,
+        log.files(),
+        Timestamp(log.transaction(SINCE) or MINIMUM),
+    )
     if state.rows != rows:
-        raise CatalogCorrupt("file", LOG, detail=f"its files have {state.rows} updates, but {rows} were written")
+        raise CatalogCorrupt(
+            "file", LOG, detail=f"its files have {state.rows} updates, but {rows} were written"
+        )
     beyond = next((file for file in state.files if file.max_time >= upper), None)
     if beyond is not None:
-        raise CatalogCorrupt("file", beyond.path, detail=f"it has updates at {beyond.max_time}, but the catalog's upper is {upper}")
+        raise CatalogCorrupt(
+            "file",
+            beyond.path,
+            detail=f"it has updates at {beyond.max_time}, but the catalog's upper is {upper}",
+        )
     return state

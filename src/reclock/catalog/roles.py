@@ -10,7 +10,8 @@ from reclock.catalog.objects import Item, Kind, Schema, SystemPrivilege
 from reclock.catalog.snapshot import CatalogSnapshot
 
 Target = Reference | None
-"""The object that privileges are on: a cluster, database, schema or item. None is the environment as a whole."""
+"""The object that privileges are on: a cluster, database, schema or item. None is the environment
+as a whole."""
 
 OWNED_KINDS = (Kind.CLUSTER, Kind.DATABASE, Kind.SCHEMA, Kind.ITEM)
 
@@ -62,7 +63,8 @@ def owned(snapshot: CatalogSnapshot) -> Iterator[Owned]:
 
 
 def is_system(thing: Owned) -> bool:
-    """Whether the object belongs to the system, so that nobody can change it. The default cluster does not."""
+    """Whether the object belongs to the system, so that nobody can change it. The default cluster
+    does not."""
     return isinstance(thing, Schema) and thing.database_id is None
 
 
@@ -70,7 +72,9 @@ def acl_of(snapshot: CatalogSnapshot, target: Target) -> Acl:
     """The grants on ``target``."""
     if target is None:
         grants: Mapping[object, SystemPrivilege] = snapshot.all(Kind.SYSTEM_PRIVILEGE)
-        return tuple(AclItem(grant.grantee, grant.privileges, grant.grantor) for grant in grants.values())
+        return tuple(
+            AclItem(grant.grantee, grant.privileges, grant.grantor) for grant in grants.values()
+        )
     thing: Owned | None = snapshot.get(*target)
     return () if thing is None else thing.privileges
 
@@ -78,17 +82,24 @@ def acl_of(snapshot: CatalogSnapshot, target: Target) -> Acl:
 def shown_acl(thing: Owned) -> Acl:
     """The privileges of the owner of ``thing``, which need no grant, and then the grants on it."""
     letters_of_owner = APPLICABLE[type_of(thing)]
-    item = AclItem(thing.owner_role_id, letters_of_owner, thing.owner_role_id) if letters_of_owner else None
+    item = (
+        AclItem(thing.owner_role_id, letters_of_owner, thing.owner_role_id)
+        if letters_of_owner
+        else None
+    )
     return thing.privileges if item is None else (item, *thing.privileges)
 
 
 def held(snapshot: CatalogSnapshot, role_id: str, target: Target) -> str:
-    """The privileges that the role has on ``target``: its own, inherited and PUBLIC's; all of them if it owns ``target``."""
+    """The privileges that the role has on ``target``: its own, inherited and PUBLIC's; all of them
+    if it owns ``target``."""
     roles = memberships(snapshot, role_id)
     if is_superuser(snapshot, role_id) or owns(snapshot, roles, target):
         return LETTERS
     grantees = roles | {PUBLIC_ROLE_ID}
-    return letters("".join(item.privileges for item in acl_of(snapshot, target) if item.grantee in grantees))
+    return letters(
+        "".join(item.privileges for item in acl_of(snapshot, target) if item.grantee in grantees)
+    )
 
 
 def owns(snapshot: CatalogSnapshot, roles: Collection[str], target: Target) -> bool:
@@ -97,8 +108,15 @@ def owns(snapshot: CatalogSnapshot, roles: Collection[str], target: Target) -> b
     return thing is not None and thing.owner_role_id in roles
 
 
-def default_acl(snapshot: CatalogSnapshot, owner_role_id: str, type_: str, schema_id: int | None, database_id: int | None) -> Acl:
-    """The default privileges (ALTER DEFAULT PRIVILEGES) of a new object of this owner, type and place, granted by the owner."""
+def default_acl(
+    snapshot: CatalogSnapshot,
+    owner_role_id: str,
+    type_: str,
+    schema_id: int | None,
+    database_id: int | None,
+) -> Acl:
+    """The default privileges (ALTER DEFAULT PRIVILEGES) of a new object of this owner, type and
+    place, granted by the owner."""
     object_type = "table" if type_ in ("table", "source", "source_progress", "view") else type_
     collected: dict[str, str] = {}
     for default in snapshot.sorted(Kind.DEFAULT_PRIVILEGE):
@@ -111,5 +129,12 @@ def default_acl(snapshot: CatalogSnapshot, owner_role_id: str, type_: str, schem
         ):
             collected[default.grantee] = collected.get(default.grantee, "") + default.privileges
     applicable = APPLICABLE[type_]
-    grants = {grantee: letters(set(privileges) & set(applicable)) for grantee, privileges in collected.items()}
-    return tuple(AclItem(grantee, privileges, owner_role_id) for grantee, privileges in grants.items() if privileges)
+    grants = {
+        grantee: letters(set(privileges) & set(applicable))
+        for grantee, privileges in collected.items()
+    }
+    return tuple(
+        AclItem(grantee, privileges, owner_role_id)
+        for grantee, privileges in grants.items()
+        if privileges
+    )

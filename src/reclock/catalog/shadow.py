@@ -12,7 +12,13 @@ from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import CatalogError, CatalogImplementationsDiffer, Fenced, NotReadable, UpperMismatch
+from reclock.errors import (
+    CatalogError,
+    CatalogImplementationsDiffer,
+    Fenced,
+    NotReadable,
+    UpperMismatch,
+)
 from reclock.failpoints import failpoint
 
 T = TypeVar("T")
@@ -22,10 +28,12 @@ ATTEMPTS = 1000
 
 
 class ShadowLog:
-    """A ``CatalogLog`` that decides in ``primary`` and repeats in ``secondary``. Safe for threads and processes if they are.
+    """A ``CatalogLog`` that decides in ``primary`` and repeats in ``secondary``. Safe for threads
+    and processes if they are.
 
-    The primary's upper is the maximum of the two. A secondary can lag because another actor is between the two calls, or died
-    there; then it gets the primary's updates and leadership. Any other difference raises ``CatalogImplementationsDiffer``.
+    The primary's upper is the maximum of the two. A secondary can lag because another actor is
+    between the two calls, or died there; then it gets the primary's updates and leadership. Any
+    other difference raises ``CatalogImplementationsDiffer``.
     """
 
     def __init__(self, primary: CatalogLog, secondary: CatalogLog) -> None:
@@ -41,7 +49,9 @@ class ShadowLog:
         return max(self._primary.since(), self._secondary.since())
 
     def leadership(self) -> Leadership | None:
-        return self._compared("leadership", lambda log: log.leadership(), lambda leadership: [leadership])
+        return self._compared(
+            "leadership", lambda log: log.leadership(), lambda leadership: [leadership]
+        )
 
     def snapshot(
         self, *, below: Timestamp | None = None, only: Collection[str] | None = None
@@ -49,15 +59,21 @@ class ShadowLog:
         def comparable(result: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
             return [result[0], *sorted((u.kind, u.key, u.value, u.diff) for u in result[1])]
 
-        return self._compared("snapshot", lambda log: log.snapshot(below=below, only=only), comparable)
+        return self._compared(
+            "snapshot", lambda log: log.snapshot(below=below, only=only), comparable
+        )
 
-    def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+    def updates(
+        self, since: Timestamp, *, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
         def comparable(result: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
             return [result[0], *_sorted(result[1])]
 
         return self._compared("updates", lambda log: log.updates(since, only=only), comparable)
 
-    def _compared(self, call: str, read: Callable[[CatalogLog], T], comparable: Callable[[T], list[object]]) -> T:
+    def _compared(
+        self, call: str, read: Callable[[CatalogLog], T], comparable: Callable[[T], list[object]]
+    ) -> T:
         """The result of both logs. A difference counts only if neither has moved meanwhile."""
         for _ in range(ATTEMPTS):
             upper = self._catch_up()
@@ -72,7 +88,11 @@ class ShadowLog:
     # --- writing ---
 
     def compare_and_append(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         def append(log: CatalogLog) -> None:
             log.compare_and_append(expected_upper, new_upper, updates, leadership)
@@ -80,7 +100,11 @@ class ShadowLog:
         self._on_both("compare_and_append", append, expected_upper, new_upper)
 
     def lead(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         def lead(log: CatalogLog) -> None:
             log.lead(expected_upper, new_upper, updates, leadership)
@@ -103,20 +127,27 @@ class ShadowLog:
         self._primary.close()
         self._secondary.close()
 
-    def _on_both(self, call: str, write: Callable[[CatalogLog], None], lower: Timestamp, upper: Timestamp) -> None:
+    def _on_both(
+        self, call: str, write: Callable[[CatalogLog], None], lower: Timestamp, upper: Timestamp
+    ) -> None:
         self._catch_up()
         refused = _refusal(write, self._primary)
         failpoint(f"catalog.shadow.{call}.between")
         if refused is not None:
             self._catch_up()  # so that the secondary knows the reason of the primary's refusal
             also_refused = _refusal(write, self._secondary)
-            if type(also_refused) is not type(refused) and type(also_refused) is not type(_refusal(write, self._primary)):
+            if type(also_refused) is not type(refused) and type(also_refused) is not type(
+                _refusal(write, self._primary)
+            ):
                 raise _differ(call, [refused], [also_refused])
             raise refused
-        _refusal(write, self._secondary)  # it refuses if another actor has carried the write over already
+        # it refuses if another actor has carried the write over already
+        _refusal(write, self._secondary)
         self._catch_up()
         try:
-            primary_updates, secondary_updates = (_between(log, lower, upper) for log in (self._primary, self._secondary))
+            primary_updates, secondary_updates = (
+                _between(log, lower, upper) for log in (self._primary, self._secondary)
+            )
         except NotReadable:  # compacted meanwhile; the next read compares the results
             return
         if primary_updates != secondary_updates:
@@ -125,7 +156,8 @@ class ShadowLog:
     # --- reconciling ---
 
     def _catch_up(self) -> Timestamp:
-        """Bring the secondary up to the primary. Returns their common upper. Several actors may do so at once, and repeat it."""
+        """Bring the secondary up to the primary. Returns their common upper. Several actors may do
+        so at once, and repeat it."""
         for _ in range(ATTEMPTS):
             upper, behind = self._primary.upper(), self._secondary.upper()
             if behind == upper:
@@ -138,7 +170,9 @@ class ShadowLog:
                 self._carry_over(behind)
             except (Fenced, NotReadable, UpperMismatch):
                 continue  # another actor was faster
-        raise CatalogError("the catalog's implementations cannot be reconciled: other actors keep writing to it")
+        raise CatalogError(
+            "the catalog's implementations cannot be reconciled: other actors keep writing to it"
+        )
 
     def _carry_over(self, behind: Timestamp) -> None:
         leadership = self._primary.leadership()
@@ -151,25 +185,39 @@ class ShadowLog:
             self._secondary.lead(behind, upper, missing, leadership)
 
     def _missing_from(self, behind: Timestamp) -> tuple[Timestamp, list[CatalogUpdate]]:
-        """The primary's upper, and the updates that bring the secondary there from its upper ``behind``.
+        """The primary's upper, and the updates that bring the secondary there from its upper
+        ``behind``.
 
-        If the primary was compacted beyond ``behind``, the first updates are just before the primary's since, and both logs have
-        the same contents from there on. Raises ``NotReadable`` if one of the two was compacted meanwhile.
+        If the primary was compacted beyond ``behind``, the first updates are just before the
+        primary's since, and both logs have the same contents from there on. Raises ``NotReadable``
+        if one of the two was compacted meanwhile.
         """
         since = self._primary.since()
-        first = [] if since <= behind else _difference(self._secondary, behind, self._primary, since)
+        first = (
+            [] if since <= behind else _difference(self._secondary, behind, self._primary, since)
+        )
         upper, updates = self._primary.updates(max(since, behind))
         _, events = self._primary.updates(max(since, behind), only=APPEND_ONLY)
         return upper, [*first, *updates, *(event for event in events if event.ts < upper)]
 
 
-def _difference(secondary: CatalogLog, lower: Timestamp, primary: CatalogLog, since: Timestamp) -> list[CatalogUpdate]:
-    """The updates just below ``since`` that turn the secondary's contents below ``lower`` into the primary's below ``since``."""
+def _difference(
+    secondary: CatalogLog, lower: Timestamp, primary: CatalogLog, since: Timestamp
+) -> list[CatalogUpdate]:
+    """The updates just below ``since`` that turn the secondary's contents below ``lower`` into the
+    primary's below ``since``."""
     sums: Counter[tuple[str, str, str]] = Counter()
     for log, bound, sign in ((secondary, lower, -1), (primary, since, 1)):
-        for update in [*log.snapshot(below=bound)[1], *log.snapshot(below=bound, only=APPEND_ONLY)[1]]:
+        for update in [
+            *log.snapshot(below=bound)[1],
+            *log.snapshot(below=bound, only=APPEND_ONLY)[1],
+        ]:
             sums[update.kind, update.key, update.value] += sign * update.diff
-    return [CatalogUpdate(*row, Timestamp(since - 1), diff) for row, diff in sorted(sums.items(), key=lambda of: of[1]) if diff]
+    return [
+        CatalogUpdate(*row, Timestamp(since - 1), diff)
+        for row, diff in sorted(sums.items(), key=lambda of: of[1])
+        if diff
+    ]
 
 
 def _refusal(write: Callable[[CatalogLog], None], log: CatalogLog) -> Fenced | UpperMismatch | None:
@@ -189,7 +237,11 @@ def _sorted(updates: Sequence[CatalogUpdate]) -> list[CatalogUpdate]:
     return sorted(updates, key=lambda u: (u.ts, u.diff, u.kind, u.key, u.value))
 
 
-def _differ(call: str, primary: Sequence[object], secondary: Sequence[object]) -> CatalogImplementationsDiffer:
+def _differ(
+    call: str, primary: Sequence[object], secondary: Sequence[object]
+) -> CatalogImplementationsDiffer:
     pairs = zip_longest(primary, secondary, fillvalue="nothing")
-    first, second = next(((first, second) for first, second in pairs if first != second), ("nothing", "nothing"))
+    first, second = next(
+        ((first, second) for first, second in pairs if first != second), ("nothing", "nothing")
+    )
     return CatalogImplementationsDiffer(call, primary=str(first), secondary=str(second))

@@ -1,4 +1,5 @@
-"""The catalog at one moment, in memory. A snapshot is immutable, and shares unchanged parts with the previous one."""
+"""The catalog at one moment, in memory. A snapshot is immutable, and shares unchanged parts with
+the previous one."""
 
 from __future__ import annotations
 
@@ -13,7 +14,17 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.catalog.encoding import ObjectChange, encode
 from reclock.catalog.kinds import SPECS, CatalogObject, Key, Reference, identity, key_order, spec_of
-from reclock.catalog.objects import APPEND_ONLY, Cluster, ClusterReplica, Config, Database, Item, Kind, Role, Schema
+from reclock.catalog.objects import (
+    APPEND_ONLY,
+    Cluster,
+    ClusterReplica,
+    Config,
+    Database,
+    Item,
+    Kind,
+    Role,
+    Schema,
+)
 from reclock.errors import CatalogCorrupt
 
 CACHED = tuple(kind for kind in Kind if kind not in APPEND_ONLY)
@@ -23,8 +34,9 @@ CACHED = tuple(kind for kind in Kind if kind not in APPEND_ONLY)
 class CatalogSnapshot:
     """Every object of the cached kinds, after all updates at times below ``upper``.
 
-    A change costs the logarithm of the catalog's size: the maps are hash tries that share their unchanged parts.
-    ``content_upper`` is the smallest upper at which the content is known to have been the same.
+    A change costs the logarithm of the catalog's size: the maps are hash tries that share their
+    unchanged parts. ``content_upper`` is the smallest upper at which the content is known to have
+    been the same.
     """
 
     upper: Timestamp
@@ -48,7 +60,9 @@ class CatalogSnapshot:
             key = spec.key_of(thing)
             objects[spec.kind][key] = thing
             if spec.unique and names.setdefault((spec.kind, spec.name_of(thing)), key) != key:
-                raise CatalogCorrupt(spec.kind, encode(thing)[1], detail="another object has the same name")
+                raise CatalogCorrupt(
+                    spec.kind, encode(thing)[1], detail="another object has the same name"
+                )
             for reference in spec.references(thing):
                 referrers[reference] = referrers.get(reference, 0) + 1
         tries = HashTrieMap({kind: HashTrieMap(by_key) for kind, by_key in objects.items()})
@@ -70,7 +84,9 @@ class CatalogSnapshot:
 
     def sorted(self, kind: Kind) -> list[Any]:
         """Every object of a cached kind in order of its key; ids in order of their number."""
-        return sorted(self._objects[kind].values(), key=lambda thing: key_order(spec_of(thing).key_of(thing)))
+        return sorted(
+            self._objects[kind].values(), key=lambda thing: key_order(spec_of(thing).key_of(thing))
+        )
 
     def is_referred_to(self, kind: Kind, key: Key) -> bool:
         return (kind, key) in self._referrers
@@ -140,7 +156,8 @@ class CatalogSnapshot:
         return replace(self, upper=upper, content_upper=upper)
 
     def with_change(self, before: CatalogObject | None, after: CatalogObject | None) -> Self:
-        """This snapshot with one object replaced, added or removed. The caller has checked keys and names."""
+        """This snapshot with one object replaced, added or removed. The caller has checked keys and
+        names."""
         objects, names, referrers = self._objects, self._names, self._referrers
         for thing, sign in ((before, -1), (after, 1)):
             if thing is None:
@@ -148,27 +165,38 @@ class CatalogSnapshot:
             spec = spec_of(thing)
             key = spec.key_of(thing)
             by_key, name = objects[spec.kind], (spec.kind, spec.name_of(thing))
-            objects = objects.insert(spec.kind, by_key.insert(key, thing) if sign > 0 else by_key.remove(key))
+            objects = objects.insert(
+                spec.kind, by_key.insert(key, thing) if sign > 0 else by_key.remove(key)
+            )
             if spec.unique:
                 names = names.insert(name, key) if sign > 0 else names.remove(name)
             for reference in spec.references(thing):
                 count = referrers.get(reference, 0) + sign
-                referrers = referrers.insert(reference, count) if count else referrers.remove(reference)
+                referrers = (
+                    referrers.insert(reference, count) if count else referrers.remove(reference)
+                )
         return replace(self, _objects=objects, _names=names, _referrers=referrers)
 
     def apply(self, changes: Iterable[ObjectChange], upper: Timestamp) -> Self:
-        """The snapshot at ``upper``: this one with all ``changes``, whose times lie in ``[self.upper, upper)``.
+        """The snapshot at ``upper``: this one with all ``changes``, whose times lie in
+        ``[self.upper, upper)``.
 
-        Changes of append-only kinds are ignored. Raises ``CatalogCorrupt`` if a retraction does not match the object, or if the key
-        or unique name of a new object is taken.
+        Changes of append-only kinds are ignored. Raises ``CatalogCorrupt`` if a retraction does not
+        match the object, or if the key or unique name of a new object is taken.
         """
-        cached = sorted((c for c in changes if spec_of(c.object).kind not in APPEND_ONLY), key=lambda c: c.ts)
+        cached = sorted(
+            (c for c in changes if spec_of(c.object).kind not in APPEND_ONLY), key=lambda c: c.ts
+        )
         after = self
         for at, group in groupby(cached, key=lambda c: c.ts):
             if not self.upper <= at < upper:
-                raise CatalogCorrupt("update", str(at), detail=f"its time is not in [{self.upper}, {upper})")
+                raise CatalogCorrupt(
+                    "update", str(at), detail=f"its time is not in [{self.upper}, {upper})"
+                )
             for change in sorted(group, key=lambda c: c.diff):
-                after = after._retract(change.object) if change.diff < 0 else after._add(change.object)
+                after = (
+                    after._retract(change.object) if change.diff < 0 else after._add(change.object)
+                )
         return replace(after, upper=upper, content_upper=upper if cached else self.content_upper)
 
     def _retract(self, thing: CatalogObject) -> Self:

@@ -1,6 +1,8 @@
-"""The introspection source indexes of a cluster: one for each relation of its replicas' measurements.
+"""The introspection source indexes of a cluster: one for each relation of its replicas'
+measurements.
 
-The ids are allocated when a cluster is created. The rows that are read under them come from the replicas.
+The ids are allocated when a cluster is created. The rows that are read under them come from the
+replicas.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ INTROSPECTION_RELATIONS = (
 """The relations that each replica has, by the names of Materialize's per-replica relations."""
 
 
-def introspection_source_indexes(cluster_id: int, system_ids: Iterable[int]) -> list[ClusterIntrospectionSourceIndex]:
-    """The indexes of a new cluster, with as many newly allocated system ids as there are relations."""
+def introspection_source_indexes(
+    cluster_id: int, system_ids: Iterable[int]
+) -> list[ClusterIntrospectionSourceIndex]:
+    """The indexes of a new cluster, with as many newly allocated system ids as there are
+    relations."""
     return [
         ClusterIntrospectionSourceIndex(cluster_id, name, GlobalId(f"s{id}"))
         for name, id in zip(INTROSPECTION_RELATIONS, system_ids, strict=True)

@@ -16,7 +16,13 @@ from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, NotReadable, UpperMismatch
+from reclock.errors import (
+    CatalogCorrupt,
+    CatalogError,
+    ConsensusOutcomeUnknown,
+    NotReadable,
+    UpperMismatch,
+)
 from reclock.failpoints import failpoint
 
 T = TypeVar("T")
@@ -35,19 +41,24 @@ _updates = sa.Table(
 _upper = sa.Table(
     "catalog_upper",
     metadata,
-    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sa.Column(
+        "id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False
+    ),
     sa.Column("upper", sa.BigInteger, nullable=False),
 )
 
 _since = sa.Table(
     "catalog_since",
     metadata,
-    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sa.Column(
+        "id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False
+    ),
     sa.Column("since", sa.BigInteger, nullable=False),
 )
 
 DELETED_AT_ONCE = 10_000
-"""About how many updates one transaction of a compaction deletes, so that no commit waits long for it."""
+"""About how many updates one transaction of a compaction deletes, so that no commit waits long for
+it."""
 
 READ_AT_ONCE = 200_000
 """About how many updates to delete a compaction has in memory."""
@@ -56,7 +67,8 @@ _UPPER = sa.select(_upper.c.upper)
 
 
 class StashLog:
-    """A ``CatalogLog`` in consensus. Each write is one transaction that checks the fence. An unknown outcome is looked up."""
+    """A ``CatalogLog`` in consensus. Each write is one transaction that checks the fence. An
+    unknown outcome is looked up."""
 
     def __init__(self, consensus: Consensus) -> None:
         self._consensus = consensus
@@ -91,7 +103,9 @@ class StashLog:
 
         return self._consensus.read(work)
 
-    def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+    def updates(
+        self, since: Timestamp, *, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
         upper = _first(self._consensus.look(_UPPER))
         if upper <= since:
             return upper, []
@@ -100,26 +114,40 @@ class StashLog:
             upper = _current_upper(connection)
             _check_readable(connection, since)
             c = _updates.c
-            query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= since, c.ts < upper, _chosen(only))
-            return upper, [_update(*row) for row in connection.execute(query.order_by(c.ts, c.diff))]
+            query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(
+                c.ts >= since, c.ts < upper, _chosen(only)
+            )
+            return upper, [
+                _update(*row) for row in connection.execute(query.order_by(c.ts, c.diff))
+            ]
 
         return self._consensus.read(work)
 
     def compare_and_append(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         def write(connection: sa.Connection) -> None:
-            fence.check(connection, leadership)  # before the upper: a fenced writer must hear of the fence
+            # before the upper: a fenced writer must hear of the fence
+            fence.check(connection, leadership)
             _check_upper(connection, expected_upper)
             _write(connection, new_upper, updates, "append")
 
         self._until_known(write, expected_upper, new_upper, updates)
 
     def lead(
-        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Leadership,
     ) -> None:
         def write(connection: sa.Connection) -> None:
-            _check_upper(connection, expected_upper)  # before the leadership: two that open at once race, neither is fenced
+            # before the leadership: two that open at once race, neither is fenced
+            _check_upper(connection, expected_upper)
             current = fence.current(connection)
             if current is not None and leadership.rank <= current.rank:
                 raise fence.fenced(leadership, current)
@@ -138,12 +166,15 @@ class StashLog:
         deleted = 0
         while batches := self._consensus.read(lambda connection: _cancelling(connection, below)):
             for batch in batches:
-                deleted += self._repeat_until_known(fence.guard(leadership, partial(_delete, batch)))
+                deleted += self._repeat_until_known(
+                    fence.guard(leadership, partial(_delete, batch))
+                )
                 failpoint("catalog.stash.compact.batch_deleted")
         return deleted
 
     def mirror(self, leadership: Leadership) -> None:
-        """Does nothing unless consensus lost its row since ``lead``, which writes it: then it is restored from the catalog's."""
+        """Does nothing unless consensus lost its row since ``lead``, which writes it: then it is
+        restored from the catalog's."""
 
         def restore(connection: sa.Connection) -> None:
             if fence.current(connection) is None:
@@ -178,7 +209,8 @@ class StashLog:
         try:
             self._consensus.transact(write)
         except ConsensusOutcomeUnknown:
-            self._consensus.transact(write_unless_landed)  # waits for the first to end, so it sees its outcome
+            # waits for the first to end, so it sees its outcome
+            self._consensus.transact(write_unless_landed)
 
 
 def _current_upper(connection: sa.Connection) -> Timestamp:
@@ -202,7 +234,9 @@ def _check_readable(connection: sa.Connection, at: Timestamp) -> None:
 def _raise_since(connection: sa.Connection, to: Timestamp) -> None:
     upper = _current_upper(connection)
     if to > upper:
-        raise CatalogError(f"the catalog cannot be compacted below {to}", detail=f"its upper is {upper}")
+        raise CatalogError(
+            f"the catalog cannot be compacted below {to}", detail=f"its upper is {upper}"
+        )
     if to <= _current_since(connection):
         return
     if connection.execute(sa.update(_since).values(since=to)).rowcount == 0:
@@ -210,21 +244,33 @@ def _raise_since(connection: sa.Connection, to: Timestamp) -> None:
 
 
 def _cancelling(connection: sa.Connection, below: Timestamp) -> list[list[dict[str, object]]]:
-    """The primary keys, in batches, of updates at times below ``below`` that cancel; none if there are no more.
+    """The primary keys, in batches, of updates at times below ``below`` that cancel; none if there
+    are no more.
 
-    Updates that cancel each other are in one batch."""
+    Updates that cancel each other are in one batch.
+    """
     c = _updates.c
     row = (c.kind, c.key, c.value)
     retracted = sa.select(*row).where(c.ts < below, c.diff < 0)
-    query = sa.select(*row, c.ts, c.diff).where(c.ts < below, sa.tuple_(*row).in_(retracted)).order_by(*row, c.ts)
-    updates = (_update(*stored) for stored in connection.execution_options(yield_per=DELETED_AT_ONCE).execute(query))
+    query = (
+        sa.select(*row, c.ts, c.diff)
+        .where(c.ts < below, sa.tuple_(*row).in_(retracted))
+        .order_by(*row, c.ts)
+    )
+    updates = (
+        _update(*stored)
+        for stored in connection.execution_options(yield_per=DELETED_AT_ONCE).execute(query)
+    )
     batches: list[list[dict[str, object]]] = []
     for _, group in groupby(updates, key=lambda update: (update.kind, update.key, update.value)):
         if not batches or len(batches[-1]) >= DELETED_AT_ONCE:
             if len(batches) * DELETED_AT_ONCE >= READ_AT_ONCE:
                 break
             batches.append([])
-        batches[-1] += [{f"p_{name}": getattr(u, name) for name in ("ts", "kind", "key", "diff")} for u in cancelling(group)]
+        batches[-1] += [
+            {f"p_{name}": getattr(u, name) for name in ("ts", "kind", "key", "diff")}
+            for u in cancelling(group)
+        ]
     return [batch for batch in batches if batch]
 
 
@@ -242,7 +288,9 @@ def _check_upper(connection: sa.Connection, expected: Timestamp) -> None:
         raise UpperMismatch(CATALOG, expected=expected, found=upper)
 
 
-def _write(connection: sa.Connection, new_upper: Timestamp, updates: Sequence[CatalogUpdate], call: str) -> None:
+def _write(
+    connection: sa.Connection, new_upper: Timestamp, updates: Sequence[CatalogUpdate], call: str
+) -> None:
     if updates:
         connection.execute(sa.insert(_updates), [_row(update) for update in updates])
     failpoint(f"catalog.stash.{call}.updates_written")
@@ -252,21 +300,36 @@ def _write(connection: sa.Connection, new_upper: Timestamp, updates: Sequence[Ca
 
 
 def _chosen(only: Collection[str] | None) -> sa.ColumnElement[bool]:
-    return _updates.c.kind.not_in(sorted(APPEND_ONLY)) if only is None else _updates.c.kind.in_(sorted(only))
+    return (
+        _updates.c.kind.not_in(sorted(APPEND_ONLY))
+        if only is None
+        else _updates.c.kind.in_(sorted(only))
+    )
 
 
 def _check_complete(connection: sa.Connection, upper: Timestamp) -> None:
     newest = connection.execute(sa.select(sa.func.max(_updates.c.ts))).scalar_one()
     if newest is not None and newest >= upper:
-        raise CatalogCorrupt("update", str(newest), detail=f"there are updates at this time, but the catalog's upper is {upper}")
+        raise CatalogCorrupt(
+            "update",
+            str(newest),
+            detail=f"there are updates at this time, but the catalog's upper is {upper}",
+        )
 
 
 def _is_committed(
-    connection: sa.Connection, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate]
+    connection: sa.Connection,
+    expected_upper: Timestamp,
+    new_upper: Timestamp,
+    updates: Sequence[CatalogUpdate],
 ) -> bool:
     c = _updates.c
-    query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= expected_upper, c.ts < new_upper)
-    return _current_upper(connection) >= new_upper and {_update(*row) for row in connection.execute(query)} == set(updates)
+    query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(
+        c.ts >= expected_upper, c.ts < new_upper
+    )
+    return _current_upper(connection) >= new_upper and {
+        _update(*row) for row in connection.execute(query)
+    } == set(updates)
 
 
 def _update(kind: str, key: str, value: str, ts: int, diff: int) -> CatalogUpdate:
@@ -274,4 +337,10 @@ def _update(kind: str, key: str, value: str, ts: int, diff: int) -> CatalogUpdat
 
 
 def _row(update: CatalogUpdate) -> dict[str, object]:
-    return {"ts": update.ts, "kind": update.kind, "key": update.key, "value": update.value, "diff": update.diff}
+    return {
+        "ts": update.ts,
+        "kind": update.kind,
+        "key": update.key,
+        "value": update.value,
+        "diff": update.diff,
+    }

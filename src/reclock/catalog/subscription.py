@@ -10,14 +10,16 @@ from reclock.catalog.encoding import CatalogUpdate, ObjectChange
 from reclock.catalog.log import CatalogLog
 
 Receive = Callable[[Timestamp, Sequence[CatalogUpdate]], list[ObjectChange]]
-"""Decodes updates that were read up to an upper, and returns them after ``ApplyWrite`` of that upper."""
+"""Decodes updates that were read up to an upper, and returns them after ``ApplyWrite`` of that
+upper."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogBatch:
     """All changes at times in ``[lower, upper)``, retractions before additions at each time.
 
-    The first batch of a subscription begins at 0. It has one addition for each object, all at one time.
+    The first batch of a subscription begins at 0. It has one addition for each object, all at one
+    time.
     """
 
     lower: Timestamp
@@ -26,9 +28,12 @@ class CatalogBatch:
 
 
 class CatalogSubscription:
-    """Batches from ``at`` on, without gaps or overlaps, for one subscriber. It holds no thread and no connection."""
+    """Batches from ``at`` on, without gaps or overlaps, for one subscriber. It holds no thread and
+    no connection."""
 
-    def __init__(self, log: CatalogLog, at: Timestamp, receive: Receive, *, only: Collection[str] | None) -> None:
+    def __init__(
+        self, log: CatalogLog, at: Timestamp, receive: Receive, *, only: Collection[str] | None
+    ) -> None:
         self._log = log
         self._at = at
         self._receive = receive
@@ -42,7 +47,8 @@ class CatalogSubscription:
         return self._upper
 
     def poll(self) -> CatalogBatch | None:
-        """The next batch; None if the catalog's upper has not moved, or not reached the subscription's first time.
+        """The next batch; None if the catalog's upper has not moved, or not reached the
+        subscription's first time.
 
         A batch is empty if only the upper moved. Raises as ``sync`` does.
         """
@@ -61,6 +67,9 @@ class CatalogSubscription:
         if upper < self._at:
             return None
         time = Timestamp(max(self._at - 1, 0))
-        changes = tuple(ObjectChange(change.object, time, change.diff) for change in self._receive(upper, updates))
+        changes = tuple(
+            ObjectChange(change.object, time, change.diff)
+            for change in self._receive(upper, updates)
+        )
         self._upper, self._has_started = self._at, True
         return CatalogBatch(MINIMUM, self._at, changes)

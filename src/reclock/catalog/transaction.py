@@ -1,4 +1,5 @@
-"""A transaction: any number of changes on one snapshot, each checked at once, and committed together or not at all."""
+"""A transaction: any number of changes on one snapshot, each checked at once, and committed
+together or not at all."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ GUARDED_CONFIG = frozenset({"version", "epoch", "deploy_generation", "sealed"})
 class CatalogTransaction:
     """Sees its own changes in ``snapshot``; nothing is durable before ``commit_transaction``.
 
-    Each call checks keys, unique names, allocated ids and protected objects. The commit checks references, so objects may be
-    dropped and created in any order. A failed call changes nothing.
+    Each call checks keys, unique names, allocated ids and protected objects. The commit checks
+    references, so objects may be dropped and created in any order. A failed call changes nothing.
     """
 
     def __init__(self, base: CatalogSnapshot) -> None:
@@ -35,7 +36,11 @@ class CatalogTransaction:
     def fork(self) -> CatalogTransaction:
         """A copy of this transaction, which can change without changing this one."""
         copy = CatalogTransaction(self.base)
-        copy.snapshot, copy._touched, copy._appended = self.snapshot, dict(self._touched), list(self._appended)
+        copy.snapshot, copy._touched, copy._appended = (
+            self.snapshot,
+            dict(self._touched),
+            list(self._appended),
+        )
         copy._expired = list(self._expired)
         copy._allocated = set(self._allocated)
         return copy
@@ -45,11 +50,14 @@ class CatalogTransaction:
     def insert(self, thing: CatalogObject) -> None:
         """Add a new object.
 
-        Raises ``DuplicateObject`` if its key or name is taken, ``CatalogError`` if its id was not allocated by this transaction.
+        Raises ``DuplicateObject`` if its key or name is taken, ``CatalogError`` if its id was not
+        allocated by this transaction.
         """
         spec = spec_of(thing)
         if spec.allocated is not None and spec.allocated(thing) not in self._allocated:
-            raise CatalogError(f'the id of {spec.kind} "{label(thing)}" was not allocated by this transaction')
+            raise CatalogError(
+                f'the id of {spec.kind} "{label(thing)}" was not allocated by this transaction'
+            )
         if spec.is_append_only:
             self._appended.append(thing)
             return
@@ -58,10 +66,14 @@ class CatalogTransaction:
         self._set(identity(thing), thing)
 
     def update(self, thing: CatalogObject) -> None:
-        """Replace the object of the same key. Raises ``UnknownObject``, or ``DuplicateObject`` if the new name is taken."""
+        """Replace the object of the same key. Raises ``UnknownObject``, or ``DuplicateObject`` if
+        the new name is taken."""
         before = self._existing(thing)
         if isinstance(thing, IdAllocator) and thing.next_id < before.next_id:
-            raise CatalogError(f'id allocator "{thing.name}" cannot go back from {before.next_id} to {thing.next_id}')
+            raise CatalogError(
+                f'id allocator "{thing.name}" cannot go back from {before.next_id} to '
+                f"{thing.next_id}"
+            )
         self._set(identity(thing), thing)
 
     def put(self, thing: CatalogObject) -> None:
@@ -78,7 +90,10 @@ class CatalogTransaction:
     def delete(self, thing: CatalogObject) -> None:
         """Remove the object of this key. Raises ``UnknownObject``."""
         if isinstance(thing, IdAllocator):
-            raise CatalogError(f'id allocator "{thing.name}" cannot be dropped', detail="its ids would be given out again")
+            raise CatalogError(
+                f'id allocator "{thing.name}" cannot be dropped',
+                detail="its ids would be given out again",
+            )
         self._set(identity(self._existing(thing)), None)
 
     # --- ids, events ---
@@ -97,7 +112,8 @@ class CatalogTransaction:
         return GlobalId(f"u{self.allocate('user')[0]}")
 
     def adopt_user_id(self, id: GlobalId) -> None:
-        """Use an id that an earlier transaction allocated, and that no object has, for an object of this transaction."""
+        """Use an id that an earlier transaction allocated, and that no object has, for an object of
+        this transaction."""
         self._allocated.add(("user", int(id[1:])))
 
     def allocate_system_id(self) -> GlobalId:
@@ -125,18 +141,27 @@ class CatalogTransaction:
         occurred_at: Timestamp,
         details: Mapping[str, object] | None = None,
     ) -> None:
-        """Record an audit event, which is committed with the changes. ``event_type`` is create, alter, drop, …."""
+        """Record an audit event, which is committed with the changes. ``event_type`` is create,
+        alter, drop, …."""
         [id] = self.allocate("audit_log")
-        self.insert(AuditEvent(id, event_type, object_type, object_name, dict(details or {}), user, occurred_at))
+        self.insert(
+            AuditEvent(
+                id, event_type, object_type, object_name, dict(details or {}), user, occurred_at
+            )
+        )
 
-    def record_storage_usage(self, collection: str, size_bytes: int, *, collected_at: Timestamp) -> None:
+    def record_storage_usage(
+        self, collection: str, size_bytes: int, *, collected_at: Timestamp
+    ) -> None:
         [id] = self.allocate("storage_usage")
         self.insert(StorageUsage(id, collection, size_bytes, collected_at))
 
     def expire_storage_usage(self, usages: Iterable[StorageUsage]) -> None:
         """Delete measurements that existed when this transaction began.
 
-        It allocates an id, so that of two transactions that delete the same measurements the second conflicts."""
+        It allocates an id, so that of two transactions that delete the same measurements the second
+        conflicts.
+        """
         self.allocate("storage_usage")
         self._expired += usages
 
@@ -145,12 +170,15 @@ class CatalogTransaction:
     def removed(self, kind: Kind) -> list[Any]:
         """The keys of the objects of this kind that the transaction deletes."""
         keys = [key for touched_kind, key in self._touched if touched_kind is kind]
-        return [key for key in keys if self.base.get(kind, key) and not self.snapshot.get(kind, key)]
+        return [
+            key for key in keys if self.base.get(kind, key) and not self.snapshot.get(kind, key)
+        ]
 
     def changes(self, at: Timestamp = MINIMUM) -> list[ObjectChange]:
         """The net changes, all at time ``at``; none for objects that are the same at the end.
 
-        Raises ``UnknownObject`` if an object refers to one that does not exist, ``DependentObjects`` if others need a deleted one.
+        Raises ``UnknownObject`` if an object refers to one that does not exist,
+        ``DependentObjects`` if others need a deleted one.
         """
         changes: list[ObjectChange] = []
         for kind, key in self._touched:
@@ -199,4 +227,6 @@ class CatalogTransaction:
         spec = spec_of(thing)
         for kind, key in spec.references(thing):
             if self.snapshot.get(kind, key) is None:
-                raise UnknownObject(kind, str(key), detail=f'{spec.kind} "{label(thing)}" refers to it')
+                raise UnknownObject(
+                    kind, str(key), detail=f'{spec.kind} "{label(thing)}" refers to it'
+                )

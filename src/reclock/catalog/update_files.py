@@ -47,8 +47,13 @@ class Holds(StrEnum):
 
 
 def table_of(updates: Sequence[CatalogUpdate]) -> pa.Table:
-    columns = [[getattr(update, name) for update in updates] for name in ("kind", "key", "value", "ts", "diff")]
-    return pa.Table.from_arrays([pa.array(c, field.type) for c, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    columns = [
+        [getattr(update, name) for update in updates]
+        for name in ("kind", "key", "value", "ts", "diff")
+    ]
+    return pa.Table.from_arrays(
+        [pa.array(c, field.type) for c, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
 
 
 def in_order(updates: Iterable[CatalogUpdate]) -> list[CatalogUpdate]:
@@ -64,7 +69,11 @@ def updates_of(table: pa.Table) -> list[CatalogUpdate]:
 
 def sums_of(table: pa.Table) -> dict[tuple[str, str, str], int]:
     """The sum of the diffs of each object, never zero."""
-    summed = table.group_by(["kind", "key", "value"]).aggregate([(DIFF_COLUMN, "sum")]).filter(pc.field(f"{DIFF_COLUMN}_sum") != 0)
+    summed = (
+        table.group_by(["kind", "key", "value"])
+        .aggregate([(DIFF_COLUMN, "sum")])
+        .filter(pc.field(f"{DIFF_COLUMN}_sum") != 0)
+    )
     columns = (summed[name].to_pylist() for name in ("kind", "key", "value", f"{DIFF_COLUMN}_sum"))
     return {(kind, key, value): total for kind, key, value, total in zip(*columns, strict=True)}
 
@@ -95,7 +104,9 @@ def read(folder: Folder, paths: Iterable[str], where: pc.Expression) -> pa.Table
     Raises ``CatalogCorrupt`` if a file is not as it was written, ``FileNotFoundError`` if one is
     gone.
     """
-    return pa.concat_tables([SCHEMA.empty_table(), *(_read(folder, path).filter(where) for path in paths)])
+    return pa.concat_tables(
+        [SCHEMA.empty_table(), *(_read(folder, path).filter(where) for path in paths)]
+    )
 
 
 def chosen(only: Collection[str] | None) -> pc.Expression:
@@ -120,7 +131,11 @@ def _read(folder: Folder, path: str) -> pa.Table:
     with folder.filesystem.open_input_stream(path) as file:
         content = file.readall()
     if _parsed(path)[3] != _checksum(content):
-        raise CatalogCorrupt("file", path, detail="its content is not what was committed: the checksum in its name differs")
+        raise CatalogCorrupt(
+            "file",
+            path,
+            detail="its content is not what was committed: the checksum in its name differs",
+        )
     return pq.read_table(pa.BufferReader(content))
 
 
@@ -138,7 +153,9 @@ def is_garbage(path: str, *, upper: Timestamp, version: int) -> bool:
 def _parsed(path: str) -> re.Match[str]:
     name = _NAME.fullmatch(path)
     if name is None:
-        raise CatalogCorrupt("file", path, detail="no release of reclock gives this name to a file of the catalog")
+        raise CatalogCorrupt(
+            "file", path, detail="no release of reclock gives this name to a file of the catalog"
+        )
     return name
 
 

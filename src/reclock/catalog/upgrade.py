@@ -1,4 +1,5 @@
-"""The contents of a catalog after opening: a pure function, which ``open`` and ``check_open`` share."""
+"""The contents of a catalog after opening: a pure function, which ``open`` and ``check_open``
+share."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported
 
 SEAL = Config("sealed", 1)
-"""Marks a catalog that is being converted, or was: nobody can join it. Opening it removes the seal, and fences the conversion."""
+"""Marks a catalog that is being converted, or was: nobody can join it. Opening it removes the seal,
+and fences the conversion."""
 
 EPOCH_BEFORE_FIRST = 1
 """The epoch of a catalog that has none, so the first open sets epoch 2."""
@@ -28,7 +30,8 @@ EPOCH_BEFORE_FIRST = 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The part of a catalog that can be read in every layout. ``version`` is None if the catalog is not initialised."""
+    """The part of a catalog that can be read in every layout. ``version`` is None if the catalog is
+    not initialised."""
 
     version: int | None
     epoch: int
@@ -38,31 +41,42 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """The contents after opening: ``rows``, which is the same mapping as before if nothing changes, and the decoded snapshot, at no
-    particular upper."""
+    """The contents after opening: ``rows``, which is the same mapping as before if nothing changes,
+    and the decoded snapshot, at no particular upper."""
 
     rows: Rows
     snapshot: CatalogSnapshot
 
 
 def read_header(rows: Rows) -> Header:
-    """Raises ``CatalogCorrupt`` if the catalog has objects but no version, or a version but no epoch or generation."""
-    version, epoch, generation, seal = (read_config(rows, key) for key in ("version", "epoch", "deploy_generation", SEAL.key))
+    """Raises ``CatalogCorrupt`` if the catalog has objects but no version, or a version but no
+    epoch or generation."""
+    version, epoch, generation, seal = (
+        read_config(rows, key) for key in ("version", "epoch", "deploy_generation", SEAL.key)
+    )
     if version is None and any(kind != Kind.CONFIG for kind, _ in rows):
         raise _missing("version", "the catalog holds other objects")
     if version is not None and epoch is None:
         raise _missing("epoch", "the catalog is initialized")
     if version is not None and generation is None:
         raise _missing("deploy_generation", "the catalog is initialized")
-    return Header(version, EPOCH_BEFORE_FIRST if epoch is None else epoch, generation, is_sealed=seal is not None)
+    return Header(
+        version,
+        EPOCH_BEFORE_FIRST if epoch is None else epoch,
+        generation,
+        is_sealed=seal is not None,
+    )
 
 
 def _missing(key: str, though: str) -> CatalogCorrupt:
-    return CatalogCorrupt(Kind.CONFIG, encode(Config(key, 0))[1], detail=f"it is missing, though {though}")
+    return CatalogCorrupt(
+        Kind.CONFIG, encode(Config(key, 0))[1], detail=f"it is missing, though {though}"
+    )
 
 
 def read_config(rows: Rows, key: str) -> int | None:
-    """The number of a config object; None if it does not exist. Config has the same shape in every layout."""
+    """The number of a config object; None if it does not exist. Config has the same shape in every
+    layout."""
     kind, stored_key, _ = encode(Config(key, 0))
     value = rows.get((kind, stored_key))
     if value is None:
@@ -72,7 +86,10 @@ def read_config(rows: Rows, key: str) -> int | None:
 
 def leadership_objects(leadership: Leadership) -> list[CatalogObject]:
     """The objects in which a catalog records its leadership."""
-    return [Config("epoch", leadership.epoch), Config("deploy_generation", leadership.deploy_generation)]
+    return [
+        Config("epoch", leadership.epoch),
+        Config("deploy_generation", leadership.deploy_generation),
+    ]
 
 
 def without_seal(rows: Rows) -> Rows:
@@ -81,14 +98,18 @@ def without_seal(rows: Rows) -> Rows:
 
 
 def require_version(header: Header, *, exactly: bool) -> None:
-    """Raises ``CatalogVersionUnsupported`` for a newer layout, and if ``exactly`` for an older one too."""
+    """Raises ``CatalogVersionUnsupported`` for a newer layout, and if ``exactly`` for an older one
+    too."""
     version = header.version
-    if version is not None and (version > CATALOG_VERSION or (exactly and version < CATALOG_VERSION)):
+    if version is not None and (
+        version > CATALOG_VERSION or (exactly and version < CATALOG_VERSION)
+    ):
         raise CatalogVersionUnsupported(found=version, supported=CATALOG_VERSION)
 
 
 def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
-    """The contents after opening: initialised if need be, migrated, with ``builtins`` registered (none are changed if None).
+    """The contents after opening: initialised if need be, migrated, with ``builtins`` registered
+    (none are changed if None).
 
     Raises ``CatalogVersionUnsupported``, ``MigrationFailed``, ``CatalogCorrupt``.
     """

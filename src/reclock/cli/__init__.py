@@ -1,4 +1,5 @@
-"""The command ``reclock``. Each subcommand opens an environment, calls one function, prints the result."""
+"""The command ``reclock``. Each subcommand opens an environment, calls one function, prints the
+result."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from reclock.cli.catalog import app as catalog_app
 from reclock.cli.edge import Home, Json, errors_on_stderr
 from reclock.cli.source import app as source_app
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock.")
+app = typer.Typer(
+    no_args_is_help=True, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock."
+)
 
 app.add_typer(catalog_app, name="catalog")
 app.add_typer(source_app, name="source")
@@ -28,7 +31,10 @@ def _print_version(is_requested: bool) -> None:
 @app.callback()
 def log_to_stderr(
     _: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="print the version and exit")
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="print the version and exit"
+        ),
     ] = False,
 ) -> None:
     """Puts a lakehouse on one clock."""
@@ -45,10 +51,13 @@ def log_to_stderr(
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
-            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback, colors=sys.stderr.isatty()),
+            structlog.dev.ConsoleRenderer(
+                exception_formatter=structlog.dev.plain_traceback, colors=sys.stderr.isatty()
+            ),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # the current one, which a caller may have replaced
+        # the current one, which a caller may have replaced
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
 
 
@@ -56,7 +65,11 @@ def log_to_stderr(
 def init(
     home: Home = None,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="open the stores although one was lost or put back to an earlier time")
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="open the stores although one was lost or put back to an earlier time",
+        ),
     ] = False,
 ) -> None:
     """Create an environment: settings, consensus, catalog. Changes nothing if it already exists."""
@@ -64,7 +77,10 @@ def init(
 
     with errors_on_stderr(), Environment.initialise(home, accept_loss=accept_loss) as environment:
         mark = environment.stores.mark
-        print(f"environment {environment.stores.settings.home.absolute()} is at epoch {environment.stores.leadership.epoch}")
+        print(
+            f"environment {environment.stores.settings.home.absolute()} is at epoch "
+            f"{environment.stores.leadership.epoch}"
+        )
         print(f"its id is {mark.id}, its catalog is kept in {mark.catalog}")
 
 
@@ -76,17 +92,27 @@ def jars() -> None:
     with errors_on_stderr():
         folder = spark_jars.default_folder()
         fetched = spark_jars.fetch(folder, spark_jars.pinned())
-        print(f"{len(fetched)} jars fetched into {folder}" if fetched else f"all jars are in {folder}")
+        print(
+            f"{len(fetched)} jars fetched into {folder}" if fetched else f"all jars are in {folder}"
+        )
 
 
 @app.command()
 def tick(
     home: Home = None,
-    every: Annotated[str, typer.Option(help="time from tick to tick, such as 1s, 500ms or 5m; one tick if absent")] = "",
+    every: Annotated[
+        str,
+        typer.Option(help="time from tick to tick, such as 1s, 500ms or 5m; one tick if absent"),
+    ] = "",
     count: Annotated[int | None, typer.Option(min=1, help="stop after this many ticks")] = None,
-    source: Annotated[list[str] | None, typer.Option(help="only these sources; repeat for several")] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="only these sources; repeat for several")
+    ] = None,
     at: Annotated[
-        int | None, typer.Option(help="write timestamp of one tick, in milliseconds, instead of the oracle's next")
+        int | None,
+        typer.Option(
+            help="write timestamp of one tick, in milliseconds, instead of the oracle's next"
+        ),
     ] = None,
     is_json: Json = False,
 ) -> None:
@@ -100,15 +126,28 @@ def tick(
 
 @app.command()
 def backfill(
-    source: Annotated[str, typer.Argument(help="name of a source; it must have been created WITH (START …), unless --rebuild")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="name of a source; it must have been created WITH (START …), unless --rebuild"
+        ),
+    ],
     home: Home = None,
     begin: Annotated[
-        str, typer.Option("--from", help="start of the first interval; if absent, where the source's history ends")
+        str,
+        typer.Option(
+            "--from", help="start of the first interval; if absent, where the source's history ends"
+        ),
     ] = "",
-    end: Annotated[str, typer.Option("--to", help="latest end of the last interval; if absent, now")] = "",
+    end: Annotated[
+        str, typer.Option("--to", help="latest end of the last interval; if absent, now")
+    ] = "",
     every: Annotated[str, typer.Option(help="length of an interval, such as 1d, 6h or 15m")] = "1d",
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="read everything bound again: the same rows at the same times")
+        bool,
+        typer.Option(
+            "--rebuild", help="read everything bound again: the same rows at the same times"
+        ),
     ] = False,
     is_json: Json = False,
 ) -> None:
@@ -126,9 +165,11 @@ def backfill(
 
 @app.command()
 def maintain(home: Home = None, is_json: Json = False) -> None:
-    """Run maintenance once: retention, compaction, checkpoints, vacuum, storage usage, catalog history.
+    """Run maintenance once: retention, compaction, checkpoints, vacuum, storage usage, catalog
+    history.
 
-    Safe to run beside everything else."""
+    Safe to run beside everything else.
+    """
     from reclock.cli.maintain import run_maintenance
 
     with errors_on_stderr():
@@ -139,36 +180,67 @@ def maintain(home: Home = None, is_json: Json = False) -> None:
 @app.command()
 def sql(
     home: Home = None,
-    command: Annotated[list[str] | None, typer.Option("-c", "--command", help="run these statements and exit")] = None,
+    command: Annotated[
+        list[str] | None, typer.Option("-c", "--command", help="run these statements and exit")
+    ] = None,
     file: Annotated[
         list[Path] | None,
-        typer.Option("-f", "--file", exists=True, dir_okay=False, readable=True, help="run the statements of this file and exit"),
+        typer.Option(
+            "-f",
+            "--file",
+            exists=True,
+            dir_okay=False,
+            readable=True,
+            help="run the statements of this file and exit",
+        ),
     ] = None,
     output: Annotated[str, typer.Option("--format", help="table, csv or json")] = "table",
     timing: Annotated[bool, typer.Option(help="print how long each statement took")] = False,
     user: Annotated[str, typer.Option(help="role of the session")] = "reclock",
     url: Annotated[
-        str | None, typer.Option(help="postgresql://… of a server that executes the statements instead of this process")
+        str | None,
+        typer.Option(
+            help="postgresql://… of a server that executes the statements instead of this process"
+        ),
     ] = None,
 ) -> None:
     """Open a SQL shell, or run statements from the command line or a file."""
     from reclock.cli.shell import run_shell
 
     with errors_on_stderr():
-        failed = run_shell(home, commands=command or [], files=file or [], output=output, timing=timing, user=user, url=url)
+        failed = run_shell(
+            home,
+            commands=command or [],
+            files=file or [],
+            output=output,
+            timing=timing,
+            user=user,
+            url=url,
+        )
     raise typer.Exit(1 if failed else 0)
 
 
 @app.command()
 def serve(
     home: Home = None,
-    host: Annotated[str, typer.Option(help="address to listen on; all but loopback need passwords and TLS")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and prints it")] = 6875,
+    host: Annotated[
+        str, typer.Option(help="address to listen on; all but loopback need passwords and TLS")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and prints it")
+    ] = 6875,
     http: Annotated[
         str | None,
-        typer.Option(help="[https://]HOST:PORT, or PORT on loopback, to answer over HTTP; the setting serve_http if absent"),
+        typer.Option(
+            help=(
+                "[https://]HOST:PORT, or PORT on loopback, to answer over HTTP; the setting "
+                "serve_http if absent"
+            )
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="processes that share the connections")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="processes that share the connections")
+    ] = 1,
     worker: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Serve SQL over the PostgreSQL protocol until SIGTERM or SIGINT.
@@ -187,7 +259,9 @@ def serve(
     with errors_on_stderr():
         if worker:
             number, channel = map(int, worker.split(":"))
-            serve_loop.serve(home, WorkerListener(socket.socket(fileno=channel), host, number, workers), http)
+            serve_loop.serve(
+                home, WorkerListener(socket.socket(fileno=channel), host, number, workers), http
+            )
         elif workers > 1:
             raise typer.Exit(asyncio.run(Workers(home, host, port, workers, http).run(ready)))
         else:
@@ -203,7 +277,9 @@ def replica(
 ) -> None:
     """Run one replica of a cluster until SIGTERM or SIGINT.
 
-    For service managers, where replica_autostart is off. A running process of the same replica ends."""
+    For service managers, where replica_autostart is off. A running process of the same replica
+    ends.
+    """
     import os
     import signal
     import threading
@@ -223,7 +299,9 @@ def replica(
         environment = scope.enter_context(Environment.open(home))
         description = find(environment, cluster, replica)
         settings = environment.stores.settings
-        monitor = scope.enter_context(monitoring(settings.replica_http, allows_remote=settings.http_remote, is_optional=True))
+        monitor = scope.enter_context(
+            monitoring(settings.replica_http, allows_remote=settings.http_remote, is_optional=True)
+        )
         if monitor is not None:
             scope.enter_context(monitor.watching(environment, description.id))
         reason = run(environment, description, incarnation=own_incarnation, stopping=stopping)
@@ -247,7 +325,9 @@ def backup(
 def restore(
     folder: Annotated[Path, typer.Argument(help="folder of a backup")],
     home: Home = None,
-    replace: Annotated[bool, typer.Option("--replace", help="replace the existing environment")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="replace the existing environment")
+    ] = False,
 ) -> None:
     """Restore both stores from a backup. Fences every process of the environment."""
     from reclock.cli.backup import run_restore
@@ -260,9 +340,13 @@ def restore(
 def password(
     role: Annotated[str, typer.Argument(help="role whose password is set")],
     home: Home = None,
-    remove: Annotated[bool, typer.Option(help="remove the password: the role can then log in only from this machine")] = False,
+    remove: Annotated[
+        bool,
+        typer.Option(help="remove the password: the role can then log in only from this machine"),
+    ] = False,
 ) -> None:
-    """Set the password of a role: prompt for it twice, or read it from a standard input that is no terminal."""
+    """Set the password of a role: prompt for it twice, or read it from a standard input that is no
+    terminal."""
     from reclock.adapter.session.session import Session
     from reclock.consensus.credentials.verifiers import stored_password
     from reclock.runtime.environment import Environment
@@ -284,7 +368,8 @@ def spark(
     home: Home = None,
     port: Annotated[int, typer.Option(min=1, max=65_535, help="port on loopback")] = 15002,
 ) -> None:
-    """Run a warm Spark Connect server for this environment; other processes use it through RECLOCK_SPARK_REMOTE."""
+    """Run a warm Spark Connect server for this environment; other processes use it through
+    RECLOCK_SPARK_REMOTE."""
     from reclock.clusters.connect import serve
     from reclock.config import Settings
 

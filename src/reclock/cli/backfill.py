@@ -23,12 +23,22 @@ def run_rebuild(home: Path | None, source: str, *, is_json: bool = False) -> Non
     if is_json:
         print_json(rebuilt)
         return
-    before = "as many as before" if rebuilt.rows == rebuilt.rows_before else f"in place of {rebuilt.rows_before}"
-    print(f"{name} below {_format_time(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}", flush=True)
+    before = (
+        "as many as before"
+        if rebuilt.rows == rebuilt.rows_before
+        else f"in place of {rebuilt.rows_before}"
+    )
+    print(
+        f"{name} below {_format_time(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}",
+        flush=True,
+    )
 
 
-def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every: str, is_json: bool = False) -> None:
-    """Print a line for each interval. Raises the error of the first that fails; earlier intervals stay done."""
+def run_backfill(
+    home: Path | None, source: str, *, begin: str, end: str, every: str, is_json: bool = False
+) -> None:
+    """Print a line for each interval. Raises the error of the first that fails; earlier intervals
+    stay done."""
     every_ms = round(seconds(every) * 1000)
     if every_ms < 1:
         raise InvalidOption("an interval cannot be empty", hint="for example --every 1d")
@@ -45,10 +55,20 @@ def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every:
                 print_json(report)
                 continue
             suffix = "; ticks go on from here" if report.is_over else ""
-            print(f"{name} at {_format_time(interval.upper)}: {report.outcome}, {report.rows} rows{suffix}", flush=True)
+            print(
+                (
+                    f"{name} at {_format_time(interval.upper)}: {report.outcome}, "
+                    f"{report.rows} rows{suffix}"
+                ),
+                flush=True,
+            )
         if not count and not is_json:
-            print(f"{name}: no whole interval between {_format_time(lower)} and {_format_time(upper)}")
+            print(
+                f"{name}: no whole interval between {_format_time(lower)} and {_format_time(upper)}"
+            )
 
 
 def _format_time(time: Timestamp) -> str:
-    return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds" if time % 1000 else "seconds")
+    return datetime.fromtimestamp(time / 1000, UTC).isoformat(
+        timespec="milliseconds" if time % 1000 else "seconds"
+    )

@@ -13,7 +13,10 @@ def run_backup(home: Path | None, to: Path) -> None:
 
     with Environment.open(home) as environment:
         report = back_up(environment.stores, to)
-    print(f'"{report.folder}" holds {report.collections} collections ({report.size_bytes} bytes) as of {report.time}')
+    print(
+        f'"{report.folder}" holds {report.collections} collections ({report.size_bytes} '
+        f"bytes) as of {report.time}"
+    )
 
 
 def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
@@ -21,4 +24,7 @@ def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
     from reclock.pipeline.restore import restore
 
     report = restore(backup, home, may_replace=may_replace)
-    print(f"restored as of {report.time}, at epoch {report.epoch}; processes of earlier epochs must be started again")
+    print(
+        f"restored as of {report.time}, at epoch {report.epoch}; processes of earlier "
+        "epochs must be started again"
+    )

@@ -1,4 +1,5 @@
-"""``reclock catalog``: dump the durable catalog, repair it by hand, check an upgrade, convert it."""
+"""``reclock catalog``: dump the durable catalog, repair it by hand, check an upgrade, convert
+it."""
 
 from __future__ import annotations
 
@@ -18,11 +19,20 @@ if TYPE_CHECKING:
     from reclock.runtime.environment import Environment
     from reclock.sql.catalog.entries import QuarantinedEntry
 
-app = typer.Typer(no_args_is_help=True, help="Dump the durable catalog, repair it by hand, check an upgrade, convert it.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Dump the durable catalog, repair it by hand, check an upgrade, convert it.",
+)
 
-Kind = Annotated[str, typer.Argument(metavar="KIND", help="kind of the object, as the dump names it")]
-Key = Annotated[str, typer.Argument(metavar="KEY", help='the "key" of the object, JSON as in the dump')]
-User = Annotated[str, typer.Option(help="user to record in the audit log", show_default="the user of the system")]
+Kind = Annotated[
+    str, typer.Argument(metavar="KIND", help="kind of the object, as the dump names it")
+]
+Key = Annotated[
+    str, typer.Argument(metavar="KEY", help='the "key" of the object, JSON as in the dump')
+]
+User = Annotated[
+    str, typer.Option(help="user to record in the audit log", show_default="the user of the system")
+]
 
 
 class Implementation(StrEnum):
@@ -32,9 +42,13 @@ class Implementation(StrEnum):
 
 @app.command()
 def dump(
-    home: Home = None, target: Annotated[Path | None, typer.Option(help="write to this file instead of standard output")] = None
+    home: Home = None,
+    target: Annotated[
+        Path | None, typer.Option(help="write to this file instead of standard output")
+    ] = None,
 ) -> None:
-    """Print the whole catalog as JSON, of any version, even if it is broken, beside a live environment."""
+    """Print the whole catalog as JSON, of any version, even if it is broken, beside a live
+    environment."""
     from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
@@ -49,7 +63,10 @@ def dump(
 def edit(
     kind: Kind,
     key: Key,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help='the new "value" of the object, JSON as in the dump')],
+    value: Annotated[
+        str,
+        typer.Argument(metavar="VALUE", help='the new "value" of the object, JSON as in the dump'),
+    ],
     home: Home = None,
     user: User = "",
 ) -> None:
@@ -70,7 +87,9 @@ def delete(kind: Kind, key: Key, home: Home = None, user: User = "") -> None:
 @app.command("upgrade-check")
 def upgrade_check(
     home: Home = None,
-    cluster_replica_sizes: Annotated[Path | None, typer.Option(help="JSON file that must define every size in use")] = None,
+    cluster_replica_sizes: Annotated[
+        Path | None, typer.Option(help="JSON file that must define every size in use")
+    ] = None,
 ) -> None:
     """Check that this version of Reclock could open the catalog; exit code 1 if it could not.
 
@@ -90,13 +109,17 @@ def upgrade_check(
         for entry in broken:
             print_notice(f"{entry.refusal.message}: {entry.reason}")
         if broken:
-            raise CatalogError(f"{len(broken)} objects would be quarantined", hint=broken[0].refusal.hint)
+            raise CatalogError(
+                f"{len(broken)} objects would be quarantined", hint=broken[0].refusal.hint
+            )
         print(f"the catalog can be opened as version {snapshot.config('version')}")
 
 
 @app.command()
 def convert(
-    to: Annotated[Implementation, typer.Option(help="implementation that the catalog moves to")], home: Home = None, user: User = ""
+    to: Annotated[Implementation, typer.Option(help="implementation that the catalog moves to")],
+    home: Home = None,
+    user: User = "",
 ) -> None:
     """Move the catalog to another implementation.
 
@@ -127,13 +150,25 @@ def _repair(home: Path | None, kind: str, key: str, value: str | None, user: str
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
         repaired = debug.edit(
-            environment.stores.catalog, kind, key, value, user=user or getpass.getuser(), occurred_at=environment.stores.clock()
+            environment.stores.catalog,
+            kind,
+            key,
+            value,
+            user=user or getpass.getuser(),
+            occurred_at=environment.stores.clock(),
         )
-        print(f"{kind} {key} is {'deleted' if value is None else 'stored'}, at epoch {repaired.epoch}")
+        print(
+            f"{kind} {key} is {'deleted' if value is None else 'stored'}, at epoch {repaired.epoch}"
+        )
         if repaired.problem is not None:
-            print_notice(f"the catalog cannot be opened yet: {repaired.problem.message}: {repaired.problem.detail}")
+            print_notice(
+                f"the catalog cannot be opened yet: {repaired.problem.message}: "
+                f"{repaired.problem.detail}"
+            )
             return
-        for entry in _quarantined(environment, environment.stores.catalog.check_open(SYSTEM_OBJECTS)):
+        for entry in _quarantined(
+            environment, environment.stores.catalog.check_open(SYSTEM_OBJECTS)
+        ):
             print_notice(f"{entry.refusal.message}: {entry.reason}")
 
 
@@ -142,5 +177,7 @@ def _quarantined(environment: Environment, snapshot: CatalogSnapshot) -> list[Qu
     from reclock.runtime.system_relations import system_entries
     from reclock.sql.catalog.entries import PlannerSettings
 
-    settings = PlannerSettings(tuple(environment.stores.replica_sizes), environment.stores.settings.experimental_mode)
+    settings = PlannerSettings(
+        tuple(environment.stores.replica_sizes), environment.stores.settings.experimental_mode
+    )
     return build_catalog(snapshot, system_entries(snapshot), settings=settings).quarantined()

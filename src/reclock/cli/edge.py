@@ -13,7 +13,10 @@ import typer
 from reclock.errors import ReclockError, file_access_failure
 
 Home = Annotated[
-    Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")
+    Path | None,
+    typer.Option(
+        "--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock"
+    ),
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line, for programs")]
@@ -21,8 +24,8 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
-    """Print a ``ReclockError``, and what a disk refuses, like PostgreSQL on standard error, and exit with code 1. Other errors
-    are bugs and propagate."""
+    """Print a ``ReclockError``, and what a disk refuses, like PostgreSQL on standard error, and
+    exit with code 1. Other errors are bugs and propagate."""
     try:
         yield
     except ReclockError as error:

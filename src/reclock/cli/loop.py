@@ -33,7 +33,13 @@ def seconds(text: str) -> float:
 
 
 def run_ticks(
-    home: Path | None, *, every: str, count: int | None, only: Sequence[str] | None, at: int | None, is_json: bool = False
+    home: Path | None,
+    *,
+    every: str,
+    count: int | None,
+    only: Sequence[str] | None,
+    at: int | None,
+    is_json: bool = False,
 ) -> bool:
     """True if a source or cluster failed in the last tick. Ends after ``count`` ticks (one, without
     ``every``), or when the tick ends during which SIGINT or SIGTERM arrives."""
@@ -56,23 +62,32 @@ def run_ticks(
         if pause is not None:
             scope.enter_context(reporting(environment))
             settings = environment.stores.settings
-            monitor = scope.enter_context(monitoring(settings.tick_http, allows_remote=settings.http_remote))
+            monitor = scope.enter_context(
+                monitoring(settings.tick_http, allows_remote=settings.http_remote)
+            )
             if monitor is not None:
                 scope.enter_context(monitor.watching(environment))
         patience_s = environment.stores.settings.tick_patience_ms / 1000
         while remaining is None or remaining > 0:
             started = time.monotonic()
             is_last = pause is None or remaining == 1
-            report = tick.run(environment, only=only, at=at, owner=owner, patience_s=patience_s, is_last=is_last)
+            report = tick.run(
+                environment, only=only, at=at, owner=owner, patience_s=patience_s, is_last=is_last
+            )
             failed = not report.succeeded
             if is_json:
                 print_json(_summary(report))
             else:
                 print(report.summary(), flush=True)
             remaining = None if remaining is None else remaining - 1
-            if remaining == 0 or pause is None or stopping.wait(max(0.0, pause - (time.monotonic() - started))):
+            if (
+                remaining == 0
+                or pause is None
+                or stopping.wait(max(0.0, pause - (time.monotonic() - started)))
+            ):
                 break
-        tick.settle(environment, only=only, owner=owner)  # does nothing, unless a signal ended the loop
+        # does nothing, unless a signal ended the loop
+        tick.settle(environment, only=only, owner=owner)
     return failed
 
 
@@ -83,7 +98,11 @@ def _summary(report: TickReport) -> dict[str, object]:
         "upper": published.upper,
         "sources": {name: published.rows.get(name, 0) for name in report.sources},
         "waiting": published.waiting,
-        "indexes": {index.index: index.updates for refreshed in report.refreshed for index in refreshed.indexes},
+        "indexes": {
+            index.index: index.updates
+            for refreshed in report.refreshed
+            for index in refreshed.indexes
+        },
         "sinks": {sink.sink: sink.changes for sink in report.emitted},
         "failed": report.failed,
     }

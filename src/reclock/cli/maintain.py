@@ -15,7 +15,13 @@ from reclock.pipeline.maintenance import MaintenanceReport
 from reclock.runtime.environment import Environment
 
 _NUMBERS = ("since before", "since after", "files before", "files after", "bytes freed")
-_DESC = RelationDesc((Column("object", TEXT), Column("collection", TEXT), *(Column(name, BIGINT) for name in _NUMBERS)))
+_DESC = RelationDesc(
+    (
+        Column("object", TEXT),
+        Column("collection", TEXT),
+        *(Column(name, BIGINT) for name in _NUMBERS),
+    )
+)
 
 
 def run_maintenance(home: Path | None, *, is_json: bool = False) -> bool:

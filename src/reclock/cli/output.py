@@ -32,7 +32,9 @@ class Format(StrEnum):
         try:
             return cls(name)
         except ValueError:
-            raise InvalidOption(f'unknown format "{name}"', hint=f"one of {', '.join(cls)}") from None
+            raise InvalidOption(
+                f'unknown format "{name}"', hint=f"one of {', '.join(cls)}"
+            ) from None
 
 
 def print_json(value: object) -> None:
@@ -72,19 +74,30 @@ def print_result(result: Result, output: Format, *, to: TextIO | None = None) ->
         writer.writerows(_texts(result.desc, row) for row in result.rows())
     else:
         for row in result.rows():
-            print(json.dumps(dict(zip(result.desc.names, row, strict=True)), default=text_of, ensure_ascii=False), file=to)
+            print(
+                json.dumps(
+                    dict(zip(result.desc.names, row, strict=True)),
+                    default=text_of,
+                    ensure_ascii=False,
+                ),
+                file=to,
+            )
 
 
 def _texts(desc: RelationDesc, row: Sequence[Any]) -> list[str]:
     """NULL is empty."""
     writers = map(text_writer, desc.types)
-    return ["" if value is None else write(value) for write, value in zip(writers, row, strict=True)]
+    return [
+        "" if value is None else write(value) for write, value in zip(writers, row, strict=True)
+    ]
 
 
 def _print_table(desc: RelationDesc, rows: Iterator[tuple[Any, ...]], to: TextIO) -> int:
     table = Table(box=box.ASCII2 if not to.isatty() else box.ROUNDED, header_style="bold")
     for column in desc.columns:
-        table.add_column(Text(column.name), justify="right" if column.type.is_number else "left", overflow="fold")
+        table.add_column(
+            Text(column.name), justify="right" if column.type.is_number else "left", overflow="fold"
+        )
     count = 0
     for row in rows:
         table.add_row(*map(Text, _texts(desc, row)))

@@ -1,4 +1,5 @@
-"""``reclock sql``: statements from the command line, from files, or typed into a shell with history."""
+"""``reclock sql``: statements from the command line, from files, or typed into a shell with
+history."""
 
 from __future__ import annotations
 
@@ -32,9 +33,8 @@ class Shell:
         self.timing = timing
 
     def run(self, text: str) -> bool:
-        """True if every statement of ``text`` succeeded. The first error is printed and ends the run.
-        Control-C cancels the running statement with such an error and keeps the session.
-        """
+        """True if every statement of ``text`` succeeded. The first error is printed and ends the
+        run. Control-C cancels the running statement with such an error and keeps the session."""
         return until_done(lambda: self._run(text), self.session.cancel, sys.stderr)
 
     def _run(self, text: str) -> bool:
@@ -94,7 +94,8 @@ def run_shell(
     user: str,
     url: str | None = None,
 ) -> bool:
-    """True if a statement failed. Commands run before files; with neither, statements come from standard input.
+    """True if a statement failed. Commands run before files; with neither, statements come from
+    standard input.
 
     With ``url`` a server executes them, without it this process, over the environment at ``home``.
     """
@@ -128,7 +129,19 @@ def _interact(shell: Shell, where: str, history: Path) -> None:
     from prompt_toolkit.lexers import PygmentsLexer
     from pygments.lexers.sql import PostgresLexer
 
-    words = ["SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AS OF", "SHOW", "SOURCES", "CREATE", "EXPLAIN", "JOIN"]
+    words = [
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP BY",
+        "ORDER BY",
+        "AS OF",
+        "SHOW",
+        "SOURCES",
+        "CREATE",
+        "EXPLAIN",
+        "JOIN",
+    ]
     prompt: PromptSession[str] = PromptSession(
         history=FileHistory(str(history)) if history.parent.is_dir() else InMemoryHistory(),
         lexer=PygmentsLexer(PostgresLexer),

@@ -23,9 +23,11 @@ def check(
     timeout: Annotated[str, typer.Option(help="how long the upstream may take to answer")] = "60s",
     is_json: Json = False,
 ) -> None:
-    """Check that the upstream of a source can be reached with its credentials, and name what is missing.
+    """Check that the upstream of a source can be reached with its credentials, and name what is
+    missing.
 
-    Exit code 1 if anything is missing."""
+    Exit code 1 if anything is missing.
+    """
     from reclock.adapter.statements.sources.check import check_source
     from reclock.cli.loop import seconds
     from reclock.cli.output import print_json
@@ -38,5 +40,8 @@ def check(
             if is_json:
                 print_json({"what": result.name, "is_fine": result.ok, "seen": result.detail})
                 continue
-            print(f"{'ok     ' if result.ok else 'MISSING'}  {result.name}: {result.detail}", flush=True)
+            print(
+                f"{'ok     ' if result.ok else 'MISSING'}  {result.name}: {result.detail}",
+                flush=True,
+            )
     raise typer.Exit(1 if missing else 0)

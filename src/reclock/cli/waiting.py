@@ -20,8 +20,8 @@ _FIRST_SIGN_S, _NEXT_SIGN_S = 3.0, 10.0
 def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) -> T:
     """The result of ``work``, which runs in a thread of its own. Raises what it raises.
 
-    Control-C calls ``cancel`` repeatedly until the work ends, since the cancelable part may not have begun. If ``to`` is a
-    terminal, lines on it say how long the work has been running.
+    Control-C calls ``cancel`` repeatedly until the work ends, since the cancelable part may not
+    have begun. If ``to`` is a terminal, lines on it say how long the work has been running.
     """
     done: Future[T] = Future()
     with _control_c() as is_cancelled:
@@ -41,7 +41,8 @@ def until_done(work: Callable[[], T], cancel: Callable[[], None], to: TextIO) ->
 
 @contextmanager
 def _control_c() -> Iterator[threading.Event]:
-    """Inside the block Control-C sets the event and raises nothing. If Control-C is ignored, it stays ignored."""
+    """Inside the block Control-C sets the event and raises nothing. If Control-C is ignored, it
+    stays ignored."""
     pressed = threading.Event()
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:

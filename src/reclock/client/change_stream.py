@@ -46,17 +46,25 @@ class ChangeBatch:
 
 
 Messages = Generator[pa.Table | None]
-"""Rows of a subscription with progress, which ends with a row of progress; or None while nothing more is known."""
+"""Rows of a subscription with progress, which ends with a row of progress; or None while nothing
+more is known."""
 
 
 class ChangeStream:
-    """An iterator of ``ChangeBatch``, in order of time, also for ``async for``. Ends at ``up_to``, or when it is closed.
+    """An iterator of ``ChangeBatch``, in order of time, also for ``async for``. Ends at ``up_to``,
+    or when it is closed.
 
     It waits for the next batch. A context manager; ``close`` may be called from any thread.
     """
 
-    def __init__(self, messages: Messages, release: Callable[[], None], interrupt: Callable[[], None] = lambda: None) -> None:
-        """``interrupt`` ends a wait of ``messages`` in another thread. ``release`` frees what they were read from."""
+    def __init__(
+        self,
+        messages: Messages,
+        release: Callable[[], None],
+        interrupt: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``interrupt`` ends a wait of ``messages`` in another thread. ``release`` frees what they
+        were read from."""
         self._messages, self._release, self._interrupt = messages, release, interrupt
         self._batches = self._read()
         self._reading = threading.Lock()

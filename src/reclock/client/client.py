@@ -20,42 +20,49 @@ if TYPE_CHECKING:
 
 
 class Client(ABC):
-    """Executes statements in one session. A context manager; leaving it closes the session and its subscriptions.
+    """Executes statements in one session. A context manager; leaving it closes the session and its
+    subscriptions.
 
-    Every error is a ``ReclockError`` with PostgreSQL's ``sqlstate``. Over the wire it is a ``ServerError``, with the server's
-    SQLSTATE, message, detail and hint.
+    Every error is a ``ReclockError`` with PostgreSQL's ``sqlstate``. Over the wire it is a
+    ``ServerError``, with the server's SQLSTATE, message, detail and hint.
     """
 
     @abstractmethod
     def sql(self, query: str, params: Params = None, as_of: Time | None = None) -> QueryResult:
-        """The result of ``query``, with ``params`` as the values of ``$1``, ``$2``, …, at the time ``as_of``.
+        """The result of ``query``, with ``params`` as the values of ``$1``, ``$2``, …, at the time
+        ``as_of``.
 
-        Without ``params`` and ``as_of`` it may be several statements, which are one transaction; the result is that of the
-        last one.
+        Without ``params`` and ``as_of`` it may be several statements, which are one transaction;
+        the result is that of the last one.
         """
 
-    def batches(self, query: str, params: Params = None, as_of: Time | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of one query, as ``sql`` returns them, batch by batch: they need not fit into memory.
+    def batches(
+        self, query: str, params: Params = None, as_of: Time | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of one query, as ``sql`` returns them, batch by batch: they need not fit into
+        memory.
 
-        The iterator has a session of its own, without limits of time and size. Raises ``InvalidOption``
-        if ``query`` is not one query.
+        The iterator has a session of its own, without limits of time and size. Raises
+        ``InvalidOption`` if ``query`` is not one query.
         """
         return self._batches(query_text(query, as_of), params)
 
     def changes(
         self, query: str, params: Params = None, *, as_of: Time, up_to: Time, snapshot: bool = True
     ) -> Iterator[pa.RecordBatch]:
-        """What ``subscribe`` returns until ``up_to``, batch by batch: the changes need not fit into memory.
+        """What ``subscribe`` returns until ``up_to``, batch by batch: the changes need not fit into
+        memory.
 
-        The columns are ``mz_timestamp``, ``mz_diff`` and those of the query. Raises ``InvalidOption``
-        if ``up_to`` is not after ``as_of``.
+        The columns are ``mz_timestamp``, ``mz_diff`` and those of the query. Raises
+        ``InvalidOption`` if ``up_to`` is not after ``as_of``.
         """
         request = ChangesRequest(query, params, as_of, up_to, snapshot, has_progress=False)
         return self._batches(request.text(), params)
 
     @abstractmethod
     def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
-        """The rows of a statement that ends, in a session of its own without limits of time and size."""
+        """The rows of a statement that ends, in a session of its own without limits of time and
+        size."""
 
     @abstractmethod
     def _subscribe(self, request: ChangesRequest) -> ChangeStream: ...
@@ -64,7 +71,8 @@ class Client(ABC):
     def tick(self, sources: Sequence[str] | None = None, *, at: int | None = None) -> TickReport:
         """Publish what is new in the sources (all, if None), refresh indexes and emit sinks.
 
-        A source that fails is in the report and raises nothing. Raises ``UnsupportedSql`` over the wire.
+        A source that fails is in the report and raises nothing. Raises ``UnsupportedSql`` over the
+        wire.
         """
 
     @abstractmethod
@@ -80,19 +88,24 @@ class Client(ABC):
         up_to: Time | None = None,
         snapshot: bool = True,
     ) -> ChangeStream:
-        """The rows of a query or relation at ``as_of`` (now, if None), if ``snapshot``; then its changes at every later time.
+        """The rows of a query or relation at ``as_of`` (now, if None), if ``snapshot``; then its
+        changes at every later time.
 
         Ends before the time ``up_to``, or never. The stream has a session of its own.
         """
         return self._subscribe(ChangesRequest(query, params, as_of, up_to, snapshot))
 
     def table(self, name: str) -> TableReference:
-        """The relation of that name, such as ``public.orders``, to be read. Raises ``SqlSyntaxError``."""
+        """The relation of that name, such as ``public.orders``, to be read. Raises
+        ``SqlSyntaxError``."""
         return TableReference(self, relation_name(name))
 
     def status(self) -> QueryResult:
         """The status of each source: name, status, error, detail, hint and updated_at."""
-        return self.sql("SELECT name, status, error, detail, hint, updated_at FROM mz_internal.mz_source_statuses ORDER BY name")
+        return self.sql(
+            "SELECT name, status, error, detail, hint, updated_at FROM "
+            "mz_internal.mz_source_statuses ORDER BY name"
+        )
 
     def __enter__(self) -> Self:
         return self

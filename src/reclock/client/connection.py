@@ -24,16 +24,20 @@ def connect(
     spark: SparkSession | None = None,
     notice: Callable[[str], None] = lambda message: None,
 ) -> Client:
-    """A client of the server at ``postgresql://…``, or of the environment in a folder (``RECLOCK_HOME`` or ``.reclock`` if None).
+    """A client of the server at ``postgresql://…``, or of the environment in a folder
+    (``RECLOCK_HOME`` or ``.reclock`` if None).
 
-    ``notice`` receives what statements report besides results. The other options are for a folder. ``user`` is the role of
-    the session, and a URL names its own. ``create`` makes the environment if it is not there, or upgrades it. ``spark`` is a
-    session to use and leave running; without one, a session is started when it is first needed.
-    Raises ``CatalogUninitialized`` and what opening an environment raises; ``InvalidOption`` and ``ServerError`` for a URL.
+    ``notice`` receives what statements report besides results. The other options are for a folder.
+    ``user`` is the role of the session, and a URL names its own. ``create`` makes the environment
+    if it is not there, or upgrades it. ``spark`` is a session to use and leave running; without
+    one, a session is started when it is first needed. Raises ``CatalogUninitialized`` and what
+    opening an environment raises; ``InvalidOption`` and ``ServerError`` for a URL.
     """
     if isinstance(url_or_home, str) and url_or_home.startswith(_SCHEMES):
         if user is not None or create or spark is not None:
-            raise InvalidOption("user, create and spark are options of an environment's home, not of a server's URL")
+            raise InvalidOption(
+                "user, create and spark are options of an environment's home, not of a server's URL"
+            )
         from reclock.client.remote import RemoteClient
 
         return RemoteClient(url_or_home, notice=notice)

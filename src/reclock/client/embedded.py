@@ -30,10 +30,15 @@ if TYPE_CHECKING:
 
 
 class EmbeddedClient(Client):
-    """Executes statements over ``environment``, which it closes. Threads may share it: statements run one after the other."""
+    """Executes statements over ``environment``, which it closes. Threads may share it: statements
+    run one after the other."""
 
     def __init__(
-        self, environment: Environment, *, user: str = DEFAULT_USER, notice: Callable[[str], None] = lambda message: None
+        self,
+        environment: Environment,
+        *,
+        user: str = DEFAULT_USER,
+        notice: Callable[[str], None] = lambda message: None,
     ) -> None:
         """``notice`` receives what statements report besides results."""
         self.environment = environment

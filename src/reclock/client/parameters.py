@@ -16,7 +16,8 @@ from reclock.server.values import decode, type_of
 
 
 def execute_with(session: Session, text: str, params: Sequence[Any]) -> Answer:
-    """The result of the only statement of ``text``. Values have the types that psycopg would send to a server.
+    """The result of the only statement of ``text``. Values have the types that psycopg would send
+    to a server.
 
     Raises ``TypeMismatch`` for a value that has no type of SQL.
     """
@@ -29,7 +30,9 @@ def execute_with(session: Session, text: str, params: Sequence[Any]) -> Answer:
     prepared.check_count(len(values))
     decoded = [
         decode(bytes(value) if value is not None else None, type, int(format))
-        for value, type, format in zip(values, prepared.parameter_types, transformer.formats or (), strict=True)
+        for value, type, format in zip(
+            values, prepared.parameter_types, transformer.formats or (), strict=True
+        )
     ]
     answer = session.execute_prepared(prepared, decoded)
     return answer if prepared.parsed is not None else Result("")

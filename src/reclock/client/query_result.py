@@ -25,7 +25,8 @@ def table_rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 class QueryResult:
-    """The rows of a query, in memory, or the command tag of a statement that answers no rows. It can be read repeatedly."""
+    """The rows of a query, in memory, or the command tag of a statement that answers no rows. It
+    can be read repeatedly."""
 
     def __init__(self, tag: str, table: pa.Table | None) -> None:
         self.tag = tag
@@ -54,7 +55,9 @@ class QueryResult:
         try:
             from polars import from_arrow
         except ImportError:
-            raise ConfigurationError("polars is not installed", hint="pip install polars, or use arrow() or pandas()") from None
+            raise ConfigurationError(
+                "polars is not installed", hint="pip install polars, or use arrow() or pandas()"
+            ) from None
         return from_arrow(self._table)
 
     def __len__(self) -> int:
@@ -63,7 +66,10 @@ class QueryResult:
     def __repr__(self) -> str:
         if not self._table.num_columns:
             return f"<QueryResult {self.tag}>"
-        return f"<QueryResult of {len(self)} {'row' if len(self) == 1 else 'rows'}: {', '.join(self.columns)}>"
+        return (
+            f"<QueryResult of {len(self)} {'row' if len(self) == 1 else 'rows'}: "
+            f"{', '.join(self.columns)}>"
+        )
 
     def _repr_html_(self) -> str:
         """What a notebook displays: the first rows, as SQL writes their values."""

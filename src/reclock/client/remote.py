@@ -38,10 +38,12 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 class RemoteClient(Client):
-    """Sends statements to the server at ``url``. Threads may share it: statements run one after the other."""
+    """Sends statements to the server at ``url``. Threads may share it: statements run one after the
+    other."""
 
     def __init__(self, url: str, *, notice: Callable[[str], None] = lambda message: None) -> None:
-        """``notice`` receives what the server reports besides results. Raises ``InvalidOption`` and ``ServerError``."""
+        """``notice`` receives what the server reports besides results. Raises ``InvalidOption`` and
+        ``ServerError``."""
         self._url, self._notice = url, notice
         self._connection = self._connect()
         self._streams: list[ChangeStream] = []
@@ -56,7 +58,8 @@ class RemoteClient(Client):
 
     def tick(self, sources: Sequence[str] | None = None, *, at: int | None = None) -> TickReport:
         raise UnsupportedSql(
-            "a client of a server cannot tick", hint="connect to the home of the environment, or schedule reclock tick"
+            "a client of a server cannot tick",
+            hint="connect to the home of the environment, or schedule reclock tick",
         )
 
     def close(self) -> None:
@@ -65,7 +68,11 @@ class RemoteClient(Client):
         self._connection.close()
 
     def _batches(self, text: str, params: Params) -> Iterator[pa.RecordBatch]:
-        with self._connect() as connection, _translated_errors(), psycopg.RawCursor(connection) as cursor:
+        with (
+            self._connect() as connection,
+            _translated_errors(),
+            psycopg.RawCursor(connection) as cursor,
+        ):
             cursor.execute(NO_LIMITS)
             rows = cursor.stream(text.encode(), params or None)
             while chunk := list(islice(rows, _BATCH_ROWS)):
@@ -76,14 +83,17 @@ class RemoteClient(Client):
             connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=None)
         except psycopg.ProgrammingError:
             raise InvalidOption(
-                "the URL is not one of a server", hint="write postgresql://user:password@host:port/database"
+                "the URL is not one of a server",
+                hint="write postgresql://user:password@host:port/database",
             ) from None
         except psycopg.Error as error:
             raise ServerError(error) from error
         connection.adapters.register_loader("interval", _IntervalLoader)
         for description in TEXTUAL_TYPES.values():  # as an embedded client has them
             connection.adapters.register_loader(description.oid, TextLoader)
-        connection.add_notice_handler(lambda diagnosis: self._notice(diagnosis.message_primary or ""))
+        connection.add_notice_handler(
+            lambda diagnosis: self._notice(diagnosis.message_primary or "")
+        )
         return connection
 
     def _subscribe(self, request: ChangesRequest) -> ChangeStream:
@@ -150,7 +160,8 @@ def _table(description: Sequence[psycopg.Column], rows: Rows) -> pa.Table:
 
 
 def _array(described: psycopg.Column, values: Sequence[Any]) -> pa.Array:
-    """The values in the Arrow type that an embedded client gives them. A numeric without a precision has the digits it needs."""
+    """The values in the Arrow type that an embedded client gives them. A numeric without a
+    precision has the digits it needs."""
     column = _column(described)
     if column.type.name is not TypeName.NUMERIC:
         return pa.array(values, result_type(column.type))

@@ -8,11 +8,14 @@ from reclock.errors import ReclockError
 
 
 class ServerError(ReclockError):
-    """An error that a server reported, with its SQLSTATE; or the connection to it failed (``08006``)."""
+    """An error that a server reported, with its SQLSTATE; or the connection to it failed
+    (``08006``)."""
 
     def __init__(self, error: psycopg.Error) -> None:
         diagnosis = error.diag
         super().__init__(
-            diagnosis.message_primary or str(error).strip(), detail=diagnosis.message_detail, hint=diagnosis.message_hint
+            diagnosis.message_primary or str(error).strip(),
+            detail=diagnosis.message_detail,
+            hint=diagnosis.message_hint,
         )
         self.sqlstate = error.sqlstate or "08006"

@@ -29,27 +29,36 @@ def timestamp_ms(time: Time) -> int:
     """The time in milliseconds. Raises ``InvalidOption``."""
     if isinstance(time, datetime):
         if time.tzinfo is None:
-            raise InvalidOption(f"the time {time} has no time zone", hint="pass a datetime with tzinfo, or milliseconds")
+            raise InvalidOption(
+                f"the time {time} has no time zone",
+                hint="pass a datetime with tzinfo, or milliseconds",
+            )
         return int(time.timestamp() * 1000)
     return int(time)
 
 
 def statement_text(text: str, as_of: Time | None) -> str:
-    """The text to send for ``Client.sql``. Raises what parsing raises, ``InvalidOption`` and ``UnsupportedSql``."""
+    """The text to send for ``Client.sql``. Raises what parsing raises, ``InvalidOption`` and
+    ``UnsupportedSql``."""
     statements = parse(text)
     for statement in statements:
         if isinstance(statement.node, SubscribeStatement):
-            raise UnsupportedSql("sql() cannot run SUBSCRIBE, which does not end", hint="use subscribe()")
+            raise UnsupportedSql(
+                "sql() cannot run SUBSCRIBE, which does not end", hint="use subscribe()"
+            )
         if isinstance(statement.node, CopyStatement):
             raise UnsupportedSql("sql() cannot run COPY", hint="use psql or reclock sql")
     return text if as_of is None else query_text(text, as_of)
 
 
 def query_text(text: str, as_of: Time | None) -> str:
-    """The text of a query at ``as_of``. Raises what parsing raises, and ``InvalidOption`` if it is not one query."""
+    """The text of a query at ``as_of``. Raises what parsing raises, and ``InvalidOption`` if it is
+    not one query."""
     statements = parse(text)
     if len(statements) != 1 or not isinstance(statements[0].node, QueryStatement):
-        raise InvalidOption("as_of needs one query" if as_of is not None else "batches() needs one query")
+        raise InvalidOption(
+            "as_of needs one query" if as_of is not None else "batches() needs one query"
+        )
     if as_of is None:
         return statements[0].text
     if statements[0].node.args.get("as_of") is not None:
@@ -58,14 +67,19 @@ def query_text(text: str, as_of: Time | None) -> str:
 
 
 def relation_name(name: str) -> str:
-    """The name as SQL writes it. Raises ``SqlSyntaxError`` if ``name`` is not the name of one relation."""
+    """The name as SQL writes it. Raises ``SqlSyntaxError`` if ``name`` is not the name of one
+    relation."""
     try:
         statements = parse(f"SUBSCRIBE {name}")
     except SqlSyntaxError:
         statements = []
     node = statements[0].node if len(statements) == 1 else None
     table = node.this if isinstance(node, SubscribeStatement) else None
-    if node is None or not isinstance(table, exp.Table) or any(v is not None for k, v in node.args.items() if k != "this"):
+    if (
+        node is None
+        or not isinstance(table, exp.Table)
+        or any(v is not None for k, v in node.args.items() if k != "this")
+    ):
         raise SqlSyntaxError(f'"{name}" is not the name of a relation')
     return to_sql(table)
 
@@ -84,7 +98,10 @@ class ChangesRequest:
 
     def text(self) -> str:
         """The ``SUBSCRIBE`` statement. Raises what parsing raises, and ``InvalidOption``."""
-        options = f"WITH (SNAPSHOT = {str(self.snapshot).lower()}, PROGRESS = {str(self.has_progress).lower()})"
+        options = (
+            f"WITH (SNAPSHOT = {str(self.snapshot).lower()}, PROGRESS = "
+            f"{str(self.has_progress).lower()})"
+        )
         as_of = "" if self.as_of is None else f" AS OF {timestamp_ms(self.as_of)}"
         up_to = "" if self.up_to is None else f" UP TO {timestamp_ms(self.up_to)}"
         return f"SUBSCRIBE {self._source()} {options}{as_of}{up_to}"

@@ -21,8 +21,20 @@ def command(settings: Settings, port: int) -> list[str]:
         "spark.sql.pyspark.jvmStacktrace.enabled": "false",
     }
     submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
-    known = ["--master", settings.spark_master, "--name", "reclock", *(f"--conf={name}={value}" for name, value in options.items())]
-    return [submit, *known, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    known = [
+        "--master",
+        settings.spark_master,
+        "--name",
+        "reclock",
+        *(f"--conf={name}={value}" for name, value in options.items()),
+    ]
+    return [
+        submit,
+        *known,
+        "--class",
+        "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "spark-internal",
+    ]
 
 
 def serve(settings: Settings, port: int) -> int:

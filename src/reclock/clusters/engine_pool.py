@@ -40,7 +40,9 @@ class EnginePool:
         try:
             with self._starting:
                 if self._spark is None or (self._owns_spark and has_ended(self._spark)):
-                    self._has_started_spark = bool(self._settings().spark_remote) or not is_running_here()
+                    self._has_started_spark = (
+                        bool(self._settings().spark_remote) or not is_running_here()
+                    )
                     self._spark = start(self._settings(), ended=self._spark)
             if not self._settings().spark_remote:  # a server does that by itself
                 self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
@@ -63,15 +65,21 @@ class EnginePool:
             memory_limit=settings.query_memory,
             threads=settings.query_threads,
             spill=settings.spill_root,
-            lookups=KeyLookups(settings.refresh_lookups_bytes) if settings.refresh_lookups_bytes else None,
-            group_states=GroupStates(settings.refresh_groups_bytes) if settings.refresh_groups_bytes else None,
+            lookups=KeyLookups(settings.refresh_lookups_bytes)
+            if settings.refresh_lookups_bytes
+            else None,
+            group_states=GroupStates(settings.refresh_groups_bytes)
+            if settings.refresh_groups_bytes
+            else None,
         )
 
     def large(self, pool: str = "default") -> Engine:
         """The engine for other queries, on Spark."""
         from reclock.compute.engines.spark import SparkEngine
 
-        return SparkEngine(self.spark(), None if self._settings().spark_remote else pool, lambda: self.spool)
+        return SparkEngine(
+            self.spark(), None if self._settings().spark_remote else pool, lambda: self.spool
+        )
 
     @cached_property
     def spool(self) -> Spool:

@@ -23,7 +23,13 @@ from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Emit, Peek, Refresh, Replica
 from reclock.protocol.introspection import LogName
 
-CARRY_OUT, RUNNING, ENGINE_OF, REFRESH, EMIT = "carry_out", "running", "engine_of", "refresh", "emit"
+CARRY_OUT, RUNNING, ENGINE_OF, REFRESH, EMIT = (
+    "carry_out",
+    "running",
+    "engine_of",
+    "refresh",
+    "emit",
+)
 TAKE_CHANGES, LOG = "take_changes", "log"
 
 HEADER = "authorization"
@@ -40,7 +46,9 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
     ``ConfigurationError`` if it cannot listen.
     """
 
-    def __init__(self, replica: Replica, token: str, *, host: str = "127.0.0.1", advertised: str = "") -> None:
+    def __init__(
+        self, replica: Replica, token: str, *, host: str = "127.0.0.1", advertised: str = ""
+    ) -> None:
         server_identity = identity(token)
         try:
             super().__init__(
@@ -50,7 +58,9 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             )
         except pa.ArrowException as error:
             raise ConfigurationError(
-                f'cannot listen on "{host}"', detail=str(error), hint="replica_host must be an address of this machine"
+                f'cannot listen on "{host}"',
+                detail=str(error),
+                hint="replica_host must be an address of this machine",
             ) from error
         self.address = f"grpc+tls://{_in_address(advertised or host)}:{self.port}"
         self._replica = replica
@@ -65,12 +75,18 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             CARRY_OUT: self._carry_out,
             RUNNING: lambda _: wire.encode(list(replica.running().values())),
             ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
-            REFRESH: lambda body: wire.encode_refresh_response(replica.refresh(wire.decode(body, Refresh))),
+            REFRESH: lambda body: wire.encode_refresh_response(
+                replica.refresh(wire.decode(body, Refresh))
+            ),
             EMIT: lambda body: wire.encode(replica.emit(wire.decode(body, Emit))),
-            TAKE_CHANGES: lambda body: wire.encode_responses(replica.take_changes(wire.decode(body, list[str]))),
+            TAKE_CHANGES: lambda body: wire.encode_responses(
+                replica.take_changes(wire.decode(body, list[str]))
+            ),
             LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),
         }
-        self._watch = threading.Thread(target=self._cancel_what_nobody_waits_for, name="abandoned-peeks", daemon=True)
+        self._watch = threading.Thread(
+            target=self._cancel_what_nobody_waits_for, name="abandoned-peeks", daemon=True
+        )
         self._watch.start()
 
     @property
@@ -78,7 +94,9 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         """Whether a client waits for a response now."""
         return bool(self._asking or self._acting)
 
-    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> list[pa.Buffer]:
+    def do_action(
+        self, context: flight.ServerCallContext, action: flight.Action
+    ) -> list[pa.Buffer]:
         if action.type not in self._actions:
             raise flight.FlightServerError(f"unknown action {action.type!r}")
         with self._lock:
@@ -91,7 +109,9 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
                 self._acting -= 1
             self.asked_at = time.monotonic()
 
-    def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
+    def do_get(
+        self, context: flight.ServerCallContext, ticket: flight.Ticket
+    ) -> flight.FlightDataStream:
         with _sent():
             peek = wire.decode(ticket.ticket, Peek)
             response = self._replica.peek(peek)
@@ -112,7 +132,10 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         return b""
 
     def _batches(
-        self, id: str, batches: Generator[pa.RecordBatch, None, None], context: flight.ServerCallContext
+        self,
+        id: str,
+        batches: Generator[pa.RecordBatch, None, None],
+        context: flight.ServerCallContext,
     ) -> Iterator[pa.RecordBatch]:
         with self._lock:
             self._asking[id] = context
@@ -132,7 +155,9 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         while not is_over or self._asking:
             is_over = self._stopping.wait(_LOOK_S)
             with self._lock:
-                abandoned = [id for id, context in self._asking.items() if is_over or context.is_cancelled()]
+                abandoned = [
+                    id for id, context in self._asking.items() if is_over or context.is_cancelled()
+                ]
             for id in abandoned:
                 self._replica.carry_out(CancelPeek(id))
             if abandoned:
@@ -160,6 +185,10 @@ class _Guard(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: flight.CallInfo, headers: dict[str, Any]) -> None:
-        token_header = next((values for name, values in headers.items() if name.lower() == HEADER), [""])[0]
-        if not hmac.compare_digest(token_header.encode() if isinstance(token_header, str) else token_header, self._expected):
+        token_header = next(
+            (values for name, values in headers.items() if name.lower() == HEADER), [""]
+        )[0]
+        if not hmac.compare_digest(
+            token_header.encode() if isinstance(token_header, str) else token_header, self._expected
+        ):
             raise flight.FlightUnauthenticatedError("this token is not that of the replica")

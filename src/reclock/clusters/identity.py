@@ -20,7 +20,8 @@ NAME = "replica.reclock"
 key."""
 
 _ORDER_OF_P256 = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-_ALWAYS = datetime(2000, 1, 1), datetime(9999, 12, 31)  # it ends with its incarnation, whatever the clocks of machines say
+# it ends with its incarnation, whatever the clocks of machines say
+_ALWAYS = datetime(2000, 1, 1), datetime(9999, 12, 31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,18 @@ def identity(token: str) -> Identity:
     key = ec.derive_private_key(digest % (_ORDER_OF_P256 - 1) + 1, ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
     builder = (
-        x509.CertificateBuilder(subject_name=name, issuer_name=name, public_key=key.public_key(), serial_number=1)
+        x509.CertificateBuilder(
+            subject_name=name, issuer_name=name, public_key=key.public_key(), serial_number=1
+        )
         .not_valid_before(_ALWAYS[0])
         .not_valid_after(_ALWAYS[1])
     )
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
+    builder = builder.add_extension(
+        x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False
+    )
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     certificate = builder.sign(key, SHA256(), ecdsa_deterministic=True)
-    return Identity(certificate.public_bytes(Encoding.PEM), key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return Identity(
+        certificate.public_bytes(Encoding.PEM),
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )

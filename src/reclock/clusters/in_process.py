@@ -19,7 +19,14 @@ from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
 from reclock.compute import peeks
 from reclock.compute.costs import RefreshCosts
-from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Input, Inputs, TableInput
+from reclock.compute.engines.engine import (
+    Answer,
+    CollectionInput,
+    Engine,
+    Input,
+    Inputs,
+    TableInput,
+)
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
@@ -98,7 +105,9 @@ class InProcessReplica:
         began_ns = time.monotonic_ns()
         with self._reading(inputs):
             answer = self._answer(peek, inputs)
-        return PeekResponse(answer.engine, answer.batches.schema, self._batches(peek, answer, inputs, began_ns))
+        return PeekResponse(
+            answer.engine, answer.batches.schema, self._batches(peek, answer, inputs, began_ns)
+        )
 
     def _answer(self, peek: Peek, inputs: Inputs) -> Answer:
         threshold_bytes = self.settings.spark_threshold_bytes
@@ -149,16 +158,22 @@ class InProcessReplica:
             self.results,
         )
         known = [self._running[id] for id in refresh.ids if id in self._running]
-        refreshed = dict(zip([index.id for index in known], refresher.refresh(known, refresh.at), strict=True))
+        refreshed = dict(
+            zip([index.id for index in known], refresher.refresh(known, refresh.at), strict=True)
+        )
         for id, outcome in refreshed.items():
             self.measurements.dataflow_refreshed(id, outcome)
-        return tuple(refreshed.get(id) or RefreshFailed(id, UnknownCollection(id)) for id in refresh.ids)
+        return tuple(
+            refreshed.get(id) or RefreshFailed(id, UnknownCollection(id)) for id in refresh.ids
+        )
 
     def emit(self, emit: Emit) -> Emitted:
         self._require(emit.catalog_ts)
         reader = ChangeReader(self.lake, self.frontiers, self.settings, self.small(), self.large)
         opened = partial(open_writer, context=self.sink_context)
-        emitter = Emitter(self.frontiers, self.holds, reader, opened, emit.owner, self.settings.claim_lease_ms)
+        emitter = Emitter(
+            self.frontiers, self.holds, reader, opened, emit.owner, self.settings.claim_lease_ms
+        )
         return emitter.emit(emit.sink, emit.at)
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
@@ -167,7 +182,9 @@ class InProcessReplica:
     def log(self, name: LogName) -> list[Row]:
         return self.measurements.rows(name)
 
-    def _batches(self, peek: Peek, answer: Answer, inputs: Inputs, began_ns: int) -> Generator[pa.RecordBatch, None, None]:
+    def _batches(
+        self, peek: Peek, answer: Answer, inputs: Inputs, began_ns: int
+    ) -> Generator[pa.RecordBatch, None, None]:
         """The peek's batches. It can be cancelled while this runs."""
         self._peeks[peek.id] = answer.interrupt
         self.measurements.peek_began(peek.id, answer.engine, peek.as_of, began_ns)
@@ -197,7 +214,9 @@ class InProcessReplica:
         self._require(peek.catalog_ts)
         for used in peek.dataflows:
             self._dataflow(used)
-        inputs: dict[StorageCollectionId, Input] = {id: TableInput(rows) for id, rows in peek.rows.items()}
+        inputs: dict[StorageCollectionId, Input] = {
+            id: TableInput(rows) for id, rows in peek.rows.items()
+        }
         wanted = [id for id in collections(peek.plan) if id not in inputs]
         for id in wanted:
             if id.collection is not CollectionType.TABLE:
@@ -205,7 +224,9 @@ class InProcessReplica:
         tables = [id.source_id for id in wanted if id.collection is CollectionType.TABLE]
         for source_id, table in self.tables.pin(tables, peek.as_of).items():
             uncommitted = peek.uncommitted.get(table_id(source_id))
-            tail = table.tail if uncommitted is None else pa.concat_tables([table.tail, uncommitted])
+            tail = (
+                table.tail if uncommitted is None else pa.concat_tables([table.tail, uncommitted])
+            )
             inputs[table_id(source_id)] = CollectionInput(table.version, tail)
         if peek.changes is not None and peek.changes.after is not None:
             _check_readable(inputs, peek.changes.after)
@@ -240,4 +261,9 @@ def _check_readable(inputs: Inputs, at: Timestamp) -> None:
     """Raises ``NotReadable`` if a version was compacted beyond this time."""
     for id, collection_input in inputs.items():
         if isinstance(collection_input, CollectionInput) and at < collection_input.version.since:
-            raise NotReadable(id.group, at=at, since=collection_input.version.since, upper=collection_input.version.upper)
+            raise NotReadable(
+                id.group,
+                at=at,
+                since=collection_input.version.since,
+                upper=collection_input.version.upper,
+            )

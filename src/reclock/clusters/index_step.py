@@ -39,9 +39,13 @@ class PinnedInputs:
     lake: Lake
     _pins: dict[StorageCollectionId, tuple[Timestamp, Version]] = field(default_factory=dict)
 
-    def of(self, dataflow: Dataflow, frontiers: Mapping[str, GroupFrontier]) -> dict[StorageCollectionId, Version]:
+    def of(
+        self, dataflow: Dataflow, frontiers: Mapping[str, GroupFrontier]
+    ) -> dict[StorageCollectionId, Version]:
         """The inputs of the dataflow, for callers that have read ``frontiers`` before."""
-        return {id: self._pinned(id, frontiers[id.group].upper) for id in collections(dataflow.plan)}
+        return {
+            id: self._pinned(id, frontiers[id.group].upper) for id in collections(dataflow.plan)
+        }
 
     def _pinned(self, id: StorageCollectionId, upper: Timestamp) -> Version:
         known = self._pins.get(id)
@@ -52,8 +56,8 @@ class PinnedInputs:
 
 @dataclass(frozen=True, slots=True)
 class AppendedStep:
-    """What a step appended: how many updates, and how they were found, None if they were there already or the query has
-    no answer. ``errors`` are those of the collection afterwards."""
+    """What a step appended: how many updates, and how they were found, None if they were there
+    already or the query has no answer. ``errors`` are those of the collection afterwards."""
 
     updates: int
     how: MaintenanceMode | None
@@ -71,11 +75,17 @@ class IndexSteps:
     costs: RefreshCosts
 
     def append(
-        self, index: Dataflow, at: Timestamp, versions: Mapping[StorageCollectionId, Version], *, is_repeated: bool
+        self,
+        index: Dataflow,
+        at: Timestamp,
+        versions: Mapping[StorageCollectionId, Version],
+        *,
+        is_repeated: bool,
     ) -> AppendedStep:
         """The collection of the index holds what it has at ``at`` afterwards, rows or an error.
 
-        An internal error is an error of that time too when the work ``is_repeated``: it would hold up all later times for good.
+        An internal error is an error of that time too when the work ``is_repeated``: it would hold
+        up all later times for good.
         """
         collection = self.lake.open(StorageCollectionId(index.id))
         version = collection.pin()
@@ -90,7 +100,9 @@ class IndexSteps:
             if isinstance(error, InternalError) and not is_repeated:
                 raise
             if isinstance(error, EvaluationError):
-                error = with_row(error, index.plan, at, inputs, engine=self._engine(inputs, at), small=self.small)
+                error = with_row(
+                    error, index.plan, at, inputs, engine=self._engine(inputs, at), small=self.small
+                )
             updates = arrow_schema(index.desc, with_updates=True).empty_table()
             errors = with_error(version.errors, at, error, is_first=version.upper == MINIMUM)
         collection.append(
@@ -102,37 +114,59 @@ class IndexSteps:
         failpoint("refresh.after_append")
         return AppendedStep(count, how, errors)
 
-    def _updates(self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp) -> tuple[pa.Table, MaintenanceMode]:
+    def _updates(
+        self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp
+    ) -> tuple[pa.Table, MaintenanceMode]:
         """The updates at ``at``, found in the cheaper way where there are two."""
-        maintainer, before = maintenance.maintainer(index.plan, index.desc, index.id), stored.answered_through
+        maintainer, before = (
+            maintenance.maintainer(index.plan, index.desc, index.id),
+            stored.answered_through,
+        )
         how = maintenance.maintenance_mode(maintainer, inputs, before)
-        work = None if how is MaintenanceMode.RECOMPUTED or before is None else _work(inputs, before, at)
+        work = (
+            None
+            if how is MaintenanceMode.RECOMPUTED or before is None
+            else _work(inputs, before, at)
+        )
         if work is None:
             recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
             return self._compute(recomputing, inputs, stored, at), MaintenanceMode.RECOMPUTED
         how = self.costs.choose(index.id, work)
         builds, began = self.small.state_builds(index.id), time.monotonic()
         updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
-        if self.small.state_builds(index.id) == builds:  # else it does not tell what the next one takes
+        # else it does not tell what the next one takes
+        if self.small.state_builds(index.id) == builds:
             self.costs.record(index.id, how, work, time.monotonic() - began)
         return updates, how
 
-    def _compute(self, maintainer: maintenance.Maintainer, inputs: Inputs, stored: Version, at: Timestamp) -> pa.Table:
+    def _compute(
+        self, maintainer: maintenance.Maintainer, inputs: Inputs, stored: Version, at: Timestamp
+    ) -> pa.Table:
         """The updates at ``at``, from the engine that fits."""
         engine = self._engine(inputs, at)
         try:
-            return maintenance.refresh(maintainer, engine, inputs, stored, stored.answered_through, [at])
+            return maintenance.refresh(
+                maintainer, engine, inputs, stored, stored.answered_through, [at]
+            )
         except UnsupportedSql:
             if engine is self.small:
                 raise
-            return maintenance.refresh(maintainer, self.small, inputs, stored, stored.answered_through, [at])  # it spills to disk
+            # it spills to disk
+            return maintenance.refresh(
+                maintainer, self.small, inputs, stored, stored.answered_through, [at]
+            )
 
     def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
-        return self.large() if peeks.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small
+        return (
+            self.large()
+            if peeks.is_large(inputs, at, self.settings.spark_threshold_bytes)
+            else self.small
+        )
 
 
 def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:
-    """What a refresh from the answer ``before`` has to read; None if an input had an error since, so that it has no changes."""
+    """What a refresh from the answer ``before`` has to read; None if an input had an error since,
+    so that it has no changes."""
     all_bytes = peeks.bytes_to_read(inputs, at)
     try:
         return RefreshWork(all_bytes, peeks.bytes_to_read(inputs, at, after=before))

@@ -74,7 +74,8 @@ def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
             digest = hashlib.sha256((Path(scratch) / jar.file_name).read_bytes()).hexdigest()
             if digest != jar.sha256:
                 raise ConfigurationError(
-                    f'jar "{jar.file_name}" has the wrong checksum', detail=f"expected {jar.sha256}, found {digest}"
+                    f'jar "{jar.file_name}" has the wrong checksum',
+                    detail=f"expected {jar.sha256}, found {digest}",
                 )
             os.replace(Path(scratch) / jar.file_name, folder / jar.file_name)
     return wanted
@@ -82,7 +83,9 @@ def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
 
 def _retrieve(jars: list[Jar], scratch: Path) -> None:
     """Fetch exactly these jars, without their dependencies, in one run of Ivy."""
-    module = ElementTree.Element("ivy-module", {"version": "2.0", "xmlns:m": "http://ant.apache.org/ivy/maven"})
+    module = ElementTree.Element(
+        "ivy-module", {"version": "2.0", "xmlns:m": "http://ant.apache.org/ivy/maven"}
+    )
     ElementTree.SubElement(module, "info", organisation="reclock", module="jars")
     dependencies = ElementTree.SubElement(module, "dependencies")
     for jar in jars:
@@ -96,23 +99,47 @@ def _retrieve(jars: list[Jar], scratch: Path) -> None:
             conf="default->default",
         )
         if jar.classifier:
-            extra = {"name": jar.name, "type": jar.extension, "ext": jar.extension, "m:classifier": jar.classifier}
+            extra = {
+                "name": jar.name,
+                "type": jar.extension,
+                "ext": jar.extension,
+                "m:classifier": jar.classifier,
+            }
             ElementTree.SubElement(dependency, "artifact", extra)
     description, settings = scratch / "ivy.xml", scratch / "settings.xml"
     ElementTree.ElementTree(module).write(description)
     settings.write_text(_SETTINGS)
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    command = [java(), "-jar", str(ivy), "-cache", str(scratch / "cache"), "-settings", str(settings), "-ivy", str(description)]
+    command = [
+        java(),
+        "-jar",
+        str(ivy),
+        "-cache",
+        str(scratch / "cache"),
+        "-settings",
+        str(settings),
+        "-ivy",
+        str(description),
+    ]
     types = sorted({jar.extension for jar in jars})
-    command += ["-retrieve", f"{scratch}/[artifact]-[revision](-[classifier]).[ext]", "-types", *types]
+    command += [
+        "-retrieve",
+        f"{scratch}/[artifact]-[revision](-[classifier]).[ext]",
+        "-types",
+        *types,
+    ]
     try:
         outcome = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:
-        raise ConfigurationError("java is not installed", hint="install a Java 17 runtime, or set JAVA_HOME") from None
+        raise ConfigurationError(
+            "java is not installed", hint="install a Java 17 runtime, or set JAVA_HOME"
+        ) from None
     absent = [jar.file_name for jar in jars if not (scratch / jar.file_name).is_file()]
     if outcome.returncode or absent:
         tail = (outcome.stdout + outcome.stderr).strip().splitlines()[-5:]
-        raise ConfigurationError(f"jars could not be fetched: {', '.join(absent)}", detail="; ".join(tail))
+        raise ConfigurationError(
+            f"jars could not be fetched: {', '.join(absent)}", detail="; ".join(tail)
+        )
 
 
 _SETTINGS = """<ivysettings>

@@ -18,7 +18,15 @@ from reclock.collections.lake import Lake
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import ReclockError
 from reclock.protocol.compute import Refreshed, RefreshFailed
-from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Row, Subscribe
+from reclock.protocol.introspection import (
+    CancelSubscribe,
+    LogChanges,
+    LogFailed,
+    LogName,
+    LogResponse,
+    Row,
+    Subscribe,
+)
 
 Frontiers = Callable[[Collection[str]], Mapping[str, GroupFrontier]]
 
@@ -62,7 +70,13 @@ class Measurements:
 
     def dataflow_dropped(self, id: GlobalId) -> None:
         with self._guard:
-            for by_dataflow in (self._made_at_ns, self._hydrated_ns, self._sizes, self._errors, self._last):
+            for by_dataflow in (
+                self._made_at_ns,
+                self._hydrated_ns,
+                self._sizes,
+                self._errors,
+                self._last,
+            ):
                 by_dataflow.pop(id, None)
             for key in [key for key in self._refreshes if key[0] == id]:
                 del self._refreshes[key]
@@ -75,7 +89,13 @@ class Measurements:
             duration_ns = refreshed.duration_ns
             self._refreshes[id, bucket(duration_ns)] += 1
             if refreshed.how is not None:
-                self._last[id] = (id, refreshed.times[-1], refreshed.how, refreshed.updates, duration_ns)
+                self._last[id] = (
+                    id,
+                    refreshed.times[-1],
+                    refreshed.how,
+                    refreshed.updates,
+                    duration_ns,
+                )
 
     def peek_began(self, id: str, engine: str, at: Timestamp, began_ns: int) -> None:
         """Record that a peek's rows are fetched from now on. Its work began at ``began_ns`` of the
@@ -108,9 +128,15 @@ class Measurements:
                 case LogName.LAST_REFRESHES:
                     return list(self._last.values())
                 case LogName.REFRESH_DURATIONS:
-                    return [(id, duration_ns, count) for (id, duration_ns), count in self._refreshes.items()]
+                    return [
+                        (id, duration_ns, count)
+                        for (id, duration_ns), count in self._refreshes.items()
+                    ]
                 case LogName.PEEK_DURATIONS:
-                    return [(engine, duration_ns, count) for (engine, duration_ns), count in self._peeks.items()]
+                    return [
+                        (engine, duration_ns, count)
+                        for (engine, duration_ns), count in self._peeks.items()
+                    ]
                 case LogName.PROCESS_USAGE:
                     return [self.usage.row()]
 
@@ -129,7 +155,9 @@ class Measurements:
         responses: list[LogResponse] = []
         with self._guard:
             upper = self.clock()
-            self._looked_at = self.frontiers(self._made_at_ns) if self._made_at_ns and self._subscribes else {}
+            self._looked_at = (
+                self.frontiers(self._made_at_ns) if self._made_at_ns and self._subscribes else {}
+            )
             for id in subscribes:
                 if id not in self._subscribes:
                     responses.append(LogFailed(id, "the replica does not know the subscribe"))
@@ -161,12 +189,18 @@ class Measurements:
         now = self.clock()
         for id, frontier in self._standing().items():
             upper, measured_at, known = self._sizes.get(id, (Timestamp(0), Timestamp(0), ()))
-            is_due = now - measured_at >= self.sample_ms or not any(known[1:])  # one that was empty may be filled by now
+            # one that was empty may be filled by now
+            is_due = now - measured_at >= self.sample_ms or not any(known[1:])
             if frontier.upper > upper and is_due:
-                with suppress(ReclockError, OSError):  # what is broken is reported by who refreshes it
+                # what is broken is reported by who refreshes it
+                with suppress(ReclockError, OSError):
                     files = self.lake.open(StorageCollectionId(id)).pin().all_files
                     size = sum(file.size_bytes for file in files)
-                    self._sizes[id] = (frontier.upper, now, (id, sum(file.rows for file in files), len(files), size))
+                    self._sizes[id] = (
+                        frontier.upper,
+                        now,
+                        (id, sum(file.rows for file in files), len(files), size),
+                    )
         return [row for _, _, row in self._sizes.values()]
 
 

@@ -36,17 +36,31 @@ class ProcessOrchestrator:
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"{replica.id}.log"
         command = [sys.executable, "-m", "reclock.cli", "replica", "--home", str(self._home)]
-        command += ["--cluster", replica.cluster, "--replica", replica.name, "--incarnation", str(incarnation)]
+        command += [
+            "--cluster",
+            replica.cluster,
+            "--replica",
+            replica.name,
+            "--incarnation",
+            str(incarnation),
+        ]
         try:
             with path.open("ab") as log:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=_variables()
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    env=_variables(),
                 )
         except OSError as error:
             self._failed.append(EndedProcess(replica.id, incarnation, str(error)))
             return
         self._running[replica.id] = (incarnation, process, path)
-        _logger.info("replica started", replica=str(replica), incarnation=incarnation, pid=process.pid)
+        _logger.info(
+            "replica started", replica=str(replica), incarnation=incarnation, pid=process.pid
+        )
 
     def stop(self, replica_id: int) -> None:
         if replica_id in self._running:
@@ -65,7 +79,11 @@ class ProcessOrchestrator:
 
 def _variables() -> dict[str, str]:
     """This process's environment variables, without those of another Spark application."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_GATEWAY_", "SPARK_CONNECT_"))}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYSPARK_GATEWAY_", "SPARK_CONNECT_"))
+    }
 
 
 def _why(code: int, log: Path) -> str:

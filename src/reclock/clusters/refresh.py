@@ -1,4 +1,5 @@
-"""Refreshing indexes: what a replica does to maintain results, under the same claim-and-publish protocol as a source.
+"""Refreshing indexes: what a replica does to maintain results, under the same claim-and-publish
+protocol as a source.
 
 The indexes of one refresh share its transactions in consensus and the versions of their inputs.
 """
@@ -45,21 +46,24 @@ from reclock.protocol.compute import Dataflow, Refreshed, RefreshFailed, Refresh
 _logger = structlog.get_logger(__name__)
 
 _ROUND_S = 1.0
-"""How long the indexes that are claimed together may take, as far as the replica knows. So a result does not wait long
-for others to be published, and a replica that dies does not hold up indexes that it has not begun."""
+"""How long the indexes that are claimed together may take, as far as the replica knows. So a result
+does not wait long for others to be published, and a replica that dies does not hold up indexes that
+it has not begun."""
 
 
 @dataclass(slots=True)
 class KnownResults:
-    """What a replica knows of the indexes that it has refreshed, so that one that nothing touched costs nothing in the lake.
-    Safe for threads. Nothing here matters for correctness but that an entry is of exactly the upper that it names."""
+    """What a replica knows of the indexes that it has refreshed, so that one that nothing touched
+    costs nothing in the lake. Safe for threads. Nothing here matters for correctness but that an
+    entry is of exactly the upper that it names."""
 
     _results: dict[GlobalId, tuple[Timestamp, ErrorInterval | None]] = field(default_factory=dict)
     _seconds: dict[GlobalId, float] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def at(self, index: GlobalId, upper: Timestamp) -> tuple[ErrorInterval | None] | None:
-        """The lasting error, or none, of the index that was published at exactly this upper; None if that is not known."""
+        """The lasting error, or none, of the index that was published at exactly this upper; None
+        if that is not known."""
         with self._guard:
             known = self._results.get(index)
         return (known[1],) if known is not None and known[0] == upper else None
@@ -122,7 +126,15 @@ class _IndexRefresh:
             _logger.warning("refresh failed", index=self.index.name, exc_info=self.failure)
             internal = InternalError(f"{type(self.failure).__name__}: {plain_text(self.failure)}")
             return RefreshFailed(self.index.name, file_access_failure(self.failure) or internal)
-        return Refreshed(self.index.name, self.upper, tuple(self.done), self.updates, self.how, self.error, self.duration_ns)
+        return Refreshed(
+            self.index.name,
+            self.upper,
+            tuple(self.done),
+            self.updates,
+            self.how,
+            self.error,
+            self.duration_ns,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +152,27 @@ class Refresher:
     results: KnownResults
 
     def refresh(self, indexes: Sequence[Dataflow], at: Timestamp) -> RefreshResponse:
-        """Bring each index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
+        """Bring each index up to ``at``, or as far as its inputs are complete. Repeating it changes
+        nothing.
 
-        Each index comes after those among ``indexes`` that it reads. Times at which inputs changed are kept apart, up to the
-        limit of the settings. Beyond it the index's ``since`` moves to the time it was refreshed at, unless somebody reads
-        the index. A time at which the query has no answer is one with an error, and later times go on. An index that another
-        replica is at work on fails with ``ClaimConflict``.
+        Each index comes after those among ``indexes`` that it reads. Times at which inputs changed
+        are kept apart, up to the limit of the settings. Beyond it the index's ``since`` moves to
+        the time it was refreshed at, unless somebody reads the index. A time at which the query has
+        no answer is one with an error, and later times go on. An index that another replica is at
+        work on fails with ``ClaimConflict``.
         """
         pins = PinnedInputs(self.lake)
-        works = [_IndexRefresh(index, frozenset(id.group for id in collections(index.plan))) for index in indexes]
+        works = [
+            _IndexRefresh(index, frozenset(id.group for id in collections(index.plan)))
+            for index in indexes
+        ]
         for level in _levels(works):
             self._refresh_level(level, at, pins)
         return tuple(work.outcome() for work in works)
 
-    def _refresh_level(self, works: Sequence[_IndexRefresh], at: Timestamp, pins: PinnedInputs) -> None:
+    def _refresh_level(
+        self, works: Sequence[_IndexRefresh], at: Timestamp, pins: PinnedInputs
+    ) -> None:
         """Refresh indexes that do not read each other."""
         state = self._settled_state(works, pins)
         for work in works:
@@ -164,13 +183,16 @@ class Refresher:
                 _guarded(work, partial(self._plan_steps, work, state, pins))
             pending = [work for work in pending if work.is_open]
             idle = [work for work in pending if not work.steps.times]
-            for some in _in_rounds([work for work in pending if work.steps.times], self.results.seconds):
+            for some in _in_rounds(
+                [work for work in pending if work.steps.times], self.results.seconds
+            ):
                 self._take_steps(some, idle, state, pins)
                 idle = []
             self._publish(idle, {})
 
     def _settled_state(self, works: Sequence[_IndexRefresh], pins: PinnedInputs) -> RoundState:
-        """The state after every index has a hold on its inputs, and no claim that could be taken over."""
+        """The state after every index has a hold on its inputs, and no claim that could be taken
+        over."""
         state = self._look(works)
         unsettled = False
         for work in works:
@@ -180,7 +202,10 @@ class Refresher:
                 continue
             if work.index.id not in state.holders:
                 unsettled = True
-                _guarded(work, partial(hold_inputs, work.index.id, work.groups, self.frontiers, self.holds))
+                _guarded(
+                    work,
+                    partial(hold_inputs, work.index.id, work.groups, self.frontiers, self.holds),
+                )
             if own.claim is not None and work.failure is None:
                 unsettled = True
                 _guarded(work, partial(self._finish_claim, work, pins))
@@ -188,26 +213,35 @@ class Refresher:
 
     def _look(self, works: Sequence[_IndexRefresh]) -> RoundState:
         own = [work.index.id for work in works]
-        return self.frontiers.rounds.look({*own, *(group for work in works for group in work.groups)}, own)
+        return self.frontiers.rounds.look(
+            {*own, *(group for work in works for group in work.groups)}, own
+        )
 
     def _finish_claim(self, work: _IndexRefresh, pins: PinnedInputs) -> None:
-        """Finish what the claim of an earlier refresh says. Raises ``ClaimConflict`` while its owner is at work."""
+        """Finish what the claim of an earlier refresh says. Raises ``ClaimConflict`` while its
+        owner is at work."""
         lease_ms = self.settings.claim_lease_ms
         standing = self.frontiers.take_over(work.index.id, owner=self.owner, lease_ms=lease_ms)
         if standing is None:
             return
         versions = pins.of(work.index, self.frontiers.get_all(work.groups))
         with HeldClaim(self.frontiers, work.index.id, standing, lease_ms) as held:
-            work.appended(standing.at, self._steps.append(work.index, standing.at, versions, is_repeated=True))
+            work.appended(
+                standing.at, self._steps.append(work.index, standing.at, versions, is_repeated=True)
+            )
             since = Timestamp(standing.payload["since"])
-            self.frontiers.publish({work.index.id: held.claim}, Timestamp(standing.at + 1), since=since)
+            self.frontiers.publish(
+                {work.index.id: held.claim}, Timestamp(standing.at + 1), since=since
+            )
         failpoint("refresh.after_publish")
 
     def _begin(self, work: _IndexRefresh, at: Timestamp, state: RoundState) -> None:
         """Find what there is to do."""
         inputs = [state.groups[group] for group in work.groups if group in state.groups]
         if len(inputs) < len(work.groups) or work.index.id not in state.groups:
-            work.failure = UnknownCollection(next(iter({work.index.id, *work.groups} - state.groups.keys())))
+            work.failure = UnknownCollection(
+                next(iter({work.index.id, *work.groups} - state.groups.keys()))
+            )
             return
         work.upper = state.groups[work.index.id].upper
         work.target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs)]))
@@ -226,8 +260,8 @@ class Refresher:
     def _plan_steps(self, work: _IndexRefresh, state: RoundState, pins: PinnedInputs) -> None:
         """The next times to refresh at, and whether these are all.
 
-        A jump forgets the times it passes over. While somebody reads the index at one of them, as many times as the
-        limit allows are kept apart, and the rest comes after these.
+        A jump forgets the times it passes over. While somebody reads the index at one of them, as
+        many times as the limit allows are kept apart, and the rest comes after these.
         """
         upper, limit = work.upper, self.settings.refresh_times_limit
         changes = self._change_times(work, state, pins)
@@ -255,11 +289,16 @@ class Refresher:
             return False
         return self.lake.open(StorageCollectionId(work.index.id)).upper() == MINIMUM
 
-    def _change_times(self, work: _IndexRefresh, state: RoundState, pins: PinnedInputs) -> list[Timestamp]:
-        """The times from the index's upper to the target at which an input has changed, or has failed."""
+    def _change_times(
+        self, work: _IndexRefresh, state: RoundState, pins: PinnedInputs
+    ) -> list[Timestamp]:
+        """The times from the index's upper to the target at which an input has changed, or has
+        failed."""
         lower, upper = work.upper, Timestamp(work.target + 1)
         inputs = pins.of(work.index, state.groups).values()
-        changed = maintenance.change_times([version.without_errors for version in inputs], lower, upper)
+        changed = maintenance.change_times(
+            [version.without_errors for version in inputs], lower, upper
+        )
         bounds = [at for version in inputs for at in version.error_times]
         return [*changed, *(at for at in bounds if lower <= at < upper)]
 
@@ -272,19 +311,28 @@ class Refresher:
         return True
 
     def _take_steps(
-        self, works: Sequence[_IndexRefresh], idle: Sequence[_IndexRefresh], state: RoundState, pins: PinnedInputs
+        self,
+        works: Sequence[_IndexRefresh],
+        idle: Sequence[_IndexRefresh],
+        state: RoundState,
+        pins: PinnedInputs,
     ) -> None:
-        """Take the planned steps of ``works``, and publish with the first of them that nothing touched ``idle``."""
+        """Take the planned steps of ``works``, and publish with the first of them that nothing
+        touched ``idle``."""
         for number in range(max(len(work.steps.times) for work in works)):
             stepping = [work for work in works if work.is_open and number < len(work.steps.times)]
             claims = self._claim(stepping, number)
             failpoint("refresh.after_claim")
             with ExitStack() as leases:
                 for id, claim in claims.items():
-                    leases.enter_context(HeldClaim(self.frontiers, id, claim, self.settings.claim_lease_ms))
+                    leases.enter_context(
+                        HeldClaim(self.frontiers, id, claim, self.settings.claim_lease_ms)
+                    )
                 for work in stepping:
                     if work.index.id in claims:
-                        _guarded(work, partial(self._append, work, claims[work.index.id], state, pins))
+                        _guarded(
+                            work, partial(self._append, work, claims[work.index.id], state, pins)
+                        )
                 self._publish([*idle, *(work for work in stepping if work.is_open)], claims)
                 idle = []
             failpoint("refresh.after_publish")
@@ -300,7 +348,9 @@ class Refresher:
             )
             for work in works
         ]
-        answers = self.frontiers.rounds.claim(requests, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
+        answers = self.frontiers.rounds.claim(
+            requests, owner=self.owner, lease_ms=self.settings.claim_lease_ms
+        )
         claims: dict[GlobalId, Claim] = {}
         for work in works:
             answer = answers[work.index.id]
@@ -310,10 +360,14 @@ class Refresher:
                 work.failure = answer
         return claims
 
-    def _append(self, work: _IndexRefresh, claim: Claim, state: RoundState, pins: PinnedInputs) -> None:
+    def _append(
+        self, work: _IndexRefresh, claim: Claim, state: RoundState, pins: PinnedInputs
+    ) -> None:
         began_ns = time.monotonic_ns()
         versions = pins.of(work.index, state.groups)
-        work.appended(claim.at, self._steps.append(work.index, claim.at, versions, is_repeated=False))
+        work.appended(
+            claim.at, self._steps.append(work.index, claim.at, versions, is_repeated=False)
+        )
         took_ns = time.monotonic_ns() - began_ns
         work.duration_ns += took_ns
         self.results.took(work.index.id, took_ns / 1e9)
@@ -348,7 +402,8 @@ def _lasting(errors: ErrorIntervals) -> ErrorInterval | None:
 
 
 def _publication(work: _IndexRefresh, claim: Claim | None) -> Publication:
-    """Inputs hold nothing between the last change and the target, so the last step is published up to the target."""
+    """Inputs hold nothing between the last change and the target, so the last step is published up
+    to the target."""
     if claim is None:
         return Publication(work.index.id, Timestamp(work.target + 1))
     is_last = work.is_last and claim.at == work.steps.times[-1]
@@ -357,14 +412,22 @@ def _publication(work: _IndexRefresh, claim: Claim | None) -> Publication:
 
 
 def _levels(works: Sequence[_IndexRefresh]) -> list[list[_IndexRefresh]]:
-    """The indexes in the order in which they can be refreshed: none reads another of its level, or of a later one."""
+    """The indexes in the order in which they can be refreshed: none reads another of its level, or
+    of a later one."""
     levels: dict[GlobalId, int] = {}
     for work in works:
-        levels[work.index.id] = max((level + 1 for id, level in levels.items() if id in work.groups), default=0)
-    return [[work for work in works if levels[work.index.id] == level] for level in range(max(levels.values(), default=-1) + 1)]
+        levels[work.index.id] = max(
+            (level + 1 for id, level in levels.items() if id in work.groups), default=0
+        )
+    return [
+        [work for work in works if levels[work.index.id] == level]
+        for level in range(max(levels.values(), default=-1) + 1)
+    ]
 
 
-def _in_rounds(works: Sequence[_IndexRefresh], seconds: Callable[[GlobalId], float]) -> Iterator[list[_IndexRefresh]]:
+def _in_rounds(
+    works: Sequence[_IndexRefresh], seconds: Callable[[GlobalId], float]
+) -> Iterator[list[_IndexRefresh]]:
     """The indexes in groups whose steps take about a round at most."""
     together: list[_IndexRefresh] = []
     expected_s = 0.0

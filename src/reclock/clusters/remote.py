@@ -12,11 +12,30 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from reclock.algebra.ids import GlobalId
-from reclock.clusters.flight import CARRY_OUT, EMIT, ENGINE, ENGINE_OF, HEADER, LOG, REFRESH, RUNNING, TAKE_CHANGES
+from reclock.clusters.flight import (
+    CARRY_OUT,
+    EMIT,
+    ENGINE,
+    ENGINE_OF,
+    HEADER,
+    LOG,
+    REFRESH,
+    RUNNING,
+    TAKE_CHANGES,
+)
 from reclock.clusters.identity import NAME, identity
 from reclock.errors import ReplicaLost
 from reclock.protocol import wire
-from reclock.protocol.compute import ComputeCommand, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, RefreshResponse
+from reclock.protocol.compute import (
+    ComputeCommand,
+    Dataflow,
+    Emit,
+    Emitted,
+    Peek,
+    PeekResponse,
+    Refresh,
+    RefreshResponse,
+)
 from reclock.protocol.introspection import LogName, LogResponse, Row
 
 T = TypeVar("T")
@@ -36,9 +55,12 @@ class RemoteReplica:
     hangs, or is another one. Thread-safe."""
 
     def __init__(self, name: str, address: str, token: str, is_alive: Callable[[], bool]) -> None:
-        """Waiting calls check ``is_alive``, which says whether the replica still sends heartbeats."""
+        """Waiting calls check ``is_alive``, which says whether the replica still sends
+        heartbeats."""
         self._name, self._is_alive = name, is_alive
-        self._client = flight.connect(address, tls_root_certs=identity(token).certificate, override_hostname=NAME)
+        self._client = flight.connect(
+            address, tls_root_certs=identity(token).certificate, override_hostname=NAME
+        )
         self._headers = [(HEADER.encode(), f"Bearer {token}".encode())]
 
     def running(self) -> Mapping[GlobalId, Dataflow]:
@@ -64,7 +86,9 @@ class RemoteReplica:
         opened: list[flight.FlightStreamReader] = []
 
         def read() -> Generator[Any, None, None]:
-            opened.append(reader := self._client.do_get(flight.Ticket(wire.encode(peek)), self._options()))
+            opened.append(
+                reader := self._client.do_get(flight.Ticket(wire.encode(peek)), self._options())
+            )
             try:
                 yield reader.schema
                 for chunk in reader:
@@ -93,7 +117,9 @@ class RemoteReplica:
             [answer] = self._act(action, body, timeout_s=COMMAND_TIMEOUT_S)
         return answer
 
-    def _act(self, action: str, body: bytes, *, timeout_s: float | None = None) -> Generator[bytes, None, None]:
+    def _act(
+        self, action: str, body: bytes, *, timeout_s: float | None = None
+    ) -> Generator[bytes, None, None]:
         for result in self._client.do_action(flight.Action(action, body), self._options(timeout_s)):
             yield result.body.to_pybytes()
 
@@ -112,7 +138,9 @@ class RemoteReplica:
             raise ReplicaLost(self._name, detail=_reason(error)) from error
 
     def _attended(
-        self, call: Callable[[], Generator[T, None, None]], interrupt: Callable[[], object] = lambda: None
+        self,
+        call: Callable[[], Generator[T, None, None]],
+        interrupt: Callable[[], object] = lambda: None,
     ) -> Generator[T, None, None]:
         """The items of ``call``, read by a thread of its own, so that this thread can abandon a
         replica that hangs.
@@ -150,7 +178,9 @@ class RemoteReplica:
                         item = arrived.get(timeout=CHECK_INTERVAL_S)
                     except queue.Empty:
                         if not self._is_alive():
-                            raise ReplicaLost(self._name, detail="it gives no sign of life") from None
+                            raise ReplicaLost(
+                                self._name, detail="it gives no sign of life"
+                            ) from None
                         continue
                     if item is None:
                         return

@@ -49,7 +49,9 @@ def configuration(settings: Settings) -> dict[str, str]:
     absent = jars.missing(folder, jars.pinned())
     if absent:
         raise ConfigurationError(
-            f'Spark jars are missing in "{folder}"', detail=", ".join(jar.file_name for jar in absent), hint='run "reclock jars"'
+            f'Spark jars are missing in "{folder}"',
+            detail=", ".join(jar.file_name for jar in absent),
+            hint='run "reclock jars"',
         )
     options = {
         "spark.driver.extraClassPath": f"{folder}/*",
@@ -90,7 +92,9 @@ def _object_store(settings: Settings) -> dict[str, str]:
         options |= {
             "spark.hadoop.fs.s3a.endpoint": settings.s3_endpoint,
             "spark.hadoop.fs.s3a.path.style.access": "true",
-            "spark.hadoop.fs.s3a.connection.ssl.enabled": str(settings.s3_endpoint.startswith("https")).lower(),
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": str(
+                settings.s3_endpoint.startswith("https")
+            ).lower(),
         }
     return options
 
@@ -127,7 +131,8 @@ def start(settings: Settings, *, ended: SparkSession | None = None) -> SparkSess
     PySpark keeps sessions that have ended, and returns them again. The caller must pass such a
     session as ``ended``.
     """
-    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of pandas 3, which we keep away from it
+    # of pandas 3, which we keep away from it
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     if ended is not None:
         _forget(ended)
     session = _of_server(settings.spark_remote) if settings.spark_remote else _own(settings)
@@ -206,7 +211,8 @@ def _of_server(url: str) -> SparkSession:
 def _own(settings: Settings) -> SparkSession:
     for name, value in variables(settings).items():
         os.environ.setdefault(name, value)
-    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # left to this process by one that is the client of a server
+    # left to this process by one that is the client of a server
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
     ended: Any = cast(Any, SparkSession)._instantiatedSession
     if ended is not None and has_ended(ended):  # of another environment of this process
         _forget(ended)
@@ -219,7 +225,9 @@ def _own(settings: Settings) -> SparkSession:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
             raise ConfigurationError("Spark does not start", detail=str(error)) from error
         raise ConfigurationError(
-            "the Java process of Spark does not start", detail=str(error), hint="install a Java 17 runtime, or set JAVA_HOME"
+            "the Java process of Spark does not start",
+            detail=str(error),
+            hint="install a Java 17 runtime, or set JAVA_HOME",
         ) from error
 
 
@@ -231,7 +239,10 @@ def _forget(ended: Any) -> None:
     kept: Any = SparkSession
     if kept._instantiatedSession is not ended or not has_ended(ended):
         return  # another environment of this process has done it
-    with suppress(Exception):  # threads of this process that listen to the other; of it nothing is left to be stopped
+    # threads of this process that listen to the other; of it nothing is left to be stopped
+    with suppress(Exception):
         ended._sc._accumulatorServer.shutdown()
     context: Any = SparkContext
-    context._active_spark_context = context._gateway = context._jvm = kept._instantiatedSession = None
+    context._active_spark_context = context._gateway = context._jvm = kept._instantiatedSession = (
+        None
+    )

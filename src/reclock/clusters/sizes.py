@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from reclock.config import Settings
 from reclock.errors import ConfigurationError, InvalidOption
@@ -23,11 +31,16 @@ class ReplicaSize(BaseModel):
         description="`local`, `spark://HOST:PORT` (a standalone master), `yarn` or `k8s://URL`",
     )
     cores: int = Field(ge=1, description="cores of an executor")
-    memory: str = Field(pattern=r"^[1-9]\d*[mg]$", description="memory of an executor, such as `512m` or `4g`")
-    executors: int = Field(default=1, ge=1, description="how many executors; a `local` master has one")
+    memory: str = Field(
+        pattern=r"^[1-9]\d*[mg]$", description="memory of an executor, such as `512m` or `4g`"
+    )
+    executors: int = Field(
+        default=1, ge=1, description="how many executors; a `local` master has one"
+    )
 
     spark_conf: dict[str, str] = Field(
-        default={}, description="further options of Spark, such as the image of Kubernetes' containers"
+        default={},
+        description="further options of Spark, such as the image of Kubernetes' containers",
     )
 
     @property
@@ -70,7 +83,8 @@ _SIZES = TypeAdapter(dict[Annotated[str, StringConstraints(min_length=1)], Repli
 
 
 LOCAL_SIZES: Mapping[str, ReplicaSize] = {
-    str(cores): ReplicaSize(master="local", cores=cores, memory=f"{cores}g") for cores in (1, 2, 4, 8)
+    str(cores): ReplicaSize(master="local", cores=cores, memory=f"{cores}g")
+    for cores in (1, 2, 4, 8)
 }
 """The sizes without a file: a number of cores, and as many GiB of memory."""
 
@@ -84,7 +98,9 @@ def replica_sizes(file: str) -> Mapping[str, ReplicaSize]:
 def size_named(name: str, sizes: Mapping[str, ReplicaSize]) -> ReplicaSize:
     """The size of this name. Raises ``InvalidOption`` if it does not exist."""
     if name not in sizes:
-        raise InvalidOption(f'unknown cluster replica size "{name}"', hint=f"valid sizes: {', '.join(sizes)}")
+        raise InvalidOption(
+            f'unknown cluster replica size "{name}"', hint=f"valid sizes: {', '.join(sizes)}"
+        )
     return sizes[name]
 
 
@@ -94,7 +110,14 @@ def load_sizes(file: Path) -> Mapping[str, ReplicaSize]:
     try:
         return _SIZES.validate_json(file.read_bytes())
     except OSError as error:
-        raise ConfigurationError(f'cannot read cluster replica sizes from "{file}"', detail=error.strerror) from error
+        raise ConfigurationError(
+            f'cannot read cluster replica sizes from "{file}"', detail=error.strerror
+        ) from error
     except ValidationError as invalid:
-        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in invalid.errors(include_input=False)]
-        raise ConfigurationError(f'invalid cluster replica sizes in "{file}"', detail="; ".join(problems)) from None
+        problems = [
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
+            for e in invalid.errors(include_input=False)
+        ]
+        raise ConfigurationError(
+            f'invalid cluster replica sizes in "{file}"', detail="; ".join(problems)
+        ) from None

@@ -28,7 +28,13 @@ from reclock.errors import (
     plain_text,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
-from reclock.protocol.storage import CreateCollections, DropCollections, NotCreated, NotDropped, StorageCommand
+from reclock.protocol.storage import (
+    CreateCollections,
+    DropCollections,
+    NotCreated,
+    NotDropped,
+    StorageCommand,
+)
 
 _logger = structlog.get_logger(__name__)
 
@@ -67,7 +73,8 @@ class Storage:
                     self._create(command)
                 except (Fenced, TermOver, ConsensusUnavailable, ConsensusOutcomeUnknown):
                     raise
-                except Exception as failure:  # the edge of the loop over objects: the others are made
+                except Exception as failure:
+                    # the edge of the loop over objects: the others are made
                     return _not_created(id, failure)
             case DropCollections(ids):
                 return self._drop(ids)
@@ -86,12 +93,25 @@ class Storage:
         if command.group == TABLES:
             self.frontiers.create(TABLES, since=command.since, upper=command.upper)
             for collection in command.collections:
-                self.tables.create(command.id, collection.desc, at=command.since, incarnation=command.incarnation)
+                self.tables.create(
+                    command.id, collection.desc, at=command.since, incarnation=command.incarnation
+                )
             return
         for collection in command.collections:
-            self.lake.create(collection.id, collection.desc, is_monotonic=collection.is_monotonic, incarnation=command.incarnation)
-        # a guest is in its host's group, which is there; one of its own says no more than that its collections are
-        self.frontiers.create(command.id, since=command.since, upper=command.upper, is_backfilled=command.is_backfilled)
+            self.lake.create(
+                collection.id,
+                collection.desc,
+                is_monotonic=collection.is_monotonic,
+                incarnation=command.incarnation,
+            )
+        # a guest is in its host's group, which is there; one of its own says no more than that its
+        # collections are
+        self.frontiers.create(
+            command.id,
+            since=command.since,
+            upper=command.upper,
+            is_backfilled=command.is_backfilled,
+        )
         if command.inputs:
             hold_inputs(command.id, command.inputs, self.frontiers, self.holds)
 
@@ -126,7 +146,11 @@ class Storage:
     def _still_read(self, ids: Set[GlobalId], group: str) -> Set[GlobalId]:
         """The objects that a read from before their drop may still use."""
         now, first_read = self.read_ts(), self.holds.earliest_read(group)
-        return {id for id in ids if first_read is not None and first_read <= self._gone_since.setdefault(id, now)}
+        return {
+            id
+            for id in ids
+            if first_read is not None and first_read <= self._gone_since.setdefault(id, now)
+        }
 
     def _drop_groups(self, ids: Set[GlobalId]) -> Set[GlobalId]:
         """Drop groups. Returns those that cannot be dropped yet."""
@@ -146,7 +170,11 @@ class Storage:
 
 def _not_created(id: GlobalId, failure: Exception) -> NotCreated:
     error = failure if isinstance(failure, ReclockError) else file_access_failure(failure)
-    text = plain_text(failure) if error is None else ": ".join(filter(None, (error.message, error.detail)))
+    text = (
+        plain_text(failure)
+        if error is None
+        else ": ".join(filter(None, (error.message, error.detail)))
+    )
     _logger.warning("cannot make a collection", id=id, error=text)
     return NotCreated(id, text, None if error is None else error.hint)
 

@@ -1,1 +1,2 @@
-"""Definite collections as Delta tables: append, snapshot, changes, compaction. One commit path, at an exact version."""
+"""Definite collections as Delta tables: append, snapshot, changes, compaction. One commit path, at
+an exact version."""

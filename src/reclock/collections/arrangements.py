@@ -41,7 +41,9 @@ class _ArrangedFile:
     def having(self, value: Any) -> pa.Table:
         indexes = range(len(self.values))
         start = bisect_left(indexes, value, key=self._value)
-        return self.updates.slice(start, bisect_right(indexes, value, lo=start, key=self._value) - start)
+        return self.updates.slice(
+            start, bisect_right(indexes, value, lo=start, key=self._value) - start
+        )
 
     def _value(self, index: int) -> Any:
         return self.values[index].as_py()
@@ -60,7 +62,9 @@ class Arrangements:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _building: threading.Lock = field(default_factory=threading.Lock)
 
-    def having(self, version: Version, files: Sequence[DataFile], column: str, values: frozenset[Any]) -> pa.Table | None:
+    def having(
+        self, version: Version, files: Sequence[DataFile], column: str, values: frozenset[Any]
+    ) -> pa.Table | None:
         """The updates in ``files`` whose ``column`` has one of ``values`` (no NULL).
         They have times and diffs; later ones may be among them. The column's type orders values as
         Python does. None if the caller should scan instead."""

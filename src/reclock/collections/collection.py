@@ -12,7 +12,13 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, with_answer, without_past
+from reclock.algebra.error_intervals import (
+    ErrorIntervals,
+    decode,
+    encode,
+    with_answer,
+    without_past,
+)
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -21,7 +27,13 @@ from reclock.collections.files import DataFile, StagedFile, read_footer, write_f
 from reclock.collections.folder import DATA, LOG, Folder, check_data_path, errors_path, staging_path
 from reclock.collections.schema import arrow_schema, decode_desc
 from reclock.collections.version import OutputFailure, Version
-from reclock.errors import CollectionDamaged, InternalError, NotReadable, UnknownCollection, UpperMismatch
+from reclock.errors import (
+    CollectionDamaged,
+    InternalError,
+    NotReadable,
+    UnknownCollection,
+    UpperMismatch,
+)
 from reclock.failpoints import failpoint
 
 DESC_PROPERTY = "reclock.desc"
@@ -156,16 +168,23 @@ class Collection:
         A collection that joined its group late becomes readable from ``begins`` on. ``is_revived``
         ends the collection's failure: see ``revive``."""
         if not MINIMUM <= expected_upper < new_upper:
-            raise InternalError(f'upper of "{self.id}" cannot move from {expected_upper} to {new_upper}')
+            raise InternalError(
+                f'upper of "{self.id}" cannot move from {expected_upper} to {new_upper}'
+            )
         self._check_files(files)
         for file in files:
             if not expected_upper <= file.min_time <= file.max_time < new_upper:
                 raise InternalError(
                     f'"{file.path}" has times that an append to "{self.id}" cannot have',
-                    detail=f"found [{file.min_time}, {file.max_time}], allowed [{expected_upper}, {new_upper})",
+                    detail=(
+                        f"found [{file.min_time}, {file.max_time}], allowed "
+                        f"[{expected_upper}, {new_upper})"
+                    ),
                 )
         actions = [add(file) for file in files]
-        transactions = {str(self.id): new_upper} | ({self._begins_key: begins} if begins is not None else {})
+        transactions = {str(self.id): new_upper} | (
+            {self._begins_key: begins} if begins is not None else {}
+        )
         if is_revived:
             transactions[self._revived_key] = new_upper
         if errors is not None:
@@ -177,9 +196,18 @@ class Collection:
                 self._expect(expected_upper)
                 if self._log.commit(actions, transactions):
                     return
-        raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
+        raise InternalError(
+            f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is '
+            f"still {expected_upper}"
+        )
 
-    def seal(self, *, expected_upper: Timestamp, new_upper: Timestamp, errors: ErrorIntervals | None = None) -> None:
+    def seal(
+        self,
+        *,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        errors: ErrorIntervals | None = None,
+    ) -> None:
         """Append no updates: there are none at times in ``[expected_upper, new_upper)``."""
         self.append_files([], expected_upper=expected_upper, new_upper=new_upper, errors=errors)
 
@@ -198,9 +226,14 @@ class Collection:
                 self._expect(expected_upper)
                 if self._log.commit([], {str(self.id): new_upper, self._failed_key: failure.at}):
                     return
-        raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
+        raise InternalError(
+            f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is '
+            f"still {expected_upper}"
+        )
 
-    def revive(self, files: Sequence[StagedFile], *, expected_upper: Timestamp, at: Timestamp) -> None:
+    def revive(
+        self, files: Sequence[StagedFile], *, expected_upper: Timestamp, at: Timestamp
+    ) -> None:
         """End the failure: from ``at`` on it has its rows from before and the updates in ``files``.
         Reads at times from the failure until ``at`` still raise its error. Guarantees what
         ``append`` does."""
@@ -208,7 +241,13 @@ class Collection:
         if version.failure is None:
             raise InternalError(f'"{self.id}" has not failed')
         errors = with_answer(version.known_errors, at)
-        self.append_files(files, expected_upper=expected_upper, new_upper=Timestamp(at + 1), errors=errors, is_revived=True)
+        self.append_files(
+            files,
+            expected_upper=expected_upper,
+            new_upper=Timestamp(at + 1),
+            errors=errors,
+            is_revived=True,
+        )
 
     # --- staging ---
 
@@ -233,7 +272,8 @@ class Collection:
             and not info.base_name.startswith(("_", "."))
         ]
         described = [
-            read_footer(self.folder, info.path, info.size, self._schema) for info in sorted(infos, key=lambda info: info.path)
+            read_footer(self.folder, info.path, info.size, self._schema)
+            for info in sorted(infos, key=lambda info: info.path)
         ]
         files = [file for file in described if file is not None]
         self._check_files(files)
@@ -241,11 +281,14 @@ class Collection:
         return files
 
     def discard_staged(self, name: str) -> None:
-        """Delete the staged files called ``name``, so that the name can be used again. Files that were appended stay."""
+        """Delete the staged files called ``name``, so that the name can be used again. Files that
+        were appended stay."""
         path = staging_path(name)
         appended = {file.path for file in self.pin().all_files if file.path.startswith(f"{path}/")}
         if appended:
-            self.folder.delete(info.path for info in self.folder.walk(path) if info.path not in appended)
+            self.folder.delete(
+                info.path for info in self.folder.walk(path) if info.path not in appended
+            )
         else:
             self.folder.delete_folder(path)
 
@@ -265,7 +308,10 @@ class Collection:
         conflict. Returns False if another rewrite came first: decide again on a new version."""
         actions: list[AddAction | RemoveAction] = [remove(file, at) for file in removed]
         actions += [add(file, is_new_data=False) for file in added]
-        transactions = {self._rewrites_key: version.rewrites + 1, self._since_key: max(since, version.since)}
+        transactions = {
+            self._rewrites_key: version.rewrites + 1,
+            self._since_key: max(since, version.since),
+        }
         with self._lock:
             self._refresh()
             for _ in range(_ATTEMPTS):
@@ -362,7 +408,9 @@ class Collection:
         try:
             return self._log.refresh()
         except DeltaError as failure:
-            raise CollectionDamaged(str(self.id), detail=str(failure).partition("\n")[0]) from failure
+            raise CollectionDamaged(
+                str(self.id), detail=str(failure).partition("\n")[0]
+            ) from failure
 
     def _expect(self, expected_upper: Timestamp) -> None:
         upper = self._upper()
@@ -370,8 +418,8 @@ class Collection:
             raise UpperMismatch(str(self.id), expected=expected_upper, found=upper)
 
     def _expect_known(self, expected_upper: Timestamp) -> None:
-        """As ``_expect``, without reading the log if the version last seen has this upper: a commit on top of a version
-        that is not the newest fails, and reads the log then."""
+        """As ``_expect``, without reading the log if the version last seen has this upper: a commit
+        on top of a version that is not the newest fails, and reads the log then."""
         if self._upper() != expected_upper or not self.folder.exists(LOG):
             self._refresh()
             self._expect(expected_upper)
@@ -384,23 +432,38 @@ class Collection:
         except (KeyError, ValueError, NotImplementedError) as error:
             raise InternalError(f'updates do not fit "{self.id}"', detail=str(error)) from error
         if updates.num_columns != len(self._schema):
-            raise InternalError(f'updates do not fit "{self.id}"', detail=f"they have the columns {updates.column_names}")
+            raise InternalError(
+                f'updates do not fit "{self.id}"',
+                detail=f"they have the columns {updates.column_names}",
+            )
         for field in self._schema:
             if not field.nullable and rows[field.name].null_count:
-                raise InternalError(f'updates do not fit "{self.id}"', detail=f'column "{field.name}" has NULLs')
+                raise InternalError(
+                    f'updates do not fit "{self.id}"', detail=f'column "{field.name}" has NULLs'
+                )
         return rows.filter(pc.field(DIFF_COLUMN) != 0)
 
     def _check_files(self, files: Sequence[StagedFile]) -> None:
         """Raise ``InternalError`` unless every file is whole, in the folder, and fits the desc."""
         sizes = self.folder.sizes([check_data_path(file.path) for file in files])
-        required = [column.name for column in self.desc.columns if not column.is_nullable] + [TIME_COLUMN, DIFF_COLUMN]
+        required = [column.name for column in self.desc.columns if not column.is_nullable] + [
+            TIME_COLUMN,
+            DIFF_COLUMN,
+        ]
         for file in files:
             if sizes.get(file.path) != file.size_bytes:
                 raise InternalError(
-                    f'"{file.path}" is missing or cut', detail=f"found {sizes.get(file.path, 0)} of {file.size_bytes} bytes"
+                    f'"{file.path}" is missing or cut',
+                    detail=f"found {sizes.get(file.path, 0)} of {file.size_bytes} bytes",
                 )
             for name in required:
                 if file.null_counts.get(name) != 0:
-                    raise InternalError(f'"{file.path}" does not fit "{self.id}"', detail=f'column "{name}" may have NULLs')
+                    raise InternalError(
+                        f'"{file.path}" does not fit "{self.id}"',
+                        detail=f'column "{name}" may have NULLs',
+                    )
             if self.is_monotonic and file.min_diff <= 0:
-                raise InternalError(f'"{file.path}" does not fit "{self.id}"', detail="it has deletions, the collection has none")
+                raise InternalError(
+                    f'"{file.path}" does not fit "{self.id}"',
+                    detail="it has deletions, the collection has none",
+                )

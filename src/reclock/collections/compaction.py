@@ -1,4 +1,5 @@
-"""Maintenance of a collection's files: compact times below since, delete garbage, checkpoint the log."""
+"""Maintenance of a collection's files: compact times below since, delete garbage, checkpoint the
+log."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ from reclock.algebra.timestamps import Clock, Timestamp, system_clock
 from reclock.collections.collection import Collection
 from reclock.collections.consolidate import advance_updates, settle_updates
 from reclock.collections.files import StagedFile, write_file
-from reclock.collections.folder import DATA, ERRORS, STAGING, errors_upper, rewrite_name, rewrite_number
+from reclock.collections.folder import (
+    DATA,
+    ERRORS,
+    STAGING,
+    errors_upper,
+    rewrite_name,
+    rewrite_number,
+)
 from reclock.collections.schema import arrow_schema
 from reclock.collections.selection import select_files_to_rewrite
 from reclock.collections.version import Version
@@ -38,20 +46,29 @@ class Compaction:
 
 
 def compact(
-    collection: Collection, since: Timestamp, *, keeps_last_times: bool = False, clock: Clock = system_clock
+    collection: Collection,
+    since: Timestamp,
+    *,
+    keeps_last_times: bool = False,
+    clock: Clock = system_clock,
 ) -> Compaction | None:
-    """Rewrite files so that updates below ``since`` are summed at ``since``. None if no rewrite was worth it.
+    """Rewrite files so that updates below ``since`` are summed at ``since``. None if no rewrite was
+    worth it.
 
-    Every snapshot and change at ``since`` or later stays as it was, the upper stays, and a version that was pinned before can be
-    read until vacuum. Appends and other compactions may run meanwhile. The caller has moved the collection's since already.
+    Every snapshot and change at ``since`` or later stays as it was, the upper stays, and a version
+    that was pinned before can be read until vacuum. Appends and other compactions may run
+    meanwhile. The caller has moved the collection's since already.
 
-    With ``keeps_last_times`` the sum of a row's updates below ``since`` is at the last of their times, not at ``since``. A later
-    ``since`` counts as the last time below the physical upper, so that times never pass the upper.
+    With ``keeps_last_times`` the sum of a row's updates below ``since`` is at the last of their
+    times, not at ``since``. A later ``since`` counts as the last time below the physical upper, so
+    that times never pass the upper.
     """
     for _ in range(_ATTEMPTS):
         version = collection.pin()
         target = Timestamp(min(since, version.upper - 1))
-        removed = select_files_to_rewrite(version.all_files, target, is_monotonic=version.is_monotonic)
+        removed = select_files_to_rewrite(
+            version.all_files, target, is_monotonic=version.is_monotonic
+        )
         if not removed:
             return None
         schema = arrow_schema(version.desc, with_updates=True)
@@ -63,7 +80,10 @@ def compact(
             if collection.pin().rewrites == version.rewrites:
                 raise
             continue  # another maintainer has replaced the files, and vacuumed
-        rows_before, rows_after = sum(file.rows for file in removed), sum(file.rows for file in added)
+        rows_before, rows_after = (
+            sum(file.rows for file in removed),
+            sum(file.rows for file in added),
+        )
         if len(removed) == 1 and rows_after == rows_before and keeps_last_times:
             collection.folder.delete(file.path for file in added)
             return None  # each row has one time already, though not the same one
@@ -76,14 +96,19 @@ def compact(
 
 
 def _write(version: Version, updates: pa.RecordBatchReader) -> Iterator[StagedFile]:
-    """Write the updates to durable files of about ``TARGET_FILE_BYTES`` each, named after the rewrite that they are for."""
+    """Write the updates to durable files of about ``TARGET_FILE_BYTES`` each, named after the
+    rewrite that they are for."""
     batches = (batch for batch in updates if batch.num_rows)
     for first in batches:
         path = f"{DATA}/{rewrite_name(version.rewrites + 1)}.parquet"
-        yield write_file(version.folder, path, _up_to(TARGET_FILE_BYTES, first, batches), updates.schema)
+        yield write_file(
+            version.folder, path, _up_to(TARGET_FILE_BYTES, first, batches), updates.schema
+        )
 
 
-def _up_to(limit_bytes: int, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _up_to(
+    limit_bytes: int, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     yield first
     size_bytes = first.nbytes
     while size_bytes < limit_bytes and (batch := next(rest, None)) is not None:
@@ -99,21 +124,35 @@ class Vacuum:
     size_bytes: int
 
 
-def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozenset[str], clock: Clock = system_clock) -> Vacuum:
+def vacuum(
+    collection: Collection,
+    *,
+    before: Timestamp,
+    claimed_staging: frozenset[str],
+    clock: Clock = system_clock,
+) -> Vacuum:
     """Delete every file that no version needs and no writer may still commit.
 
-    ``before`` is a wall-clock time; every active read began after it. Files that were dropped since then stay.
-    ``claimed_staging`` names the staging folders of claims, read after ``before``; files that were staged since then stay too.
+    ``before`` is a wall-clock time; every active read began after it. Files that were dropped since
+    then stay. ``claimed_staging`` names the staging folders of claims, read after ``before``; files
+    that were staged since then stay too.
 
-    A file can only be committed by the append that it was written for, while the upper has not passed the append's, or by the
-    rewrite whose number it has. A rewrite that seems abandoned is fenced by taking its number before its files are deleted.
+    A file can only be committed by the append that it was written for, while the upper has not
+    passed the append's, or by the rewrite whose number it has. A rewrite that seems abandoned is
+    fenced by taking its number before its files are deleted.
     """
     listed = [info for folder in (DATA, STAGING, ERRORS) for info in collection.folder.walk(folder)]
     version = collection.pin()
     dropped = collection.dropped_since(before)
-    needed = {file.path for file in version.all_files} | dropped | _needed_lists(listed, version, before)
+    needed = (
+        {file.path for file in version.all_files} | dropped | _needed_lists(listed, version, before)
+    )
     unneeded = [info for info in listed if _parquet_of(info.path) not in needed]
-    abandoned = [i for i in unneeded if rewrite_number(i.path) == version.rewrites + 1 and _modified_ms(i) < before]
+    abandoned = [
+        i
+        for i in unneeded
+        if rewrite_number(i.path) == version.rewrites + 1 and _modified_ms(i) < before
+    ]
     is_fenced = bool(abandoned) and collection.replace(version, [], [], at=clock())
     rewrites = version.rewrites + is_fenced
     garbage = []
@@ -122,7 +161,9 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
         if rewrite is not None:
             is_garbage = rewrite <= rewrites
         elif info.path.startswith(f"{STAGING}/"):
-            is_garbage = info.path.split("/")[1] not in claimed_staging and _modified_ms(info) < before
+            is_garbage = (
+                info.path.split("/")[1] not in claimed_staging and _modified_ms(info) < before
+            )
         elif (errors_of := errors_upper(info.path)) is not None:
             is_garbage = errors_of <= version.upper and _modified_ms(info) < before
         else:
@@ -131,16 +172,25 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
             garbage.append(info)
     failpoint("collections.vacuum.before_delete")
     collection.folder.delete(info.path for info in garbage)
-    for name in {info.path.split("/")[1] for info in garbage if info.path.startswith(f"{STAGING}/")}:
+    for name in {
+        info.path.split("/")[1] for info in garbage if info.path.startswith(f"{STAGING}/")
+    }:
         collection.folder.prune(f"{STAGING}/{name}")
     return Vacuum(len(garbage), sum(info.size for info in garbage))
 
 
 def _needed_lists(listed: list[pafs.FileInfo], version: Version, before: Timestamp) -> set[str]:
-    """The version's list of errors; all lists while a read that began before this one was written may be active."""
+    """The version's list of errors; all lists while a read that began before this one was written
+    may be active."""
     current = version.errors_path
-    is_settled = current is None or any(info.path == current and _modified_ms(info) < before for info in listed)
-    return {info.path for info in listed if errors_upper(info.path) is not None and (info.path == current or not is_settled)}
+    is_settled = current is None or any(
+        info.path == current and _modified_ms(info) < before for info in listed
+    )
+    return {
+        info.path
+        for info in listed
+        if errors_upper(info.path) is not None and (info.path == current or not is_settled)
+    }
 
 
 def _parquet_of(path: str) -> str:
@@ -162,5 +212,6 @@ def _modified_ms(info: pafs.FileInfo) -> int:
 
 
 def checkpoint(collection: Collection) -> None:
-    """Write the log's state to one file and delete log entries past Delta's retention, so that opening stays fast."""
+    """Write the log's state to one file and delete log entries past Delta's retention, so that
+    opening stays fast."""
     collection.checkpoint()

@@ -32,26 +32,36 @@ def consolidate_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> 
         FROM updates WHERE updates.{TIME_COLUMN} <= {as_of:d}
         GROUP BY ALL HAVING SUM(updates.{DIFF_COLUMN}) <> 0
     """
-    return stream_query(updates, sql, pa.schema([*columns, pa.field(DIFF_COLUMN, pa.int64(), nullable=False)])).read_all()
+    return stream_query(
+        updates, sql, pa.schema([*columns, pa.field(DIFF_COLUMN, pa.int64(), nullable=False)])
+    ).read_all()
 
 
-def consolidate_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
+def consolidate_changes(
+    updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp
+) -> pa.Table:
     """The updates at times in ``[lower, upper)``, of ``schema``, in order of time.
     No (row, time) occurs twice, no diff is zero."""
     return stream_changes(updates, schema, lower, upper).read_all()
 
 
-def stream_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.RecordBatchReader:
+def stream_changes(
+    updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp
+) -> pa.RecordBatchReader:
     """As ``consolidate_changes``, batch by batch."""
     times = f"updates.{TIME_COLUMN} >= {lower:d} AND updates.{TIME_COLUMN} < {upper:d}"
     return stream_query(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema)
 
 
-def advance_updates(updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM) -> pa.RecordBatchReader:
+def advance_updates(
+    updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM
+) -> pa.RecordBatchReader:
     """Streams all updates below ``upper``, consolidated, in order of time.
     Times below ``since`` are moved up to it."""
     advanced = f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)"
-    return stream_query(updates, _changes_sql(schema, advanced, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
+    return stream_query(
+        updates, _changes_sql(schema, advanced, f"updates.{TIME_COLUMN} < {upper:d}"), schema
+    )
 
 
 def settle_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
@@ -62,10 +72,14 @@ def settle_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.
     return stream_query(updates, _changes_sql(schema, f"MAX({time})", "TRUE", uncompacted), schema)
 
 
-def _changes_sql(schema: pa.Schema, time: str, condition: str, group_time: str | None = None) -> str:
+def _changes_sql(
+    schema: pa.Schema, time: str, condition: str, group_time: str | None = None
+) -> str:
     """Sums equal rows by ``time``, or, if that is an aggregate, by ``group_time``."""
     columns = pa.schema([field for field in schema if field.name not in (TIME_COLUMN, DIFF_COLUMN)])
-    groups = ", ".join([*(str(index + 1) for index in range(len(columns))), group_time or str(len(columns) + 1)])
+    groups = ", ".join(
+        [*(str(index + 1) for index in range(len(columns))), group_time or str(len(columns) + 1)]
+    )
     return f"""
         SELECT {_select_list(columns)} {time} AS {TIME_COLUMN}, SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
         FROM updates WHERE {condition}
@@ -95,7 +109,9 @@ def stream_query(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatc
                 for batch in connection.sql(sql).to_arrow_reader():
                     yield batch.cast(schema)
             except duckdb.ConversionException as overflow:
-                raise InternalError("a sum of diffs exceeds 64 bits", detail=str(overflow)) from overflow
+                raise InternalError(
+                    "a sum of diffs exceeds 64 bits", detail=str(overflow)
+                ) from overflow
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -105,5 +121,8 @@ def _database(pid: int) -> duckdb.DuckDBPyConnection:
     """This process's in-memory database.
     Keyed by process: after a fork, an inherited one has no threads."""
     connection = duckdb.connect(":memory:")
-    connection.execute("SET temp_directory = $folder", {"folder": os.path.join(tempfile.gettempdir(), f"reclock-{pid}")})
+    connection.execute(
+        "SET temp_directory = $folder",
+        {"folder": os.path.join(tempfile.gettempdir(), f"reclock-{pid}")},
+    )
     return connection

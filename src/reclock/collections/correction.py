@@ -27,13 +27,14 @@ def replace_updates_at(
     check_claim: Callable[[], None],
     now: Timestamp,
 ) -> None:
-    """Replace the updates of ``collection`` at the time ``at`` by ``updates``, in one durable commit.
+    """Replace the updates of ``collection`` at the time ``at`` by ``updates``, in one durable
+    commit.
 
-    The upper stays. Only the holder of the claim at ``at`` may do this, because readers must
-    not have seen the time. ``check_claim`` raises if the caller has lost that claim. It is called
-    after the version to replace was pinned: a process that takes the claim over later replaces a
-    newer version, so an old holder can never undo a newer holder's correction. ``now`` is the wall
-    clock, from which the retention of the replaced files counts.
+    The upper stays. Only the holder of the claim at ``at`` may do this, because readers must not
+    have seen the time. ``check_claim`` raises if the caller has lost that claim. It is called after
+    the version to replace was pinned: a process that takes the claim over later replaces a newer
+    version, so an old holder can never undo a newer holder's correction. ``now`` is the wall clock,
+    from which the retention of the replaced files counts.
     """
     for _ in range(_ATTEMPTS):
         version = collection.pin()

@@ -102,7 +102,8 @@ class DeltaLog:
     def make_durable(self) -> None:
         """Guarantees that the version last seen survives a loss of power, whoever committed it.
 
-        A commit is made durable before anything is committed on top of it, so the newest ones are enough.
+        A commit is made durable before anything is committed on top of it, so the newest ones are
+        enough.
         """
         if not self._folder.is_local or self._durable_version == self.version:
             return
@@ -114,7 +115,11 @@ class DeltaLog:
         self._durable_version = self.version
 
     def commit(
-        self, actions: Sequence[AddAction | RemoveAction], transactions: Mapping[str, int], *, mark: str | None = None
+        self,
+        actions: Sequence[AddAction | RemoveAction],
+        transactions: Mapping[str, int],
+        *,
+        mark: str | None = None,
     ) -> bool:
         """Commit durably at the version after the one last seen; False if another commit has it.
 
@@ -130,7 +135,10 @@ class DeltaLog:
                 "append",
                 self._table.schema(),
                 commit_properties=CommitProperties(
-                    app_transactions=[Transaction(application, version) for application, version in transactions.items()],
+                    app_transactions=[
+                        Transaction(application, version)
+                        for application, version in transactions.items()
+                    ],
                     max_commit_retries=0,
                     custom_metadata={MARK: mark} if mark else None,
                 ),
@@ -150,13 +158,19 @@ class DeltaLog:
     def last_transactions(self) -> dict[str, int]:
         """The application transactions of the commit last seen alone.
         Raises ``ValueError`` if its log entry is truncated."""
-        transactions = [action["txn"] for action in self._entry(self.version) or () if "txn" in action]
+        transactions = [
+            action["txn"] for action in self._entry(self.version) or () if "txn" in action
+        ]
         return {transaction["appId"]: transaction["version"] for transaction in transactions}
 
     def is_marked(self, version: int, mark: str) -> bool | None:
         """Whether the commit ``version`` has this mark; None if the log does not go back so far."""
         entry = self._entry(version)
-        return None if entry is None else any(action.get("commitInfo", {}).get(MARK) == mark for action in entry)
+        return (
+            None
+            if entry is None
+            else any(action.get("commitInfo", {}).get(MARK) == mark for action in entry)
+        )
 
     def files(self) -> tuple[DataFile, ...]:
         """The data files of the version last seen, with their statistics from the log."""
@@ -164,14 +178,31 @@ class DeltaLog:
         if not actions.num_rows:
             return ()
         names = ("path", "size_bytes", "num_records", f"min.{TIME_COLUMN}", f"max.{TIME_COLUMN}")
-        if not set(names) <= set(actions.column_names) or any(actions[name].null_count for name in names):
-            raise InternalError(f'a file of "{self._folder.uri}" has no statistics', detail="it was committed by another program")
+        if not set(names) <= set(actions.column_names) or any(
+            actions[name].null_count for name in names
+        ):
+            raise InternalError(
+                f'a file of "{self._folder.uri}" has no statistics',
+                detail="it was committed by another program",
+            )
         bounds = (f"min.{DIFF_COLUMN}", f"max.{DIFF_COLUMN}")
         if not set(bounds) <= set(actions.column_names):
-            actions = actions.append_column(bounds[0], nulls := pa.nulls(actions.num_rows)).append_column(bounds[1], nulls)
+            actions = actions.append_column(
+                bounds[0], nulls := pa.nulls(actions.num_rows)
+            ).append_column(bounds[1], nulls)
         return tuple(
-            DataFile(path, self._folder.absolute(path), size, rows, Timestamp(low), Timestamp(high), *diffs)
-            for path, size, rows, low, high, *diffs in zip(*(actions[name].to_pylist() for name in names + bounds), strict=True)
+            DataFile(
+                path,
+                self._folder.absolute(path),
+                size,
+                rows,
+                Timestamp(low),
+                Timestamp(high),
+                *diffs,
+            )
+            for path, size, rows, low, high, *diffs in zip(
+                *(actions[name].to_pylist() for name in names + bounds), strict=True
+            )
         )
 
     def paths(self) -> dict[str, int]:
@@ -179,15 +210,25 @@ class DeltaLog:
         actions = pa.table(self._table.get_add_actions(flatten=True))
         if not actions.num_rows:
             return {}
-        return dict(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
+        return dict(
+            zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True)
+        )
 
     def is_changed_since(self, application: str) -> bool:
-        """Whether rows changed after the last commit of ``application``, as far back as the log goes."""
+        """Whether rows changed after the last commit of ``application``, as far back as the log
+        goes."""
         for version in range(self.version, -1, -1):
             actions = self._entry(version)
-            if actions is None or any(action.get("txn", {}).get("appId") == application for action in actions):
+            if actions is None or any(
+                action.get("txn", {}).get("appId") == application for action in actions
+            ):
                 return False
-            if any(action[kind].get("dataChange", True) for action in actions for kind in ("add", "remove") if kind in action):
+            if any(
+                action[kind].get("dataChange", True)
+                for action in actions
+                for kind in ("add", "remove")
+                if kind in action
+            ):
                 return True
         return False
 
@@ -196,7 +237,8 @@ class DeltaLog:
         return pa.schema(self._table.schema().to_arrow())
 
     def dropped_since(self, moment: Timestamp) -> frozenset[str]:
-        """The files dropped at the wall-clock time ``moment`` or later, as far back as the log goes."""
+        """The files dropped at the wall-clock time ``moment`` or later, as far back as the log
+        goes."""
         dropped: set[str] = set()
         for version in range(self.version, -1, -1):
             actions = self._entry(version)
@@ -204,7 +246,11 @@ class DeltaLog:
                 break
             removes = [action["remove"] for action in actions if "remove" in action]
             dropped.update(r["path"] for r in removes if r["deletionTimestamp"] >= moment)
-            if any(action["commitInfo"]["timestamp"] < moment for action in actions if "commitInfo" in action):
+            if any(
+                action["commitInfo"]["timestamp"] < moment
+                for action in actions
+                if "commitInfo" in action
+            ):
                 break
         return frozenset(dropped)
 
@@ -242,12 +288,19 @@ class DeltaLog:
         try:
             self.checkpoint()
         except (DeltaError, OSError) as failure:
-            _logger.warning("checkpoint failed", table=self._folder.uri, version=self.version, error=str(failure))
+            _logger.warning(
+                "checkpoint failed",
+                table=self._folder.uri,
+                version=self.version,
+                error=str(failure),
+            )
 
 
 def _open(folder: Folder, *, without_files: bool = False) -> DeltaTable:
     try:
-        return DeltaTable(folder.uri, storage_options=folder.storage_options, without_files=without_files)
+        return DeltaTable(
+            folder.uri, storage_options=folder.storage_options, without_files=without_files
+        )
     except DeltaError as failure:
         if isinstance(failure, TableNotFoundError) or folder.exists(LOG):
             raise

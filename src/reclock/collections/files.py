@@ -49,7 +49,9 @@ class StagedFile:
     """Delta's statistics of the file, as JSON."""
 
 
-def write_file(folder: Folder, path: str, batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema) -> StagedFile:
+def write_file(
+    folder: Folder, path: str, batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema
+) -> StagedFile:
     """Write one Parquet file of at least one update, durable when this returns."""
     folder.make_parent(path)
     footers: list[pq.FileMetaData] = []
@@ -96,7 +98,9 @@ def read_footer(folder: Folder, path: str, size_bytes: int, schema: pa.Schema) -
         with pq.ParquetFile(path, filesystem=folder.filesystem) as file:
             columns, footer = file.schema_arrow, file.metadata
     except pa.ArrowInvalid as invalid:
-        raise InternalError(f'"{path}" is not a whole Parquet file', detail=str(invalid)) from invalid
+        raise InternalError(
+            f'"{path}" is not a whole Parquet file', detail=str(invalid)
+        ) from invalid
     _check_columns(path, columns, schema)
     return describe(path, size_bytes, footer) if footer.num_rows else None
 
@@ -127,7 +131,10 @@ def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
     high: dict[str, int] = {}
     for index in range(footer.num_columns):
         column = footer.schema.column(index)
-        chunks = [footer.row_group(group).column(index).statistics for group in range(footer.num_row_groups)]
+        chunks = [
+            footer.row_group(group).column(index).statistics
+            for group in range(footer.num_row_groups)
+        ]
         if column.max_definition_level == 0:
             null_counts[column.name] = 0
         elif all(chunk is not None and chunk.has_null_count for chunk in chunks):
@@ -138,7 +145,12 @@ def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
             low[column.name] = min(chunk.min for chunk in chunks)
             high[column.name] = max(chunk.max for chunk in chunks)
     counted = {name: null_counts[name] for name in low if name in null_counts}
-    stats = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": counted}
+    stats = {
+        "numRecords": footer.num_rows,
+        "minValues": low,
+        "maxValues": high,
+        "nullCount": counted,
+    }
     return StagedFile(
         path,
         size_bytes,

@@ -55,8 +55,8 @@ class Folder:
         return f"{self.uri}/{path}"
 
     def make(self) -> list[str]:
-        """Create the folder. Returns the folders to fsync for new names to survive, from this one up.
-        In an object store there is nothing to create or to flush."""
+        """Create the folder. Returns the folders to fsync for new names to survive, from this one
+        up. In an object store there is nothing to create or to flush."""
         if not self.is_local:
             return []
         chain = [self.uri]
@@ -71,7 +71,8 @@ class Folder:
             os.makedirs(os.path.dirname(self.absolute(path)), exist_ok=True)
 
     def sync(self, paths: Collection[str]) -> None:
-        """Guarantees that these files, and the names that lead to them from the root, survive a loss of power.
+        """Guarantees that these files, and the names that lead to them from the root, survive a
+        loss of power.
 
         An object store guarantees that by itself.
         """
@@ -110,7 +111,11 @@ class Folder:
     def walk(self, path: str) -> list[pafs.FileInfo]:
         """Every file below ``path``; none if it does not exist."""
         selector = pafs.FileSelector(path, allow_not_found=True, recursive=True)
-        return [info for info in self.filesystem.get_file_info(selector) if info.type == pafs.FileType.File]
+        return [
+            info
+            for info in self.filesystem.get_file_info(selector)
+            if info.type == pafs.FileType.File
+        ]
 
     def open_to_write(self, path: str) -> pa.NativeFile:
         """Open the file, new and empty.
@@ -154,7 +159,8 @@ class Folder:
                 return
             except FileNotFoundError:
                 return
-            except OSError as failure:  # a writer that has not noticed the deletion still adds files
+            except OSError as failure:
+                # a writer that has not noticed the deletion still adds files
                 if failure.errno != errno.ENOTEMPTY or attempt == _ATTEMPTS:
                     raise
 
@@ -192,9 +198,13 @@ def errors_upper(path: str) -> int | None:
 
 
 def staging_path(name: str) -> str:
-    """The folder of the staged files called ``name``. Raises ``InternalError`` unless it is a plain name."""
+    """The folder of the staged files called ``name``. Raises ``InternalError`` unless it is a plain
+    name."""
     if not _PLAIN_NAME.fullmatch(name):
-        raise InternalError(f'staging name "{name}" is not plain', detail="letters and digits; after the first also . _ -")
+        raise InternalError(
+            f'staging name "{name}" is not plain',
+            detail="letters and digits; after the first also . _ -",
+        )
     return f"{STAGING}/{name}"
 
 
@@ -203,6 +213,10 @@ def check_data_path(path: str) -> str:
     Raises ``InternalError`` otherwise."""
     parts = path.split("/")
     is_inside = (parts[0] == DATA and len(parts) == 2) or (parts[0] == STAGING and len(parts) == 3)
-    if not is_inside or not all(_PLAIN_NAME.fullmatch(part) for part in parts[1:]) or not path.endswith(".parquet"):
+    if (
+        not is_inside
+        or not all(_PLAIN_NAME.fullmatch(part) for part in parts[1:])
+        or not path.endswith(".parquet")
+    ):
         raise InternalError(f'"{path}" is not a data file of the table\'s folder')
     return path

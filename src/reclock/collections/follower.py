@@ -11,7 +11,8 @@ _logger = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Runs ``apply`` some time after ``wake``, once for all calls of ``wake`` until then. Another process may apply the rest."""
+    """Runs ``apply`` some time after ``wake``, once for all calls of ``wake`` until then. Another
+    process may apply the rest."""
 
     def __init__(self, apply: Callable[[], object], delay_ms: int) -> None:
         self._apply = apply
@@ -22,7 +23,8 @@ class Follower:
 
     def wake(self) -> None:
         with self._guard:
-            if self._timer is None or not self._timer.is_alive():  # a child after a fork has lost the thread
+            # a child after a fork has lost the thread
+            if self._timer is None or not self._timer.is_alive():
                 self._timer = threading.Timer(self._delay_s, self._run)
                 self._timer.daemon = True
                 self._timer.start()
@@ -45,5 +47,9 @@ class Follower:
                 self._timer = None  # a commit from here on schedules another run
             try:
                 self._apply()
-            except Exception as error:  # the edge of a loop: the writes stay in the log, for the next run or another process
-                _logger.warning("cannot apply writes to tables; they stay in the log", error=str(error))
+            except Exception as error:
+                # the edge of a loop: the writes stay in the log, for the next run or another
+                # process
+                _logger.warning(
+                    "cannot apply writes to tables; they stay in the log", error=str(error)
+                )

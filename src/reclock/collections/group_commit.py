@@ -19,10 +19,11 @@ class _Pending:
 
 
 class GroupCommit:
-    """Commits that arrive before a transaction has the database to itself share it, in the order of arrival.
+    """Commits that arrive before a transaction has the database to itself share it, in the order of
+    arrival.
 
-    A statement that is cancelled while its commit waits withdraws the commit. Once a transaction includes the commit, the
-    statement waits for the outcome.
+    A statement that is cancelled while its commit waits withdraws the commit. Once a transaction
+    includes the commit, the statement waits for the outcome.
     """
 
     def __init__(self, log: TableWal) -> None:
@@ -32,11 +33,13 @@ class GroupCommit:
         self._waiting: list[_Pending] = []
 
     def commit(self, commit: Commit) -> Timestamp:
-        """Commit durably. Returns the time of the commit. Raises the reason of a refusal, or the error of the transaction."""
+        """Commit durably. Returns the time of the commit. Raises the reason of a refusal, or the
+        error of the transaction."""
         pending = _Pending(commit)
         with self._guard:
             self._waiting.append(pending)
-        while not pending.answer.done():  # the first thread to get the turn commits for all that wait by then
+        # the first thread to get the turn commits for all that wait by then
+        while not pending.answer.done():
             if self._turn.acquire(timeout=CHECK_INTERVAL_S):
                 try:
                     if not pending.answer.done():
@@ -73,10 +76,14 @@ class GroupCommit:
             outcomes = self._log.commit(choose)
         except INTERRUPTIONS:  # the leader alone: before the commit, so that nothing has happened
             with self._guard:
-                self._waiting = [pending for pending in included + self._waiting if pending is not leader]
+                self._waiting = [
+                    pending for pending in included + self._waiting if pending is not leader
+                ]
             raise
         except BaseException as error:
-            self._fail(included or [pending for pending in present if pending in self._waiting], error)
+            self._fail(
+                included or [pending for pending in present if pending in self._waiting], error
+            )
             return
         for pending, outcome in zip(included, outcomes, strict=True):
             if isinstance(outcome, Exception):

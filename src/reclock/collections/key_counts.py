@@ -14,7 +14,8 @@ _MANY = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SortedKeys:
-    """The hashes of keys, ascending, and the running sum of their counts; no sums if each counts once."""
+    """The hashes of keys, ascending, and the running sum of their counts; no sums if each counts
+    once."""
 
     hashes: Hashes
     sums: Counts | None
@@ -64,5 +65,7 @@ class KeyCounts:
         for keys in self.many:
             totals += keys.counts(hashes)
         if self.few:
-            totals += np.fromiter((self.few.get(hash, 0) for hash in hashes.tolist()), np.int64, len(hashes))
+            totals += np.fromiter(
+                (self.few.get(hash, 0) for hash in hashes.tolist()), np.int64, len(hashes)
+            )
         return totals

@@ -1,7 +1,7 @@
 """Hashes of the keys of rows: 64 bits for each row, equal for equal keys.
 
-A hash of one integer column is as distinct as its values. Hashes of texts differ from process to process, so nobody can
-choose colliding keys, and no hash may be stored.
+A hash of one integer column is as distinct as its values. Hashes of texts differ from process to
+process, so nobody can choose colliding keys, and no hash may be stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True)
 class KeyColumns:
-    """The columns of a key. A row with NULL in one of them has no key, unless ``are_nulls_equal``."""
+    """The columns of a key. A row with NULL in one of them has no key, unless
+    ``are_nulls_equal``."""
 
     names: tuple[str, ...]
     are_nulls_equal: bool = False
@@ -50,15 +51,22 @@ class KeyColumns:
         return combined, has_key
 
     def net_counts(self, changes: pa.Table) -> tuple[Hashes, Counts]:
-        """The keys that ``changes``, rows with diffs, leave more or fewer times than before, ascending, and by how much."""
+        """The keys that ``changes``, rows with diffs, leave more or fewer times than before,
+        ascending, and by how much."""
         hashes, has_key = self.hashes(changes)
         return summed(hashes[has_key], changes.column(DIFF_COLUMN).to_numpy()[has_key])
 
     def having(self, hashes: Hashes, changes: pa.Table) -> pa.Table:
         """The key and the diff of those of ``changes`` whose key has one of the hashes."""
         hashes_of_rows, has_key = self.hashes(changes)
-        matches = changes.select([*self.names, DIFF_COLUMN]).filter(pa.array(has_key & np.isin(hashes_of_rows, hashes)))
-        columns = [pc.add(column, 0) if pa.types.is_floating(column.type) else column for column in matches.columns]  # -0 is 0
+        matches = changes.select([*self.names, DIFF_COLUMN]).filter(
+            pa.array(has_key & np.isin(hashes_of_rows, hashes))
+        )
+        # -0 is 0
+        columns = [
+            pc.add(column, 0) if pa.types.is_floating(column.type) else column
+            for column in matches.columns
+        ]
         return pa.table(columns, pa.schema([field.with_nullable(True) for field in matches.schema]))
 
 
@@ -91,12 +99,18 @@ def _is_bytes(type: pa.DataType) -> bool:
 def _hashes(values: pa.Array) -> Hashes:
     type = values.type
     if _is_bytes(type):
-        return np.fromiter((hash(value) for value in values.to_pylist()), np.int64, len(values)).view(np.uint64)
+        return np.fromiter(
+            (hash(value) for value in values.to_pylist()), np.int64, len(values)
+        ).view(np.uint64)
     if pa.types.is_nested(type):
-        return np.fromiter((hash(_comparable(value)) for value in values.to_pylist()), np.int64, len(values)).view(np.uint64)
+        return np.fromiter(
+            (hash(_comparable(value)) for value in values.to_pylist()), np.int64, len(values)
+        ).view(np.uint64)
     if pa.types.is_decimal128(type):
         end = values.offset + len(values)
-        words = np.frombuffer(values.buffers()[1], np.uint64, 2 * end).reshape(-1, 2)[values.offset :]
+        words = np.frombuffer(values.buffers()[1], np.uint64, 2 * end).reshape(-1, 2)[
+            values.offset :
+        ]
         return _mixed(_mixed(words[:, 1].copy()) + words[:, 0])
     if pa.types.is_floating(type):
         numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0  # there is one zero
@@ -123,7 +137,8 @@ def _comparable(value: Any) -> Any:
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """A permutation of all numbers of 64 bits that leaves no order among them (the finalizer of SplitMix64)."""
+    """A permutation of all numbers of 64 bits that leaves no order among them (the finalizer of
+    SplitMix64)."""
     values = (values ^ (values >> np.uint64(30))) * _FACTORS[0]
     values = (values ^ (values >> np.uint64(27))) * _FACTORS[1]
     return values ^ (values >> np.uint64(31))

@@ -1,8 +1,10 @@
-"""How often a table has each key, from memory: what decides whether a new row would repeat a unique key.
+"""How often a table has each key, from memory: what decides whether a new row would repeat a unique
+key.
 
-An index holds the hashes of the keys of each data file, sorted, and of the writes in the log that no file has yet. It is
-complete up to a time that may be in the past: the commit detects what was written since (`table_wal.KeyRead`). Nothing of it is
-durable; it is built when a process first checks a key of the table, and follows the log from then on.
+An index holds the hashes of the keys of each data file, sorted, and of the writes in the log that
+no file has yet. It is complete up to a time that may be in the past: the commit detects what was
+written since (`table_wal.KeyRead`). Nothing of it is durable; it is built when a process first
+checks a key of the table, and follows the log from then on.
 """
 
 from __future__ import annotations
@@ -66,9 +68,14 @@ class KeyIndex:
             return self._counts(hashes), self.through
 
     def note(self, commits: Sequence[Commit], at: Timestamp, last_write: Timestamp) -> None:
-        """Follow commits of this process at ``at``, before which the table was last written at ``last_write``."""
+        """Follow commits of this process at ``at``, before which the table was last written at
+        ``last_write``."""
         with self._lock:
-            changes = [commit.key_changes.get((self.table, self.key)) for commit in commits if self.table in commit.writes]
+            changes = [
+                commit.key_changes.get((self.table, self.key))
+                for commit in commits
+                if self.table in commit.writes
+            ]
             if self._version is None or last_write > self.through or None in changes:
                 self._is_behind = True
                 return
@@ -83,10 +90,13 @@ class KeyIndex:
             self._is_behind = True
 
     def changes_with(self, hashes: Hashes) -> pa.Table:
-        """Rows with diffs, of all those whose key has one of the hashes: what ``counts`` last counted, perhaps more."""
+        """Rows with diffs, of all those whose key has one of the hashes: what ``counts`` last
+        counted, perhaps more."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return pa.concat_tables([self.key.having(hashes, rows) for rows in self._rows(hashes)])
+                return pa.concat_tables(
+                    [self.key.having(hashes, rows) for rows in self._rows(hashes)]
+                )
             except FileNotFoundError:
                 if attempt == _ATTEMPTS:
                     raise
@@ -124,7 +134,10 @@ class KeyIndex:
                 # The log first: a write that is trimmed after this is in the version pinned below.
                 pending = self.log.pending([self.table])
                 version = collection.pin()
-                files = {file.uri: self._files.get(file.uri) or self._read(version, file) for file in version.all_files}
+                files = {
+                    file.uri: self._files.get(file.uri) or self._read(version, file)
+                    for file in version.all_files
+                }
                 self._version, self._files, self._tail = version, files, KeyCounts()
                 self.through = Timestamp(version.upper - 1)
                 self._follow([write for write in pending if write.at >= version.upper])
@@ -147,7 +160,8 @@ class KeyIndex:
             return parquet.read(columns=[*self.key.names, DIFF_COLUMN])
 
     def _rows(self, hashes: Hashes) -> Iterator[pa.Table]:
-        """The rows of the table now, without those of files that are known to change the number of no such key."""
+        """The rows of the table now, without those of files that are known to change the number of
+        no such key."""
         pending = self.log.pending([self.table])
         version = self.lake.open(StorageCollectionId(self.table, CollectionType.TABLE)).pin()
         yield arrow_schema(version.desc, with_updates=True).empty_table()
@@ -170,14 +184,26 @@ class KeyIndexes:
     def of(self, table: GlobalId, key: KeyColumns) -> KeyIndex:
         """The index, which is built when it is first asked."""
         with self._lock:
-            return self._indexes.setdefault((table, key), KeyIndex(table, key, self._lake, self._log))
+            return self._indexes.setdefault(
+                (table, key), KeyIndex(table, key, self._lake, self._log)
+            )
 
     def note(self, batch: CommittedBatch) -> None:
         """Bring the indexes up to the commits of a batch, without reading the log."""
-        accepted = [commit for commit, outcome in zip(batch.commits, batch.outcomes, strict=True) if isinstance(outcome, int)]
+        accepted = [
+            commit
+            for commit, outcome in zip(batch.commits, batch.outcomes, strict=True)
+            if isinstance(outcome, int)
+        ]
         is_refused = any(isinstance(outcome, WriteConflict) for outcome in batch.outcomes)
-        refused = {read.table for commit in batch.commits for read in commit.key_reads} if is_refused else set()
-        at = next((outcome for outcome in batch.outcomes if isinstance(outcome, int)), Timestamp(-1))
+        refused = (
+            {read.table for commit in batch.commits for read in commit.key_reads}
+            if is_refused
+            else set()
+        )
+        at = next(
+            (outcome for outcome in batch.outcomes if isinstance(outcome, int)), Timestamp(-1)
+        )
         written = {table for commit in accepted for table in commit.writes}
         with self._lock:
             indexes = list(self._indexes.values())

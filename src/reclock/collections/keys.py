@@ -23,9 +23,13 @@ class Keys:
 
     def union(self, other: Keys) -> Keys | None:
         """The rows in either; None, for all rows, if the columns differ."""
-        return Keys(self.column, self.values | other.values) if self.column == other.column else None
+        return (
+            Keys(self.column, self.values | other.values) if self.column == other.column else None
+        )
 
     def contain_any(self, rows: Iterable[pa.Table]) -> bool:
         """Whether any of the rows has one of the values."""
         wanted = pa.array(self.values)
-        return any(pc.any(pc.is_in(part[self.column].cast(wanted.type), wanted)).as_py() for part in rows)
+        return any(
+            pc.any(pc.is_in(part[self.column].cast(wanted.type), wanted)).as_py() for part in rows
+        )

@@ -11,7 +11,12 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
-from reclock.collections.collection import DESC_PROPERTY, INCARNATION_PROPERTY, MONOTONIC_PROPERTY, Collection
+from reclock.collections.collection import (
+    DESC_PROPERTY,
+    INCARNATION_PROPERTY,
+    MONOTONIC_PROPERTY,
+    Collection,
+)
 from reclock.collections.delta_log import DeltaLog
 from reclock.collections.folder import LOG, Folder, fsync
 from reclock.collections.schema import arrow_schema, check_storable, encode_desc
@@ -23,7 +28,8 @@ IncarnationOf = Callable[[StorageCollectionId], str | None]
 
 
 class Lake:
-    """Collections by id, each opened once in a process. Safe for several threads and several processes."""
+    """Collections by id, each opened once in a process. Safe for several threads and several
+    processes."""
 
     def __init__(
         self,
@@ -47,7 +53,12 @@ class Lake:
         return self._folder.storage_options
 
     def create(
-        self, id: StorageCollectionId, desc: RelationDesc, *, is_monotonic: bool = False, incarnation: str = ""
+        self,
+        id: StorageCollectionId,
+        desc: RelationDesc,
+        *,
+        is_monotonic: bool = False,
+        incarnation: str = "",
     ) -> Collection:
         """The collection, created if it does not exist; durable when this returns.
         Raises ``ForeignCollection`` if it exists with another incarnation, ``CollectionExists`` if
@@ -72,12 +83,16 @@ class Lake:
         collection = self.open(id)
         _require(collection, incarnation)
         collection.upper()
-        if encode_desc(collection.desc) != encode_desc(desc) or collection.is_monotonic != is_monotonic:
+        if (
+            encode_desc(collection.desc) != encode_desc(desc)
+            or collection.is_monotonic != is_monotonic
+        ):
             raise CollectionExists(str(id))
         return collection
 
     def open(self, id: StorageCollectionId) -> Collection:
-        """The collection. Raises ``UnknownCollection``, ``ForeignCollection``, ``CollectionDamaged``."""
+        """The collection. Raises ``UnknownCollection``, ``ForeignCollection``,
+        ``CollectionDamaged``."""
         with self._lock:
             collection = self._opened.get(id) or self._open(id)
             if id not in self._verified:
@@ -132,7 +147,12 @@ class Lake:
         """The collections that these sources have as guests, including partly deleted ones."""
         guests = {id for id in source_ids if not self._subfolders(id)}
         hosts = self._subfolders("") if guests else ()
-        ids = [_collection_id(host, name) for host in hosts for name in self._subfolders(host) if "@" in name]
+        ids = [
+            _collection_id(host, name)
+            for host in hosts
+            for name in self._subfolders(host)
+            if "@" in name
+        ]
         return sorted(id for id in ids if id is not None and id.guest in guests)
 
     def list(self, source_id: str | None = None) -> Sequence[StorageCollectionId]:
@@ -157,9 +177,15 @@ class Lake:
 
 def _collection_id(source_id: str, name: str) -> StorageCollectionId | None:
     """The collection that this folder belongs to; None if it is not a collection's folder."""
-    return StorageCollectionId.parse(f"{source_id}/{name}") if name.partition(".")[0] in set(CollectionType) else None
+    return (
+        StorageCollectionId.parse(f"{source_id}/{name}")
+        if name.partition(".")[0] in set(CollectionType)
+        else None
+    )
 
 
 def _require(collection: Collection, incarnation: str) -> None:
     if collection.incarnation != incarnation:
-        raise ForeignCollection(str(collection.id), store="the lake", expected=incarnation, found=collection.incarnation)
+        raise ForeignCollection(
+            str(collection.id), store="the lake", expected=incarnation, found=collection.incarnation
+        )

@@ -34,7 +34,9 @@ _FOLDER = "marks"
 _marks = sa.Table(
     "reclock_store_mark",
     metadata,
-    sa.Column("one", sa.Integer, sa.CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
+    sa.Column(
+        "one", sa.Integer, sa.CheckConstraint("one = 1"), primary_key=True, autoincrement=False
+    ),
     sa.Column("number", sa.BigInteger, nullable=False),
     sa.Column("token", sa.Text, nullable=False),
     sa.Column("in_lake", sa.BigInteger, nullable=False),
@@ -98,7 +100,9 @@ class StoreMarks:
                 try:
                     with self._folder.filesystem.open_input_stream(path) as file:
                         content = json.loads(file.read())
-                    return LakeMark(int(number), token, Timestamp(content["at"]), content["timelines"])
+                    return LakeMark(
+                        int(number), token, Timestamp(content["at"]), content["timelines"]
+                    )
                 except FileNotFoundError:
                     break  # replaced by a newer mark: list again
                 except (ValueError, KeyError):
@@ -119,8 +123,8 @@ class StoreMarks:
         return self._consensus.read(_current) == ConsensusMark()
 
     def refresh(self) -> None:
-        """Write a new mark if the last that this process knows is older than the interval. A lake that takes no file now gets
-        the next mark an interval later. Raises ``StoreRolledBack``."""
+        """Write a new mark if the last that this process knows is older than the interval. A lake
+        that takes no file now gets the next mark an interval later. Raises ``StoreRolledBack``."""
         now = self._clock()
         if self._marked_at is None:
             self._marked_at = self.check().at
@@ -133,8 +137,8 @@ class StoreMarks:
             self._marked_at = now
 
     def write(self, *, above: int = 0) -> None:
-        """Write a new mark, with a number above ``above``, to both stores. Durable when this returns.
-        Raises ``StoreRolledBack``, ``Fenced``."""
+        """Write a new mark, with a number above ``above``, to both stores. Durable when this
+        returns. Raises ``StoreRolledBack``, ``Fenced``."""
         leadership, lake = self._leadership(), self.newest_in_lake()
         token, now = uuid4().hex, self._clock()
 
@@ -154,7 +158,9 @@ class StoreMarks:
             file.write(json.dumps({"at": now, "timelines": timelines}).encode())
         self._folder.sync([path])
         self._consensus.transact(lambda connection: _record_in_lake(connection, number))
-        self._folder.delete(info.path for info in self._folder.walk("") if info.path < f"{number:012}")
+        self._folder.delete(
+            info.path for info in self._folder.walk("") if info.path < f"{number:012}"
+        )
         self._marked_at = now
 
 

@@ -1,4 +1,5 @@
-"""The stored form of a relation's types (as Arrow, and so as Parquet and Delta) and of a desc (as JSON, for the metadata)."""
+"""The stored form of a relation's types (as Arrow, and so as Parquet and Delta) and of a desc (as
+JSON, for the metadata)."""
 
 from __future__ import annotations
 
@@ -36,9 +37,13 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
 
 
 def arrow_type(type: ScalarType) -> pa.DataType:
-    """The Arrow type that holds every value of ``type`` exactly. Raises ``InvalidSchema`` for a type that is never stored."""
+    """The Arrow type that holds every value of ``type`` exactly. Raises ``InvalidSchema`` for a
+    type that is never stored."""
     if type.name is TypeName.NUMERIC:
-        return pa.decimal128(38 if type.precision is None else type.precision, 9 if type.scale is None else type.scale)
+        return pa.decimal128(
+            38 if type.precision is None else type.precision,
+            9 if type.scale is None else type.scale,
+        )
     stored = _ARROW_TYPES.get(type.name)
     if stored is None:
         raise InvalidSchema(f"values of type {type} cannot be stored")
@@ -46,15 +51,23 @@ def arrow_type(type: ScalarType) -> pa.DataType:
 
 
 def arrow_schema(desc: RelationDesc, with_updates: bool) -> pa.Schema:
-    """The desc's columns in order; ``with_updates``, followed by the time and the diff of an update."""
-    fields = [pa.field(column.name, arrow_type(column.type), nullable=column.is_nullable) for column in desc.columns]
+    """The desc's columns in order; ``with_updates``, followed by the time and the diff of an
+    update."""
+    fields = [
+        pa.field(column.name, arrow_type(column.type), nullable=column.is_nullable)
+        for column in desc.columns
+    ]
     if with_updates:
-        fields += [pa.field(TIME_COLUMN, pa.int64(), nullable=False), pa.field(DIFF_COLUMN, pa.int64(), nullable=False)]
+        fields += [
+            pa.field(TIME_COLUMN, pa.int64(), nullable=False),
+            pa.field(DIFF_COLUMN, pa.int64(), nullable=False),
+        ]
     return pa.schema(fields)
 
 
 def check_storable(desc: RelationDesc) -> None:
-    """Raise ``InvalidSchema`` unless every engine that reads the lake can tell the columns apart and hold their types.
+    """Raise ``InvalidSchema`` unless every engine that reads the lake can tell the columns apart
+    and hold their types.
 
     Names are compared without case: Spark and DuckDB do so.
     """
@@ -64,10 +77,14 @@ def check_storable(desc: RelationDesc) -> None:
         if not column.name:
             raise InvalidSchema("a column has no name")
         if folded in RESERVED_COLUMNS:
-            raise InvalidSchema(f'column name "{column.name}" is reserved', hint="every relation has this column already")
+            raise InvalidSchema(
+                f'column name "{column.name}" is reserved',
+                hint="every relation has this column already",
+            )
         if folded in folded_names:
             raise InvalidSchema(
-                f'column "{column.name}" specified more than once', detail="names that differ in case alone count as equal"
+                f'column "{column.name}" specified more than once',
+                detail="names that differ in case alone count as equal",
             )
         folded_names.add(folded)
         arrow_type(column.type)
@@ -95,6 +112,9 @@ def decode_desc(text: str) -> RelationDesc:
     """The desc that ``encode_desc`` wrote."""
     document = json.loads(text)
     columns = tuple(
-        Column(c["name"], ScalarType(TypeName(c["type"]), c["precision"], c["scale"]), c["nullable"]) for c in document["columns"]
+        Column(
+            c["name"], ScalarType(TypeName(c["type"]), c["precision"], c["scale"]), c["nullable"]
+        )
+        for c in document["columns"]
     )
     return RelationDesc(columns, None if document["key"] is None else tuple(document["key"]))

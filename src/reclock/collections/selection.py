@@ -1,4 +1,5 @@
-"""The choice of files to rewrite, so that reads find few files, deleted rows disappear soon, and no byte is rewritten often."""
+"""The choice of files to rewrite, so that reads find few files, deleted rows disappear soon, and no
+byte is rewritten often."""
 
 from __future__ import annotations
 
@@ -11,19 +12,33 @@ LARGE_FILE_BYTES = 16 << 20
 """A file of this size is not merged only to be larger."""
 
 SMALL_FILES = 8
-"""The number of small files, whose times must stay apart, from which on they are merged into one."""
+"""The number of small files, whose times must stay apart, from which on they are merged into
+one."""
 
 GROWTH = 4
-"""A merged file is merged again once the other files have grown to a fourth of it, so each byte is rewritten only a few times."""
+"""A merged file is merged again once the other files have grown to a fourth of it, so each byte is
+rewritten only a few times."""
 
 
-def select_files_to_rewrite(files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool) -> list[DataFile]:
-    """The files to rewrite as one, with times below ``since`` moved up to it. Empty if a rewrite would gain nothing.
+def select_files_to_rewrite(
+    files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool
+) -> list[DataFile]:
+    """The files to rewrite as one, with times below ``since`` moved up to it. Empty if a rewrite
+    would gain nothing.
 
-    A large file waits until all of its times are below ``since``, and where nothing is ever deleted it stays as it is.
+    A large file waits until all of its times are below ``since``, and where nothing is ever deleted
+    it stays as it is.
     """
-    past = [file for file in files if file.min_time < since and (not _is_large(file) or file.max_time <= since)]
-    merged = [file for file in past if _is_large(file) and (is_monotonic or file.min_time == file.max_time)]
+    past = [
+        file
+        for file in files
+        if file.min_time < since and (not _is_large(file) or file.max_time <= since)
+    ]
+    merged = [
+        file
+        for file in past
+        if _is_large(file) and (is_monotonic or file.min_time == file.max_time)
+    ]
     selected = [file for file in past if file not in merged]
     if not is_monotonic and _bytes(merged) <= GROWTH * _bytes(selected):
         selected = past

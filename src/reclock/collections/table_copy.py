@@ -26,7 +26,8 @@ class TableState:
 
 
 def newest_state(folder: Folder, upper_name: str) -> TableState | None:
-    """The newest version of the table, or None. The application transaction ``upper_name`` records its upper."""
+    """The newest version of the table, or None. The application transaction ``upper_name`` records
+    its upper."""
     try:
         log = DeltaLog.open(folder)
     except TableNotFoundError:
@@ -34,8 +35,11 @@ def newest_state(folder: Folder, upper_name: str) -> TableState | None:
     return TableState(log.version, Timestamp(log.transaction(upper_name) or 0))
 
 
-def version_below(folder: Folder, upper_name: str, first: TableState, last: TableState, limit: Timestamp) -> int:
-    """The newest version from ``first`` to ``last`` whose upper is at most ``limit``; at least ``first``.
+def version_below(
+    folder: Folder, upper_name: str, first: TableState, last: TableState, limit: Timestamp
+) -> int:
+    """The newest version from ``first`` to ``last`` whose upper is at most ``limit``; at least
+    ``first``.
 
     Raises ``BackupFailed`` if the log no longer has an entry.
     """
@@ -45,8 +49,14 @@ def version_below(folder: Folder, upper_name: str, first: TableState, last: Tabl
             with folder.filesystem.open_input_stream(log_entry(version)) as entry:
                 actions = [json.loads(line) for line in entry.read().splitlines()]
         except FileNotFoundError:
-            raise BackupFailed(f'the log entry {version} of "{folder.uri}" went before it was read') from None
-        uppers = [action["txn"]["version"] for action in actions if action.get("txn", {}).get("appId") == upper_name]
+            raise BackupFailed(
+                f'the log entry {version} of "{folder.uri}" went before it was read'
+            ) from None
+        uppers = [
+            action["txn"]["version"]
+            for action in actions
+            if action.get("txn", {}).get("appId") == upper_name
+        ]
         if uppers and max(uppers) > limit:
             break
         best = version
@@ -54,7 +64,8 @@ def version_below(folder: Folder, upper_name: str, first: TableState, last: Tabl
 
 
 def copy_table(source: Folder, version: int, target: Folder, extras: tuple[str, ...] = ()) -> int:
-    """Copy the table at ``version``, and every file in the folders ``extras``. Returns the bytes. Durable when it returns.
+    """Copy the table at ``version``, and every file in the folders ``extras``. Returns the bytes.
+    Durable when it returns.
 
     Raises ``BackupFailed`` if files of that version were deleted meanwhile.
     """
@@ -64,7 +75,9 @@ def copy_table(source: Folder, version: int, target: Folder, extras: tuple[str, 
         paths |= {info.path for info in source.walk(LOG) if _is_up_to(info.path, version)}
         data_bytes = sum(_copy(source, path, target) for path in sorted(paths))
     except (FileNotFoundError, DeltaError) as gone:
-        raise BackupFailed(f'files of version {version} of "{source.uri}" went while they were copied') from gone
+        raise BackupFailed(
+            f'files of version {version} of "{source.uri}" went while they were copied'
+        ) from gone
     for extra in extras:
         for info in source.walk(extra):
             if info.path not in paths:

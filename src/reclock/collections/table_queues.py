@@ -1,7 +1,9 @@
-"""Queues before the optimistic commit: statements of one process that would conflict take turns instead.
+"""Queues before the optimistic commit: statements of one process that would conflict take turns
+instead.
 
-A queue is no lock: only the commit detects conflicts, also with other processes and with transaction blocks, which do not queue.
-A queue saves statements the work that a conflict would throw away.
+A queue is no lock: only the commit detects conflicts, also with other processes and with
+transaction blocks, which do not queue. A queue saves statements the work that a conflict would
+throw away.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ BLIND_PATIENCE_S = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """The tables that one statement reads, with the keys that its plan restricts each to (None: all rows), and those it writes."""
+    """The tables that one statement reads, with the keys that its plan restricts each to (None: all
+    rows), and those it writes."""
 
     reads: Mapping[GlobalId, Keys | None]
     writes: frozenset[GlobalId]
@@ -52,8 +55,8 @@ class TableQueues:
 
     @contextmanager
     def wait_turn(self, turn: Turn) -> Iterator[None]:
-        """Inside the block no earlier conflicting statement is running. A statement that reads nothing waits for them only
-        ``BLIND_PATIENCE_S``. The wait is interruptible."""
+        """Inside the block no earlier conflicting statement is running. A statement that reads
+        nothing waits for them only ``BLIND_PATIENCE_S``. The wait is interruptible."""
         if not turn.reads and not turn.writes:
             yield
             return

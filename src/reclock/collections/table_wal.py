@@ -1,8 +1,10 @@
-"""The write-ahead log of tables: one record in consensus is one commit, over any number of tables, all or nothing.
+"""The write-ahead log of tables: one record in consensus is one commit, over any number of tables,
+all or nothing.
 
-All tables are one frontier group, which is never claimed. A commit is one consensus transaction that checks the commit's
-dependencies, takes its timestamp from the oracle, inserts the rows, moves the group's upper past them, and tells the oracle.
-Any process applies the records to the Delta tables later (`collections.tables`).
+All tables are one frontier group, which is never claimed. A commit is one consensus transaction
+that checks the commit's dependencies, takes its timestamp from the oracle, inserts the rows, moves
+the group's upper past them, and tells the oracle. Any process applies the records to the Delta
+tables later (`collections.tables`).
 """
 
 from __future__ import annotations
@@ -26,19 +28,34 @@ from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.frontiers.tables import frontiers, get_group
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, InternalError, StagedRowsGone, UpperMismatch, WriteConflict
+from reclock.errors import (
+    CatalogMoved,
+    ConsensusOutcomeUnknown,
+    InternalError,
+    StagedRowsGone,
+    UpperMismatch,
+    WriteConflict,
+)
 from reclock.failpoints import failpoint
-from reclock.oracle.oracle import MAX_CLOCK_JUMP_MS, allocate_write, applied, record_write, require_plausible
+from reclock.oracle.oracle import (
+    MAX_CLOCK_JUMP_MS,
+    allocate_write,
+    applied,
+    record_write,
+    require_plausible,
+)
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The database tables of one log. The tables that it writes are the frontier group ``group``, whose upper it moves.
+    """The database tables of one log. The tables that it writes are the frontier group ``group``,
+    whose upper it moves.
 
-    If ``is_applied``, times are the oracle's write timestamps, and each commit tells the oracle its time, so that later reads
-    see it. Otherwise times are the clock's, and the newest rows are read below the group's upper.
+    If ``is_applied``, times are the oracle's write timestamps, and each commit tells the oracle its
+    time, so that later reads see it. Otherwise times are the clock's, and the newest rows are read
+    below the group's upper.
     """
 
     group: str
@@ -59,7 +76,8 @@ class Ledger:
                 f"{prefix}_record",
                 metadata,
                 sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
-                sa.Column("token", sa.Text, nullable=False, unique=True),  # identifies a commit whose outcome is unknown
+                # identifies a commit whose outcome is unknown
+                sa.Column("token", sa.Text, nullable=False, unique=True),
             ),
             sa.Table(
                 f"{prefix}_write",
@@ -69,13 +87,16 @@ class Ledger:
                 sa.Column("table_id", sa.Text, nullable=False, index=True),
                 sa.Column("ipc", sa.LargeBinary),
                 sa.Column("staged", sa.Text),
-                sa.CheckConstraint("(ipc IS NULL) <> (staged IS NULL)", name=f"{prefix}_write_payload"),
+                sa.CheckConstraint(
+                    "(ipc IS NULL) <> (staged IS NULL)", name=f"{prefix}_write_payload"
+                ),
             ),
             sa.Table(
                 prefix,
                 metadata,
                 sa.Column("table_id", sa.Text, primary_key=True),
-                sa.Column("last_write", sa.BigInteger, nullable=False),  # the time of its creation, or of the last write
+                # the time of its creation, or of the last write
+                sa.Column("last_write", sa.BigInteger, nullable=False),
             ),
             sa.Table(
                 f"{prefix}_staging",
@@ -87,7 +108,8 @@ class Ledger:
                 f"{prefix}_trimmed",
                 metadata,
                 sa.Column("table_id", sa.Text, primary_key=True),
-                sa.Column("upper", sa.BigInteger, nullable=False),  # writes below it are not in the log any more
+                # writes below it are not in the log any more
+                sa.Column("upper", sa.BigInteger, nullable=False),
             ),
         )
 
@@ -104,7 +126,8 @@ TOKENS_KEPT_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Rows of one table, each with its diff: as Arrow IPC bytes, or under the name of the staged files that hold them."""
+    """Rows of one table, each with its diff: as Arrow IPC bytes, or under the name of the staged
+    files that hold them."""
 
     rows: bytes | None = None
     staged: str | None = None
@@ -112,7 +135,8 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class KeyRead:
-    """The transaction rests on how many rows of ``table`` had keys with these ``hashes`` at ``read_at``."""
+    """The transaction rests on how many rows of ``table`` had keys with these ``hashes`` at
+    ``read_at``."""
 
     table: GlobalId
     read_at: Timestamp
@@ -131,8 +155,9 @@ class KeyRead:
 class Commit:
     """The writes of one transaction, and their dependencies.
 
-    The transaction was planned at ``catalog_ts`` of the catalog, and read the tables ``reads`` at ``read_at``: only the rows
-    with ``keys`` of the tables there, any rows of the others. ``key_reads`` have times of their own.
+    The transaction was planned at ``catalog_ts`` of the catalog, and read the tables ``reads`` at
+    ``read_at``: only the rows with ``keys`` of the tables there, any rows of the others.
+    ``key_reads`` have times of their own.
     """
 
     writes: Mapping[GlobalId, Payload]
@@ -181,14 +206,17 @@ class WalState:
     catalog_ts: Timestamp
     staged: frozenset[str]
     recent: Mapping[GlobalId, Sequence[PendingWrite]] = field(default_factory=dict)
-    """The writes since the read to tables that a commit read by keys, if the log still has all of them."""
+    """The writes since the read to tables that a commit read by keys, if the log still has all of
+    them."""
 
 
-def decide(batch: Sequence[Commit], state: WalState) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
+def decide(
+    batch: Sequence[Commit], state: WalState
+) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
     """For each commit of the batch the reason of its refusal, or None if it can be committed.
 
-    These can be committed at one time, as if in this order: none reads rows that an earlier one writes, so each sees at the time
-    of the batch what it would see alone.
+    These can be committed at one time, as if in this order: none reads rows that an earlier one
+    writes, so each sees at the time of the batch what it would see alone.
     """
     batch_writes: dict[GlobalId, list[Payload]] = {}
     outcomes: list[WriteConflict | CatalogMoved | StagedRowsGone | None] = []
@@ -210,7 +238,9 @@ def _refusal(
     for table in sorted(commit.reads):
         if commit.read_at is None:
             raise InternalError("a commit that read tables does not say when")
-        if _was_written(table, commit.read_at, commit.keys.get(table), state, batch_writes.get(table, ())):
+        if _was_written(
+            table, commit.read_at, commit.keys.get(table), state, batch_writes.get(table, ())
+        ):
             return WriteConflict(table, read_at=commit.read_at)
     for read in commit.key_reads:
         payloads = _writes_since(read.table, read.read_at, state, batch_writes.get(read.table, ()))
@@ -223,17 +253,28 @@ def _refusal(
 
 
 def _was_written(
-    table: GlobalId, read_at: Timestamp, keys: Keys | None, state: WalState, batch_payloads: Sequence[Payload]
+    table: GlobalId,
+    read_at: Timestamp,
+    keys: Keys | None,
+    state: WalState,
+    batch_payloads: Sequence[Payload],
 ) -> bool:
-    """Whether the rows that were read may have been written since. Writes that are no longer in the log may be of any rows."""
+    """Whether the rows that were read may have been written since. Writes that are no longer in the
+    log may be of any rows."""
     payloads = _writes_since(table, read_at, state, batch_payloads)
     if payloads is None or keys is None:
         return payloads is None or bool(payloads)
-    return any(payload.rows is None or keys.contain_any([rows_of_payload(payload.rows)]) for payload in payloads)
+    return any(
+        payload.rows is None or keys.contain_any([rows_of_payload(payload.rows)])
+        for payload in payloads
+    )
 
 
-def _writes_since(table: GlobalId, read_at: Timestamp, state: WalState, batch_payloads: Sequence[Payload]) -> list[Payload] | None:
-    """The writes to the table since ``read_at``; None if there were some that are not in ``state.recent``."""
+def _writes_since(
+    table: GlobalId, read_at: Timestamp, state: WalState, batch_payloads: Sequence[Payload]
+) -> list[Payload] | None:
+    """The writes to the table since ``read_at``; None if there were some that are not in
+    ``state.recent``."""
     payloads = list(batch_payloads)
     if state.last_writes[table] > read_at:
         if table not in state.recent:
@@ -270,12 +311,19 @@ class TableWal:
 
     # --- committing ---
 
-    def commit(self, batch: Sequence[Commit] | Callable[[], Sequence[Commit]], *, at: Timestamp | None = None) -> list[Outcome]:
-        """Commit those of ``batch`` that are not refused, all at one time. Returns the outcome of each.
+    def commit(
+        self,
+        batch: Sequence[Commit] | Callable[[], Sequence[Commit]],
+        *,
+        at: Timestamp | None = None,
+    ) -> list[Outcome]:
+        """Commit those of ``batch`` that are not refused, all at one time. Returns the outcome of
+        each.
 
-        If ``batch`` is a function, it is called once the transaction has the database to itself, and again if the transaction is
-        repeated. The time is the oracle's next write timestamp, or ``at``. Raises ``UpperMismatch`` if ``at`` is below the group's
-        upper, ``ConsensusOutcomeUnknown`` only if the outcome cannot be looked up.
+        If ``batch`` is a function, it is called once the transaction has the database to itself,
+        and again if the transaction is repeated. The time is the oracle's next write timestamp, or
+        ``at``. Raises ``UpperMismatch`` if ``at`` is below the group's upper,
+        ``ConsensusOutcomeUnknown`` only if the outcome cannot be looked up.
         """
         for _ in range(_ATTEMPTS):
             token = uuid.uuid4().hex
@@ -285,7 +333,9 @@ class TableWal:
             def work(connection: sa.Connection, token: str = token) -> list[Outcome]:
                 nonlocal outcomes, committed
                 commits = batch() if callable(batch) else batch
-                last_writes = self._last_writes(connection, {table for commit in commits for table in commit.tables})
+                last_writes = self._last_writes(
+                    connection, {table for commit in commits for table in commit.tables}
+                )
                 outcomes = self._commit(connection, commits, token, at, last_writes)
                 committed = CommittedBatch(commits, outcomes, last_writes)
                 return outcomes
@@ -309,61 +359,104 @@ class TableWal:
         at: Timestamp | None,
         last_writes: Mapping[GlobalId, Timestamp],
     ) -> list[Outcome]:
-        staged = [payload.staged for commit in batch for payload in commit.writes.values() if payload.staged is not None]
+        staged = [
+            payload.staged
+            for commit in batch
+            for payload in commit.writes.values()
+            if payload.staged is not None
+        ]
         recent = self._recent(connection, batch, last_writes)
-        state = WalState(last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent)
+        state = WalState(
+            last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent
+        )
         refusals = decide(batch, state)
-        accepted = [commit for commit, refusal in zip(batch, refusals, strict=True) if refusal is None]
+        accepted = [
+            commit for commit, refusal in zip(batch, refusals, strict=True) if refusal is None
+        ]
         if not accepted:
             return [refusal for refusal in refusals if refusal is not None]
         upper = get_group(connection, self.ledger.group).upper
         time = Timestamp(max(self._next_time(connection, upper), upper)) if at is None else at
         update = connection.execute(
             sa.update(frontiers)
-            .where(frontiers.c.group_id == self.ledger.group, frontiers.c.claim_id.is_(None), frontiers.c.upper <= time)
+            .where(
+                frontiers.c.group_id == self.ledger.group,
+                frontiers.c.claim_id.is_(None),
+                frontiers.c.upper <= time,
+            )
             .values(upper=time + 1)
         )
         if update.rowcount != 1:
             raise UpperMismatch(self.ledger.group, expected=time, found=upper)
-        writes = [(table, payload) for commit in accepted for table, payload in commit.writes.items()]
+        writes = [
+            (table, payload) for commit in accepted for table, payload in commit.writes.items()
+        ]
         connection.execute(sa.insert(self.ledger.records).values(at=time, token=token))
         connection.execute(
             sa.insert(self.ledger.writes),
             [
-                {"at": time, "part": part, "table_id": table, "ipc": payload.rows, "staged": payload.staged}
+                {
+                    "at": time,
+                    "part": part,
+                    "table_id": table,
+                    "ipc": payload.rows,
+                    "staged": payload.staged,
+                }
                 for part, (table, payload) in enumerate(writes)
             ],
         )
         for table_batch in batches(sorted({table for table, _ in writes})):
             connection.execute(
-                sa.update(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(table_batch)).values(last_write=time)
+                sa.update(self.ledger.tables)
+                .where(self.ledger.tables.c.table_id.in_(table_batch))
+                .values(last_write=time)
             )
         for names in batches(staged):
-            connection.execute(sa.delete(self.ledger.staging).where(self.ledger.staging.c.name.in_(names)))
+            connection.execute(
+                sa.delete(self.ledger.staging).where(self.ledger.staging.c.name.in_(names))
+            )
         if self.ledger.is_applied:
             record_write(connection, EPOCH_MS, time)
         return [time if refusal is None else refusal for refusal in refusals]
 
     def _recent(
-        self, connection: sa.Connection, batch: Sequence[Commit], last_writes: Mapping[GlobalId, Timestamp]
+        self,
+        connection: sa.Connection,
+        batch: Sequence[Commit],
+        last_writes: Mapping[GlobalId, Timestamp],
     ) -> dict[GlobalId, list[PendingWrite]]:
         """See ``WalState.recent``."""
         since: dict[GlobalId, Timestamp] = {}
         for commit in batch:
-            read_ats = [(table, commit.read_at) for table in commit.keys if commit.read_at is not None]
-            for table, read_at in (*read_ats, *((read.table, read.read_at) for read in commit.key_reads)):
+            read_ats = [
+                (table, commit.read_at) for table in commit.keys if commit.read_at is not None
+            ]
+            for table, read_at in (
+                *read_ats,
+                *((read.table, read.read_at) for read in commit.key_reads),
+            ):
                 if table in last_writes and last_writes[table] > read_at:
                     since[table] = min(read_at, since.get(table, read_at))
-        recent = {table: self._writes_since(connection, table, read_at) for table, read_at in sorted(since.items())}
+        recent = {
+            table: self._writes_since(connection, table, read_at)
+            for table, read_at in sorted(since.items())
+        }
         return {table: writes for table, writes in recent.items() if writes is not None}
 
-    def _writes_since(self, connection: sa.Connection, table: GlobalId, since: Timestamp) -> list[PendingWrite] | None:
-        """The writes to the table after ``since``, in order; None if the log has not all of them any more."""
+    def _writes_since(
+        self, connection: sa.Connection, table: GlobalId, since: Timestamp
+    ) -> list[PendingWrite] | None:
+        """The writes to the table after ``since``, in order; None if the log has not all of them
+        any more."""
         c, trimmed = self.ledger.writes.c, self.ledger.trimmed.c
         upper = connection.scalar(sa.select(trimmed.upper).where(trimmed.table_id == table))
         if upper is not None and upper > since + 1:
             return None
-        query = sa.select(self.ledger.writes).where(c.table_id == table, c.at > since).order_by(c.at, c.part)
+        query = (
+            sa.select(self.ledger.writes)
+            .where(c.table_id == table, c.at > since)
+            .order_by(c.at, c.part)
+        )
         return [_as_write(row) for row in connection.execute(query)]
 
     def _next_time(self, connection: sa.Connection, upper: Timestamp) -> Timestamp:
@@ -381,25 +474,33 @@ class TableWal:
     # --- staging ---
 
     def reserve(self, name: str, *, lease_ms: int) -> None:
-        """Protect the files that are staged under ``name`` from deletion for the time of the lease."""
+        """Protect the files that are staged under ``name`` from deletion for the time of the
+        lease."""
 
         def work(connection: sa.Connection) -> None:
             connection.execute(
-                sa.insert(self.ledger.staging).values(name=name, lease_until=self._consensus.now(connection) + lease_ms)
+                sa.insert(self.ledger.staging).values(
+                    name=name, lease_until=self._consensus.now(connection) + lease_ms
+                )
             )
 
         self._write(work)
 
     def staged_names(self) -> frozenset[str]:
-        """The names of staged files that a record needs, or that a commit may still need. All others are garbage."""
+        """The names of staged files that a record needs, or that a commit may still need. All
+        others are garbage."""
 
         def work(connection: sa.Connection) -> frozenset[str]:
             connection.execute(
-                sa.delete(self.ledger.staging).where(self.ledger.staging.c.lease_until <= self._consensus.now(connection))
+                sa.delete(self.ledger.staging).where(
+                    self.ledger.staging.c.lease_until <= self._consensus.now(connection)
+                )
             )
             reserved = connection.scalars(sa.select(self.ledger.staging.c.name)).all()
             needed = connection.scalars(
-                sa.select(self.ledger.writes.c.staged).where(self.ledger.writes.c.staged.is_not(None))
+                sa.select(self.ledger.writes.c.staged).where(
+                    self.ledger.writes.c.staged.is_not(None)
+                )
             ).all()
             return frozenset([*reserved, *needed])
 
@@ -407,51 +508,71 @@ class TableWal:
 
     def _reserved(self, connection: sa.Connection, names: Sequence[str]) -> frozenset[str]:
         query = sa.select(self.ledger.staging.c.name)
-        reserved = (connection.scalars(query.where(self.ledger.staging.c.name.in_(rows))) for rows in batches(names))
+        reserved = (
+            connection.scalars(query.where(self.ledger.staging.c.name.in_(rows)))
+            for rows in batches(names)
+        )
         return frozenset(name for rows in reserved for name in rows)
 
     # --- following ---
 
-    def pending(self, tables: Iterable[GlobalId] | None = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
-        """The writes in the log to these tables, or all, at times up to ``through``, in order and of one consistent state.
+    def pending(
+        self, tables: Iterable[GlobalId] | None = None, *, through: Timestamp | None = None
+    ) -> list[PendingWrite]:
+        """The writes in the log to these tables, or all, at times up to ``through``, in order and
+        of one consistent state.
 
         A write that was committed before the call and is not in the log is in its Delta table.
         """
-        query = sa.select(self.ledger.writes).order_by(self.ledger.writes.c.at, self.ledger.writes.c.part)
+        query = sa.select(self.ledger.writes).order_by(
+            self.ledger.writes.c.at, self.ledger.writes.c.part
+        )
         if tables is not None:
             query = query.where(self.ledger.writes.c.table_id.in_(sorted(set(tables))))
         if through is not None:
             query = query.where(self.ledger.writes.c.at <= through)
-        return self._consensus.read(lambda connection: [_as_write(row) for row in connection.execute(query)])
+        return self._consensus.read(
+            lambda connection: [_as_write(row) for row in connection.execute(query)]
+        )
 
     def writes_since(self, table: GlobalId, since: Timestamp) -> list[PendingWrite] | None:
-        """The writes to the table after ``since``, in order; None if the log has not all of them any more."""
+        """The writes to the table after ``since``, in order; None if the log has not all of them
+        any more."""
         return self._consensus.read(lambda connection: self._writes_since(connection, table, since))
 
     def trim(self, uppers: Mapping[GlobalId, Timestamp]) -> None:
-        """Delete the writes that are durable in the Delta tables: those below the physical upper of each table."""
+        """Delete the writes that are durable in the Delta tables: those below the physical upper of
+        each table."""
 
         def work(connection: sa.Connection) -> None:
             for table, upper in uppers.items():
                 connection.execute(
-                    sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id == table, self.ledger.writes.c.at < upper)
+                    sa.delete(self.ledger.writes).where(
+                        self.ledger.writes.c.table_id == table, self.ledger.writes.c.at < upper
+                    )
                 )
                 self._note_trimmed(connection, table, upper)
             remaining = sa.select(self.ledger.writes.c.at)
             old = Timestamp(applied(connection, EPOCH_MS) - TOKENS_KEPT_MS)
             connection.execute(
-                sa.delete(self.ledger.records).where(self.ledger.records.c.at < old, self.ledger.records.c.at.not_in(remaining))
+                sa.delete(self.ledger.records).where(
+                    self.ledger.records.c.at < old, self.ledger.records.c.at.not_in(remaining)
+                )
             )
 
         self._write(work)
 
     def _note_trimmed(self, connection: sa.Connection, table: GlobalId, upper: Timestamp) -> None:
         trimmed = self.ledger.trimmed
-        trimmed_upper = connection.scalar(sa.select(trimmed.c.upper).where(trimmed.c.table_id == table))
+        trimmed_upper = connection.scalar(
+            sa.select(trimmed.c.upper).where(trimmed.c.table_id == table)
+        )
         if trimmed_upper is None:
             connection.execute(sa.insert(trimmed).values(table_id=table, upper=upper))
         elif trimmed_upper < upper:
-            connection.execute(sa.update(trimmed).where(trimmed.c.table_id == table).values(upper=upper))
+            connection.execute(
+                sa.update(trimmed).where(trimmed.c.table_id == table).values(upper=upper)
+            )
 
     # --- tables ---
 
@@ -461,11 +582,14 @@ class TableWal:
         return self._consensus.read(lambda connection: frozenset(connection.scalars(query).all()))
 
     def register(self, table: GlobalId, at: Timestamp) -> None:
-        """Let the table be written from now on. A table that is registered already stays as it is."""
+        """Let the table be written from now on. A table that is registered already stays as it
+        is."""
 
         def work(connection: sa.Connection) -> None:
             if not self._last_writes(connection, [table]):
-                connection.execute(sa.insert(self.ledger.tables).values(table_id=table, last_write=at))
+                connection.execute(
+                    sa.insert(self.ledger.tables).values(table_id=table, last_write=at)
+                )
 
         self._write(work)
 
@@ -474,13 +598,21 @@ class TableWal:
 
         def work(connection: sa.Connection) -> None:
             for batch in batches(tables):
-                connection.execute(sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id.in_(batch)))
-                connection.execute(sa.delete(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(batch)))
-                connection.execute(sa.delete(self.ledger.trimmed).where(self.ledger.trimmed.c.table_id.in_(batch)))
+                connection.execute(
+                    sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id.in_(batch))
+                )
+                connection.execute(
+                    sa.delete(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(batch))
+                )
+                connection.execute(
+                    sa.delete(self.ledger.trimmed).where(self.ledger.trimmed.c.table_id.in_(batch))
+                )
 
         self._write(work)
 
-    def _last_writes(self, connection: sa.Connection, tables: Iterable[GlobalId]) -> dict[GlobalId, Timestamp]:
+    def _last_writes(
+        self, connection: sa.Connection, tables: Iterable[GlobalId]
+    ) -> dict[GlobalId, Timestamp]:
         query = sa.select(self.ledger.tables)
         return {
             row.table_id: row.last_write

@@ -1,4 +1,5 @@
-"""Tables: written to the log, read from Delta and the log together; the log is applied to Delta in the background."""
+"""Tables: written to the log, read from Delta and the log together; the log is applied to Delta in
+the background."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 
 STAGED_FROM_BYTES = 1 << 20
-"""The bytes from which on a write is staged as a Parquet file; the record then holds the file's name."""
+"""The bytes from which on a write is staged as a Parquet file; the record then holds the file's
+name."""
 
 STAGING_LEASE_MS = 3_600_000
 
@@ -46,7 +48,8 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """A table up to some time: a version of its Delta table, and the writes in the log that it lacks."""
+    """A table up to some time: a version of its Delta table, and the writes in the log that it
+    lacks."""
 
     version: Version
     tail: pa.Table
@@ -76,7 +79,9 @@ class Tables:
         self.key_indexes = KeyIndexes(lake, log)
         log.on_batch = self.key_indexes.note
         self._group_commit = GroupCommit(log)
-        self._follower = Follower(self.apply, apply_delay_ms) if apply_delay_ms is not None else None
+        self._follower = (
+            Follower(self.apply, apply_delay_ms) if apply_delay_ms is not None else None
+        )
 
     # --- writing ---
 
@@ -91,25 +96,36 @@ class Tables:
         key_reads: Sequence[KeyRead] = (),
         key_changes: Mapping[tuple[GlobalId, KeyColumns], KeyCounts] | None = None,
     ) -> Timestamp:
-        """Commit rows with their diffs (``rows_schema``) to all the tables at one time, and return it. Durable when it returns.
+        """Commit rows with their diffs (``rows_schema``) to all the tables at one time, and return
+        it. Durable when it returns.
 
-        Commits of several threads that do not conflict share one transaction and one time. Raises ``WriteConflict`` if one of
-        ``reads`` was written since ``read_at`` (a table in ``keys``: only if rows with these values were), or if how often a table
-        has a key of ``key_reads`` has changed, ``CatalogMoved`` if the catalog changed since ``catalog_ts``, and the errors of
+        Commits of several threads that do not conflict share one transaction and one time. Raises
+        ``WriteConflict`` if one of ``reads`` was written since ``read_at`` (a table in ``keys``:
+        only if rows with these values were), or if how often a table has a key of ``key_reads`` has
+        changed, ``CatalogMoved`` if the catalog changed since ``catalog_ts``, and the errors of
         opening a table.
         """
         for table in writes:
             self._check_writable(table)
         payloads = {table: self._payload(table, rows) for table, rows in writes.items()}
         at = self._group_commit.commit(
-            Commit(payloads, catalog_ts, reads, read_at, keys or {}, tuple(key_reads), key_changes or {})
+            Commit(
+                payloads,
+                catalog_ts,
+                reads,
+                read_at,
+                keys or {},
+                tuple(key_reads),
+                key_changes or {},
+            )
         )
         if self._follower is not None:
             self._follower.wake()
         return at
 
     def _check_writable(self, table: GlobalId) -> None:
-        """Raises the errors of opening the table, so that a damaged table gets no rows that could never be applied."""
+        """Raises the errors of opening the table, so that a damaged table gets no rows that could
+        never be applied."""
         try:
             self._lake.open(table_id(table))
         except UnknownCollection:
@@ -117,7 +133,8 @@ class Tables:
                 raise  # else the log refuses the commit
 
     def close(self) -> None:
-        """Apply the commits of this process that are not applied yet, and stop the background work."""
+        """Apply the commits of this process that are not applied yet, and stop the background
+        work."""
         if self._follower is not None:
             self._follower.close()
 
@@ -137,14 +154,21 @@ class Tables:
 
     def pin(self, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
         """The tables as of ``as_of``, which lies below the group's upper. Waits for no commit."""
-        known = {table: pinned for table in set(tables) if (pinned := self._pinned.get(table)) and as_of <= pinned.through}
+        known = {
+            table: pinned
+            for table in set(tables)
+            if (pinned := self._pinned.get(table)) and as_of <= pinned.through
+        }
         missing = sorted(set(tables) - known.keys())
         while missing:
             try:
                 # The log first: a write that is trimmed after this is in the versions pinned below.
                 pending = self.log.pending(missing, through=as_of)
                 pinned_now = {
-                    table: self._pin(table, as_of, [write for write in pending if write.table == table]) for table in missing
+                    table: self._pin(
+                        table, as_of, [write for write in pending if write.table == table]
+                    )
+                    for table in missing
                 }
                 self._pinned |= pinned_now
                 known |= pinned_now
@@ -153,26 +177,33 @@ class Tables:
                 continue  # staged rows were applied and deleted meanwhile
         for pinned in known.values():
             if as_of < pinned.version.since:
-                raise NotReadable(TABLES, at=as_of, since=pinned.version.since, upper=pinned.version.upper)
+                raise NotReadable(
+                    TABLES, at=as_of, since=pinned.version.since, upper=pinned.version.upper
+                )
         return known
 
     def forget(self, table: GlobalId) -> None:
         """Make the next read of the table read its newest version."""
         self._pinned.pop(table, None)
 
-    def _pin(self, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]) -> TableVersion:
+    def _pin(
+        self, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]
+    ) -> TableVersion:
         collection = self._lake.open(table_id(table))
         version = collection.pin()
-        tail = self._updates(collection, [write for write in pending if write.at >= version.upper]).combine_chunks()
+        tail = self._updates(
+            collection, [write for write in pending if write.at >= version.upper]
+        ).combine_chunks()
         return TableVersion(version, tail, through)
 
     # --- applying ---
 
     def apply(self, through: Timestamp = MAXIMUM) -> int:
-        """Append the writes in the log, up to ``through``, to the Delta tables, and trim the log. Returns how many writes.
+        """Append the writes in the log, up to ``through``, to the Delta tables, and trim the log.
+        Returns how many writes.
 
-        Any process may call it at any time: each table's physical upper says which writes it has. If a table's append fails, its
-        writes stay in the log, and the other tables go on.
+        Any process may call it at any time: each table's physical upper says which writes it has.
+        If a table's append fails, its writes stay in the log, and the other tables go on.
         """
         by_table: dict[GlobalId, list[PendingWrite]] = {}
         for write in self.log.pending(through=through):
@@ -183,7 +214,11 @@ class Tables:
                 uppers[table] = self._apply(self._lake.open(table_id(table)), writes)
             except Exception as failure:  # the edge of the loop over tables
                 if self._lake.exists(table_id(table)):
-                    _logger.warning("cannot apply writes to a table; they stay in the log", table=table, error=str(failure))
+                    _logger.warning(
+                        "cannot apply writes to a table; they stay in the log",
+                        table=table,
+                        error=str(failure),
+                    )
                 # else it was dropped, and the drop clears the log
         failpoint("tables.apply.before_trim")
         if uppers:
@@ -192,7 +227,8 @@ class Tables:
         return sum(len(by_table[table]) for table in uppers)
 
     def _apply(self, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
-        """Append ``writes``, the log's writes to the table up to the last of them. Returns the table's physical upper."""
+        """Append ``writes``, the log's writes to the table up to the last of them. Returns the
+        table's physical upper."""
         for _ in range(_ATTEMPTS):
             upper = collection.upper()
             missing = _take_batch([write for write in writes if write.at >= upper])
@@ -201,7 +237,9 @@ class Tables:
             try:
                 failpoint("tables.apply.before_append")
                 updates = self._updates(collection, missing)
-                collection.append(updates, expected_upper=upper, new_upper=Timestamp(missing[-1].at + 1))
+                collection.append(
+                    updates, expected_upper=upper, new_upper=Timestamp(missing[-1].at + 1)
+                )
                 failpoint("tables.apply.after_append")
             except (UpperMismatch, FileNotFoundError):
                 continue  # another process was faster, and may have deleted the staged files
@@ -209,30 +247,48 @@ class Tables:
 
     def _updates(self, collection: Collection, writes: Sequence[PendingWrite]) -> pa.Table:
         schema = arrow_schema(collection.desc, with_updates=True)
-        parts = [updates_at(write_rows(collection.folder, write.payload), write.at, collection.desc) for write in writes]
+        parts = [
+            updates_at(write_rows(collection.folder, write.payload), write.at, collection.desc)
+            for write in writes
+        ]
         return pa.concat_tables([schema.empty_table(), *parts])
 
     # --- definitions ---
 
-    def create(self, id: GlobalId, desc: RelationDesc, *, at: Timestamp, incarnation: str = "") -> None:
-        """Create the table, empty at ``at``, unless it exists. The caller creates the frontier group of all tables."""
+    def create(
+        self, id: GlobalId, desc: RelationDesc, *, at: Timestamp, incarnation: str = ""
+    ) -> None:
+        """Create the table, empty at ``at``, unless it exists. The caller creates the frontier
+        group of all tables."""
         self._lake.create(table_id(id), desc, incarnation=incarnation)
         failpoint("tables.create.before_register")
         self.log.register(id, at)
 
-    def fill(self, id: GlobalId, desc: RelationDesc, rows: pa.Table, *, at: Timestamp, incarnation: str = "") -> None:
-        """Write the first rows (``rows_schema``) of a table, at ``at``, before the table is created. Its ``id`` is reserved.
+    def fill(
+        self,
+        id: GlobalId,
+        desc: RelationDesc,
+        rows: pa.Table,
+        *,
+        at: Timestamp,
+        incarnation: str = "",
+    ) -> None:
+        """Write the first rows (``rows_schema``) of a table, at ``at``, before the table is
+        created. Its ``id`` is reserved.
 
         The table must be created within the lease; afterwards it counts as ``abandoned``.
         """
         self.log.reserve(_filled(id), lease_ms=STAGING_LEASE_MS)
         failpoint("tables.fill.reserved")
         collection = self._lake.create(table_id(id), desc, incarnation=incarnation)
-        collection.append(updates_at(rows, at, desc), expected_upper=MINIMUM, new_upper=Timestamp(at + 1))
+        collection.append(
+            updates_at(rows, at, desc), expected_upper=MINIMUM, new_upper=Timestamp(at + 1)
+        )
         failpoint("tables.fill.written")
 
     def abandoned(self, ids: Iterable[GlobalId]) -> set[GlobalId]:
-        """The tables among ``ids``, none of which the catalog has, that exist only in the lake and will not be created."""
+        """The tables among ``ids``, none of which the catalog has, that exist only in the lake and
+        will not be created."""
         known, needed = self.log.known(), self.log.staged_names()
         return {id for id in ids if id not in known and _filled(id) not in needed}
 
@@ -250,7 +306,8 @@ def _filled(id: GlobalId) -> str:
 
 
 def _take_batch(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
-    """The first of ``writes``, in whole records of about ``APPLIED_BYTES``, for one Delta commit."""
+    """The first of ``writes``, in whole records of about ``APPLIED_BYTES``, for one Delta
+    commit."""
     size = 0
     for index, write in enumerate(writes):
         if size > APPLIED_BYTES and write.at != writes[index - 1].at:
@@ -262,7 +319,8 @@ def _take_batch(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
 def _to_bytes(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows.combine_chunks())  # a batch has a header, a statement may have made many
+        # a batch has a header, a statement may have made many
+        writer.write_table(rows.combine_chunks())
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
@@ -277,7 +335,9 @@ def rows_of(changes: Sequence[pa.Table], desc: RelationDesc) -> pa.Table:
     """The rows that the diffs of ``changes`` add up to, each repeated by its count."""
     columns = arrow_schema(desc, with_updates=False)
     updates = [updates_at(rows, MINIMUM, desc) for rows in changes]
-    updates_of_all = pa.concat_tables([arrow_schema(desc, with_updates=True).empty_table(), *updates])
+    updates_of_all = pa.concat_tables(
+        [arrow_schema(desc, with_updates=True).empty_table(), *updates]
+    )
     if pc.all(pc.equal(updates_of_all.column(DIFF_COLUMN), 1)).as_py() is not False:
         return updates_of_all.select(columns.names)
     consolidated = consolidate_rows(updates_of_all, columns, MINIMUM)

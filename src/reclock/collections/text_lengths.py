@@ -10,7 +10,8 @@ from reclock.errors import TextTooLong
 
 
 def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """The texts as the column stores them: without blanks beyond its length, and for ``char(n)`` without blanks at the end.
+    """The texts as the column stores them: without blanks beyond its length, and for ``char(n)``
+    without blanks at the end.
 
     Raises ``TextTooLong``.
     """
@@ -19,4 +20,8 @@ def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     max_characters, stripped = column.limit.characters, pc.utf8_rtrim(values, " ")
     if pc.any(pc.greater(pc.utf8_length(stripped), max_characters)).as_py():
         raise TextTooLong(str(column.limit))
-    return stripped if column.limit.ignores_blanks else pc.utf8_slice_codeunits(values, 0, max_characters)
+    return (
+        stripped
+        if column.limit.ignores_blanks
+        else pc.utf8_slice_codeunits(values, 0, max_characters)
+    )

@@ -14,7 +14,12 @@ from reclock.algebra.error_intervals import ErrorIntervals, answered_through, wi
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
-from reclock.collections.consolidate import advance_updates, consolidate_changes, consolidate_rows, stream_changes
+from reclock.collections.consolidate import (
+    advance_updates,
+    consolidate_changes,
+    consolidate_rows,
+    stream_changes,
+)
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
@@ -76,7 +81,9 @@ class Version:
     @property
     def error_times(self) -> list[Timestamp]:
         """The times at which an error begins or ends."""
-        bounds = [bound for interval in self.known_errors for bound in (interval.lower, interval.upper)]
+        bounds = [
+            bound for interval in self.known_errors for bound in (interval.lower, interval.upper)
+        ]
         return [bound for bound in bounds if bound is not None]
 
     @property
@@ -90,7 +97,8 @@ class Version:
         return replace(self, errors=(), failure=None)
 
     def check(self, at: Timestamp) -> None:
-        """Raises ``NotBegun``, ``NotReadable``, ``OutputFailed`` or ``ErrorAtTime`` if it has no rows at ``at``."""
+        """Raises ``NotBegun``, ``NotReadable``, ``OutputFailed`` or ``ErrorAtTime`` if it has no
+        rows at ``at``."""
         if self.begins == MAXIMUM:
             raise NotBegun(str(self.id))
         if at < self.begins:
@@ -117,7 +125,8 @@ class Version:
         return [file for file in self.all_files if file.min_time < upper and file.max_time >= low]
 
     def snapshot(self, as_of: Timestamp) -> pa.Table:
-        """The multiset at ``as_of``: the desc's columns and ``mz_diff``, the row's multiplicity, never zero.
+        """The multiset at ``as_of``: the desc's columns and ``mz_diff``, the row's multiplicity,
+        never zero.
 
         Rows are distinct, except in a monotonic collection: its rows come as they were written,
         each with a positive diff.
@@ -129,7 +138,11 @@ class Version:
             if not self.is_monotonic:
                 return consolidate_rows(self.dataset(files), columns, as_of)
             names = [*self.desc.names, DIFF_COLUMN]
-            condition = None if all(file.max_time <= as_of for file in files) else pc.field(TIME_COLUMN) <= as_of
+            condition = (
+                None
+                if all(file.max_time <= as_of for file in files)
+                else pc.field(TIME_COLUMN) <= as_of
+            )
             return self.dataset(files).to_table(columns=names, filter=condition)
 
     def changes(self, lower: Timestamp, upper: Timestamp) -> pa.Table:
@@ -139,16 +152,22 @@ class Version:
         """
         schema = arrow_schema(self.desc, with_updates=True)
         with self.reading():
-            return consolidate_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+            return consolidate_changes(
+                self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper
+            )
 
-    def stream_changes(self, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False) -> pa.RecordBatchReader:
+    def stream_changes(
+        self, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False
+    ) -> pa.RecordBatchReader:
         """As ``changes``, batch by batch.
         ``with_snapshot`` adds all earlier updates, moved up to ``lower``."""
         schema = arrow_schema(self.desc, with_updates=True)
         self._check_errors(lower, upper)
         if with_snapshot:
             return advance_updates(self.dataset(self.files(upper=upper)), schema, lower, upper)
-        return stream_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+        return stream_changes(
+            self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper
+        )
 
     @contextmanager
     def reading(self) -> Iterator[None]:

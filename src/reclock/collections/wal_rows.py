@@ -10,7 +10,8 @@ from reclock.collections.table_wal import Payload, rows_of_payload
 
 
 def write_rows(folder: Folder, payload: Payload) -> pa.Table:
-    """The rows with their diffs. Raises ``FileNotFoundError`` for staged rows that were applied and deleted meanwhile."""
+    """The rows with their diffs. Raises ``FileNotFoundError`` for staged rows that were applied and
+    deleted meanwhile."""
     if payload.rows is not None:
         return rows_of_payload(payload.rows)
     import pyarrow.parquet as pq

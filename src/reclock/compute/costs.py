@@ -51,14 +51,16 @@ class _IndexCosts:
         default_factory=lambda: {mode: deque(maxlen=_SAMPLES) for mode in MaintenanceMode}
     )
     """Pairs of bytes and seconds."""
-    seconds_since: dict[MaintenanceMode, float] = field(default_factory=lambda: dict.fromkeys(MaintenanceMode, 0.0))
+    seconds_since: dict[MaintenanceMode, float] = field(
+        default_factory=lambda: dict.fromkeys(MaintenanceMode, 0.0)
+    )
     """The time spent on refreshes since the way was last chosen."""
 
     def estimate(self, mode: MaintenanceMode, bytes: int) -> float:
         """Seconds. Beyond a fixed part they follow the bytes.
 
-        Until there are enough measurements the assumption stands if it is lower: the first refreshes
-        read files that are not in memory yet, and sort them for lookups.
+        Until there are enough measurements the assumption stands if it is lower: the first
+        refreshes read files that are not in memory yet, and sort them for lookups.
         """
         measured = []
         for sample_bytes, seconds in self.samples[mode]:
@@ -96,18 +98,25 @@ class RefreshCosts:
         estimates = self.estimate(index, work)
         cheaper, dearer = sorted(MaintenanceMode, key=lambda mode: estimates[mode])
         lost = estimates[dearer] - estimates[cheaper]
-        is_too_dear = dearer is MaintenanceMode.RECOMPUTED and estimates[dearer] > _DEAREST_TRIAL * estimates[cheaper]
+        is_too_dear = (
+            dearer is MaintenanceMode.RECOMPUTED
+            and estimates[dearer] > _DEAREST_TRIAL * estimates[cheaper]
+        )
         with self._guard:
             is_due = lost <= _SHARE_OF_TRIALS * self._indexes[index].seconds_since[dearer]
         return dearer if is_due and not is_too_dear else cheaper
 
-    def record(self, index: GlobalId, mode: MaintenanceMode, work: RefreshWork, seconds: float) -> None:
+    def record(
+        self, index: GlobalId, mode: MaintenanceMode, work: RefreshWork, seconds: float
+    ) -> None:
         """Record what a refresh took."""
         with self._guard:
             costs = self._indexes.setdefault(index, _IndexCosts())
             costs.samples[mode].append((work.bytes_for(mode), seconds))
             for other in MaintenanceMode:
-                costs.seconds_since[other] = 0.0 if other is mode else costs.seconds_since[other] + seconds
+                costs.seconds_since[other] = (
+                    0.0 if other is mode else costs.seconds_since[other] + seconds
+                )
 
     def forget(self, index: GlobalId) -> None:
         """Forget a dropped index."""

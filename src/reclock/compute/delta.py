@@ -14,7 +14,15 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
 from reclock.compute.distinct_arguments import over_distinct_arguments
 from reclock.compute.narrowing import narrowed
-from reclock.compute.operators import delta, get, has_delta, is_monotone, matched_columns, origin, snapshot
+from reclock.compute.operators import (
+    delta,
+    get,
+    has_delta,
+    is_monotone,
+    matched_columns,
+    origin,
+    snapshot,
+)
 from reclock.compute.operators.join import matched_rows, sides_to_count
 from reclock.compute.operators.partial_aggregates import PartialAggregates, partial_aggregates
 from reclock.compute.operators.rules import (
@@ -83,8 +91,8 @@ class StepReads(Protocol):
     def open_groups(self, place: int, node: Plan, partials: Callable[[], str]) -> str | None:
         """The table of the partial aggregates of the node's groups, complete before the step.
 
-        ``place`` is the node's place in the plan. ``partials`` answers the SELECT that computes them.
-        None if they are not kept.
+        ``place`` is the node's place in the plan. ``partials`` answers the SELECT that computes
+        them. None if they are not kept.
         """
         ...
 
@@ -97,37 +105,65 @@ class StepReads(Protocol):
         ...
 
 
-def render(plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: StepReads | None = None) -> str:
-    """The changes of the plan's rows from ``before`` to ``as_of``: columns ``c0`` … and ``mz_diff``, which is never zero.
+def render(
+    plan: Plan,
+    desc: RelationDesc | None,
+    engine: str,
+    step_inputs: DeltaInputs,
+    reads: StepReads | None = None,
+) -> str:
+    """The changes of the plan's rows from ``before`` to ``as_of``: columns ``c0`` … and
+    ``mz_diff``, which is never zero.
 
-    ``RESULT`` among the relations of ``step_inputs`` is the previous result, a collection of ``desc`` with the plan's rows before;
-    without a desc there is none. The plan must be one that ``has_delta_rules``. With ``reads`` parts of the step are carried out
-    while it is written, and the statement reads what these have stored.
+    ``RESULT`` among the relations of ``step_inputs`` is the previous result, a collection of
+    ``desc`` with the plan's rows before; without a desc there is none. The plan must be one that
+    ``has_delta_rules``. With ``reads`` parts of the step are carried out while it is written, and
+    the statement reads what these have stored.
     """
     plan = narrowed(over_distinct_arguments(plan))
     step = _Step(plan, desc, engine, step_inputs, reads)
     changes = step.changes(plan)
     names = columns(plan)
     if changes is None:
-        changes = step.define(f"SELECT *, CAST(0 AS BIGINT) AS n FROM {step.rows(plan, InputVersion.NOW)} AS i WHERE FALSE")
+        changes = step.define(
+            f"SELECT *, CAST(0 AS BIGINT) AS n FROM {step.rows(plan, InputVersion.NOW)} "
+            "AS i WHERE FALSE"
+        )
     step.confirm_unchanged_groups()
     summed = consolidated(f"SELECT * FROM {changes}", names)
-    return f"{step.with_clause(summed)}SELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM ({summed}) AS changed"
+    return (
+        f"{step.with_clause(summed)}SELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM "
+        f"({summed}) AS changed"
+    )
 
 
 class _Step:
     """Writes common table expressions on demand, each once."""
 
     def __init__(
-        self, plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, reads: StepReads | None
+        self,
+        plan: Plan,
+        desc: RelationDesc | None,
+        engine: str,
+        step_inputs: DeltaInputs,
+        reads: StepReads | None,
     ) -> None:
         nodes: dict[int, Plan] = {}
         rendering.list_nodes(plan, nodes)
-        wanted, self._shown = rendering.wanted_columns(plan, nodes), {} if desc is None else _shown(plan, desc)
+        wanted, self._shown = (
+            rendering.wanted_columns(plan, nodes),
+            {} if desc is None else _shown(plan, desc),
+        )
         for shown in self._shown.values():
             wanted[id(shown.input)] = frozenset(range(len(shown.input.desc)))
         self._inputs = step_inputs
-        self.rendering = Rendering(engine, step_inputs.as_of, step_inputs.relations, wanted, rendering.pushed_predicates(nodes))
+        self.rendering = Rendering(
+            engine,
+            step_inputs.as_of,
+            step_inputs.relations,
+            wanted,
+            rendering.pushed_predicates(nodes),
+        )
         self._before = replace(self.rendering, as_of=step_inputs.before)
         self._names: dict[object, str] = {}
         self._reads = reads
@@ -141,7 +177,8 @@ class _Step:
         """The relations whose size follows that of the change: changes, keys, and rows found by
         keys."""
         self._thin: set[str] = set()
-        """The relations that are another one's rows, chosen or rearranged: cheaper to read than to store."""
+        """The relations that are another one's rows, chosen or rearranged: cheaper to read than to
+        store."""
         self._found: dict[tuple[int, KeyFilter], EngineRelation | None] = {}
         """The rows of a Get that were looked up by key. They serve both versions."""
         self._changed: dict[int, bool] = {}
@@ -152,15 +189,25 @@ class _Step:
             return None
         if self._is_in_input(node):
             return self.changes(node.input)
-        return self._once(id(node), lambda: delta(node, self), is_few=True, is_thin=isinstance(node, Filter | Project))
+        return self._once(
+            id(node),
+            lambda: delta(node, self),
+            is_few=True,
+            is_thin=isinstance(node, Filter | Project),
+        )
 
     def net_changes(self, node: Plan) -> str | None:
         changes = self.changes(node)
         if changes is None or isinstance(node, Get):  # its delta rule consolidates
             return changes
         read = self.rendering.wanted[id(node)]
-        names = [f"c{i}" if i in read else literal(self.rendering.engine, None, type) for i, type in enumerate(node.desc.types)]
-        return self._once((id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names), is_few=True)
+        names = [
+            f"c{i}" if i in read else literal(self.rendering.engine, None, type)
+            for i, type in enumerate(node.desc.types)
+        ]
+        return self._once(
+            (id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names), is_few=True
+        )
 
     def rows(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None = None) -> str:
         if not self._is_changed(node):
@@ -170,7 +217,9 @@ class _Step:
         key = (id(node), state, key_filter)
         if key not in self._names:
             select, is_few = self._select(node, state, key_filter)
-            self._once(key, lambda: select, is_few=is_few, is_thin=isinstance(node, Filter | Project))
+            self._once(
+                key, lambda: select, is_few=is_few, is_thin=isinstance(node, Filter | Project)
+            )
         return self._names[key]
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
@@ -185,14 +234,23 @@ class _Step:
 
     def matches(self, join: Join, side: int, keys: str) -> str | None:
         partials = partial_aggregates(matched_rows(join, side))
-        state = None if self._reads is None or partials is None else self._groups(self._place_of_matches(join, side), partials)
+        state = (
+            None
+            if self._reads is None or partials is None
+            else self._groups(self._place_of_matches(join, side), partials)
+        )
         if state is None:
             return None
         columns = tuple(range(len(join.keys)))
         names = ", ".join(f"g.c{index}" for index in columns)
-        versions = f"coalesce(sum(n) FILTER (WHERE t <= {state.before:d}), 0) > 0 AS was, sum(n) > 0 AS now"
+        versions = (
+            f"coalesce(sum(n) FILTER (WHERE t <= {state.before:d}), 0) > 0 AS was, sum(n) > "
+            "0 AS now"
+        )
         condition = KeyFilter(columns, keys).condition([f"g.c{index}" for index in columns])
-        select = f"SELECT {names}, {versions} FROM {state.table} AS g WHERE {condition} GROUP BY {names}"
+        select = (
+            f"SELECT {names}, {versions} FROM {state.table} AS g WHERE {condition} GROUP BY {names}"
+        )
         return self._once((id(join), side, keys), lambda: select, is_few=True)
 
     def confirm_unchanged_groups(self) -> None:
@@ -229,7 +287,9 @@ class _Step:
     def with_clause(self, select: str) -> str:
         """The WITH clause of ``select``: the expressions that it needs and that are not stored."""
         needed = self._needed(frozenset(_NAME.findall(select)))
-        chain = ",\n".join(f"{name} AS ({self._expressions[name]})" for name in self._expressions if name in needed)
+        chain = ",\n".join(
+            f"{name} AS ({self._expressions[name]})" for name in self._expressions if name in needed
+        )
         return f"WITH {chain}\n" if chain else ""
 
     def _needed(self, names: frozenset[str]) -> set[str]:
@@ -243,29 +303,47 @@ class _Step:
                 queue += self._parts[name]
         return needed
 
-    def _select(self, node: Plan, version: InputVersion, key_filter: KeyFilter | None) -> tuple[str, bool]:
+    def _select(
+        self, node: Plan, version: InputVersion, key_filter: KeyFilter | None
+    ) -> tuple[str, bool]:
         """The SELECT of the node's rows, and whether they are few."""
         rendered = self.rendering if version is InputVersion.NOW else self._before
         if isinstance(node, Get):
             if key_filter is not None and (found := self._matching(node, key_filter)) is not None:
-                rendered = replace(rendered, relations={**rendered.relations, str(node.collection): found})
+                rendered = replace(
+                    rendered, relations={**rendered.relations, str(node.collection): found}
+                )
                 return get.rows(node, rendered, key_filter), True
             return get.rows(node, rendered, key_filter), False
         if (state := self.group_state(node)) is not None:
             return self._select_groups(node, state, version, key_filter)
         parts, filters, is_exact = inputs(node), self._filters(node, key_filter), key_filter is None
         if key_filter is not None:
-            is_exact = any(filter is not None and len(filter.columns) == len(key_filter.columns) > 0 for filter in filters)
+            is_exact = any(
+                filter is not None and len(filter.columns) == len(key_filter.columns) > 0
+                for filter in filters
+            )
         if self._reads is not None and len(parts) == 2:
             filters = [
                 filters[0] or self._matched(node, 0, filters, version),
                 filters[1] or self._matched(node, 1, filters, version),
             ]
-        relations = [self.rows(part, version, filter) for part, filter in zip(parts, filters, strict=True)]
-        select, are_few = snapshot(node, rendered, relations), all(name in self._few for name in relations)
+        relations = [
+            self.rows(part, version, filter) for part, filter in zip(parts, filters, strict=True)
+        ]
+        select, are_few = (
+            snapshot(node, rendered, relations),
+            all(name in self._few for name in relations),
+        )
         if key_filter is None or is_exact:
             return select, are_few
-        return f"SELECT * FROM ({select}) AS i WHERE {key_filter.condition([f'i.{name}' for name in columns(node)])}", are_few
+        return (
+            (
+                f"SELECT * FROM ({select}) AS i WHERE "
+                f"{key_filter.condition([f'i.{name}' for name in columns(node)])}"
+            ),
+            are_few,
+        )
 
     def _select_groups(
         self, node: Plan, state: GroupState, version: InputVersion, key_filter: KeyFilter | None
@@ -318,7 +396,8 @@ class _Step:
         return GroupState(table, changes, self._inputs.before)
 
     def _filters(self, node: Plan, key_filter: KeyFilter | None) -> list[KeyFilter | None]:
-        """Of each input, the rows that those of the node with the keys are made of, as far as its columns tell."""
+        """Of each input, the rows that those of the node with the keys are made of, as far as its
+        columns tell."""
         if key_filter is None:
             return [None for _ in inputs(node)]
         if not key_filter.columns:  # all rows, or none
@@ -334,11 +413,22 @@ class _Step:
         places, own_columns = zip(*own, strict=True)
         if len(own) == len(origins):
             return KeyFilter(own_columns, key_filter.keys)
-        keys = f"SELECT DISTINCT {select_list([f'c{place}' for place in places])} FROM {key_filter.keys}"
-        return KeyFilter(own_columns, self._once((key_filter.keys, places), lambda: keys, is_few=key_filter.keys in self._few))
+        keys = (
+            f"SELECT DISTINCT {select_list([f'c{place}' for place in places])} FROM "
+            f"{key_filter.keys}"
+        )
+        return KeyFilter(
+            own_columns,
+            self._once(
+                (key_filter.keys, places), lambda: keys, is_few=key_filter.keys in self._few
+            ),
+        )
 
-    def _matched(self, node: Plan, side: int, filters: Sequence[KeyFilter | None], state: InputVersion) -> KeyFilter | None:
-        """Of the input ``side`` only the rows that match those of the other one, where its filter leaves few of these."""
+    def _matched(
+        self, node: Plan, side: int, filters: Sequence[KeyFilter | None], state: InputVersion
+    ) -> KeyFilter | None:
+        """Of the input ``side`` only the rows that match those of the other one, where its filter
+        leaves few of these."""
         other = 1 - side
         if filters[other] is None or (matched := matched_columns(node, other)) is None:
             return None
@@ -379,9 +469,13 @@ class _Step:
 
     def _is_in_input(self, node: Plan) -> TypeGuard[Filter]:
         """Whether the node is a filter that its input, a Get, applies already."""
-        return isinstance(node, Filter) and len(self.rendering.predicates.get(id(node.input), ())) == len(node.predicates)
+        return isinstance(node, Filter) and len(
+            self.rendering.predicates.get(id(node.input), ())
+        ) == len(node.predicates)
 
-    def _once(self, key: object, select: Callable[[], str], *, is_few: bool = False, is_thin: bool = False) -> str:
+    def _once(
+        self, key: object, select: Callable[[], str], *, is_few: bool = False, is_thin: bool = False
+    ) -> str:
         if key not in self._names:
             self._names[key] = self.define(select(), is_few=is_few, is_thin=is_thin)
         return self._names[key]
@@ -398,7 +492,9 @@ def _shown(plan: Plan, desc: RelationDesc) -> dict[int, Project]:
             case Project():
                 if set(node.indexes) < set(range(len(node.input.desc))):
                     return shown
-                places = tuple(places[node.indexes.index(index)] for index in range(len(node.input.desc)))
+                places = tuple(
+                    places[node.indexes.index(index)] for index in range(len(node.input.desc))
+                )
             case Map():
                 places = places[: len(node.input.desc)]
             case _:

@@ -1,7 +1,8 @@
 """Aggregates over the different values of their arguments, where equal values change nothing.
 
-A least or largest value and what counts only different values do not follow from changes alone: if a
-row goes, the others decide. But ``DISTINCT`` can be maintained from changes, and has each value once.
+A least or largest value and what counts only different values do not follow from changes alone: if
+a row goes, the others decide. But ``DISTINCT`` can be maintained from changes, and has each value
+once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _IGNORES_COPIES = ("min", "max", "bool_and", "bool_or")
 
 
 def over_distinct_arguments(plan: Plan) -> Plan:
-    """An equal plan in which such aggregates without ``GROUP BY`` read the different values of their arguments.
+    """An equal plan in which such aggregates without ``GROUP BY`` read the different values of
+    their arguments.
 
     Other aggregates beside them are computed apart. A node that several nodes read stays one node.
     """
@@ -27,7 +29,9 @@ def over_distinct_arguments(plan: Plan) -> Plan:
 
 def ignores_copies(aggregate: Aggregate) -> bool:
     """Whether further rows with values that it has seen change nothing."""
-    return bool(aggregate.arguments) and (aggregate.is_distinct or aggregate.function in _IGNORES_COPIES)
+    return bool(aggregate.arguments) and (
+        aggregate.is_distinct or aggregate.function in _IGNORES_COPIES
+    )
 
 
 def _rewritten(plan: Plan, done: dict[int, Plan]) -> Plan:
@@ -52,7 +56,10 @@ def _split(node: Reduce) -> Plan:
         return over_values
     rest = _only(node, others)
     columns = tuple(node.desc.columns[place] for place in (*places, *others))
-    joined = Join(over_values, rest, JoinKind.INNER, (), (), replace(node.desc, columns=columns, key=None))  # one row each
+    # one row each
+    joined = Join(
+        over_values, rest, JoinKind.INNER, (), (), replace(node.desc, columns=columns, key=None)
+    )
     order = [(*places, *others).index(place) for place in range(len(node.aggregates))]
     return project(joined, order)
 
@@ -63,7 +70,12 @@ def _only(node: Reduce, places: list[int]) -> Reduce:
 
 
 def _over_values(node: Reduce) -> Reduce:
-    scalars = [scalar for each in node.aggregates for scalar in (*each.arguments, each.filter) if scalar is not None]
+    scalars = [
+        scalar
+        for each in node.aggregates
+        for scalar in (*each.arguments, each.filter)
+        if scalar is not None
+    ]
     arguments = list(dict.fromkeys(scalars))
     names = [f"argument{place}" for place in range(len(arguments))]
 
@@ -72,16 +84,27 @@ def _over_values(node: Reduce) -> Reduce:
         return ColumnRef(place, arguments[place].type)
 
     aggregates = tuple(
-        replace(each, arguments=tuple(map(column, each.arguments)), filter=None if each.filter is None else column(each.filter))
+        replace(
+            each,
+            arguments=tuple(map(column, each.arguments)),
+            filter=None if each.filter is None else column(each.filter),
+        )
         for each in node.aggregates
     )
-    return replace(node, input=Distinct(compute(node.input, arguments, names)), aggregates=aggregates)
+    return replace(
+        node, input=Distinct(compute(node.input, arguments, names)), aggregates=aggregates
+    )
 
 
 def _is_movable(aggregate: Aggregate) -> bool:
-    """Arguments are then computed for all rows, which must not raise an error where a filter leaves the row out."""
+    """Arguments are then computed for all rows, which must not raise an error where a filter leaves
+    the row out."""
     is_safe = aggregate.filter is None or not any(map(could_error, aggregate.arguments))
-    return ignores_copies(aggregate) and is_safe and all(_is_plain(argument.type) for argument in aggregate.arguments)
+    return (
+        ignores_copies(aggregate)
+        and is_safe
+        and all(_is_plain(argument.type) for argument in aggregate.arguments)
+    )
 
 
 def _is_plain(type: ScalarType) -> bool:

@@ -22,7 +22,9 @@ def shielded(case: Case) -> Case:
     branches: list[tuple[Any, Any]] = []
     earlier: list[Any] = []
     for condition, result in case.branches:
-        branches.append((_shield(condition, _guard(earlier, None)), _shield(result, _guard(earlier, condition))))
+        branches.append(
+            (_shield(condition, _guard(earlier, None)), _shield(result, _guard(earlier, condition)))
+        )
         earlier.append(condition)
     return Case(tuple(branches), _shield(case.otherwise, _guard(earlier, None)), case.type)
 

@@ -17,7 +17,8 @@ from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 
 @singledispatch
 def to_sql(scalar: Scalar, engine: str, columns: Sequence[str]) -> str:
-    """``scalar`` as SQL that can stand anywhere in an expression. ``columns`` spells the input's columns, in order."""
+    """``scalar`` as SQL that can stand anywhere in an expression. ``columns`` spells the input's
+    columns, in order."""
     raise InternalError(f"no scalar expression: {scalar!r}")
 
 
@@ -33,28 +34,45 @@ def _(scalar: Literal, engine: str, columns: Sequence[str]) -> str:
 
 @to_sql.register
 def _(scalar: Call, engine: str, columns: Sequence[str]) -> str:
-    return positive_zero(engine, write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns)), scalar.type)
+    return positive_zero(
+        engine,
+        write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns)),
+        scalar.type,
+    )
 
 
 @to_sql.register
 def _(scalar: Cast, engine: str, columns: Sequence[str]) -> str:
-    written = write_cast(engine, to_sql(scalar.operand, engine, columns), scalar.operand.type, scalar.type)
+    written = write_cast(
+        engine, to_sql(scalar.operand, engine, columns), scalar.operand.type, scalar.type
+    )
     return positive_zero(engine, written, scalar.type)
 
 
 @to_sql.register
 def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
     scalar = shielded(scalar) if engine == "spark" else scalar
-    written = [(to_sql(condition, engine, columns), to_sql(result, engine, columns)) for condition, result in scalar.branches]
+    written = [
+        (to_sql(condition, engine, columns), to_sql(result, engine, columns))
+        for condition, result in scalar.branches
+    ]
     branches = "".join(f" WHEN {condition} THEN {result}" for condition, result in written)
     return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"
 
 
-def aggregate_to_sql(aggregate: Aggregate, engine: str, columns: Sequence[str], over: str = "") -> str:
+def aggregate_to_sql(
+    aggregate: Aggregate, engine: str, columns: Sequence[str], over: str = ""
+) -> str:
     """``aggregate`` over the rows of a group, as SQL; or over those that `` OVER (…)`` says."""
-    kept = f" FILTER (WHERE {to_sql(aggregate.filter, engine, columns)})" if aggregate.filter else ""
-    site = _site(aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept, over=over)
-    return positive_zero(engine, write(functions.AGGREGATES, aggregate.function, engine, site), aggregate.type)
+    kept = (
+        f" FILTER (WHERE {to_sql(aggregate.filter, engine, columns)})" if aggregate.filter else ""
+    )
+    site = _site(
+        aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept, over=over
+    )
+    return positive_zero(
+        engine, write(functions.AGGREGATES, aggregate.function, engine, site), aggregate.type
+    )
 
 
 def references(scalar: Scalar | Aggregate | None) -> frozenset[int]:
@@ -67,7 +85,9 @@ def references(scalar: Scalar | Aggregate | None) -> frozenset[int]:
         case Call():
             return _all(scalar.arguments)
         case Case():
-            return _all([part for branch in scalar.branches for part in branch]) | references(scalar.otherwise)
+            return _all([part for branch in scalar.branches for part in branch]) | references(
+                scalar.otherwise
+            )
         case Aggregate():
             return _all(scalar.arguments) | references(scalar.filter)
         case _:
@@ -84,13 +104,23 @@ def _all(scalars: Sequence[Scalar | Aggregate]) -> frozenset[int]:
 
 
 def _site(
-    call: Call | Aggregate, engine: str, columns: Sequence[str], *, is_distinct: bool = False, filter: str = "", over: str = ""
+    call: Call | Aggregate,
+    engine: str,
+    columns: Sequence[str],
+    *,
+    is_distinct: bool = False,
+    filter: str = "",
+    over: str = "",
 ) -> Site:
     return Site(
         tuple(to_sql(argument, engine, columns) for argument in call.arguments),
         tuple(argument.type for argument in call.arguments),
         call.type,
-        {index: argument.value for index, argument in enumerate(call.arguments) if isinstance(argument, Literal)},
+        {
+            index: argument.value
+            for index, argument in enumerate(call.arguments)
+            if isinstance(argument, Literal)
+        },
         is_distinct,
         filter,
         over,

@@ -54,11 +54,19 @@ _VALUE_CHARACTERS, _ROW_CHARACTERS = 40, 400
 
 
 def with_row(
-    error: EvaluationError, plan: Plan, at: Timestamp, inputs_at: Inputs, *, engine: Engine, small: Engine
+    error: EvaluationError,
+    plan: Plan,
+    at: Timestamp,
+    inputs_at: Inputs,
+    *,
+    engine: Engine,
+    small: Engine,
 ) -> EvaluationError:
-    """An error of ``plan`` over the inputs ``inputs_at``, whose detail names a row, or a group, that alone makes the plan fail.
+    """An error of ``plan`` over the inputs ``inputs_at``, whose detail names a row, or a group,
+    that alone makes the plan fail.
 
-    It is ``error``, which ``engine`` has raised, if no row is certain. The engine ``small`` runs the batches.
+    It is ``error``, which ``engine`` has raised, if no row is certain. The engine ``small`` runs
+    the batches.
     """
     if bytes_to_read(inputs_at, at) > _MOST_BYTES:
         return error
@@ -67,8 +75,9 @@ def with_row(
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Rows of the plan ``rows``, one of which may make ``top``, a part of the whole plan, fail. ``restricted`` replaces
-    ``target``, a part of ``top``, to compute it for some of the candidates alone."""
+    """Rows of the plan ``rows``, one of which may make ``top``, a part of the whole plan, fail.
+    ``restricted`` replaces ``target``, a part of ``top``, to compute it for some of the candidates
+    alone."""
 
     rows: Plan
     target: Plan
@@ -97,7 +106,8 @@ class _Search:
             try:
                 if (error := self._find(candidates)) is not None:
                     return error
-            except (ReclockError, pa.ArrowException) as failure:  # the caller raises the original error
+            except (ReclockError, pa.ArrowException) as failure:
+                # the caller raises the original error
                 _log.info("the row that a plan fails for was not found", error=str(failure))
         return None
 
@@ -110,9 +120,15 @@ class _Search:
             rows, top = inputs(node)[0], node
             while isinstance(rows, Map | Filter | Project):
                 rows = rows.input
-            while not isinstance(top, Reduce) and isinstance(reader := self._only_reader(top), Map | Filter | Project | Reduce):
+            while not isinstance(top, Reduce) and isinstance(
+                reader := self._only_reader(top), Map | Filter | Project | Reduce
+            ):
                 top = reader
-            kind = f"the row of {rows.name} with " if isinstance(rows, Get) else "a row of a subquery with "
+            kind = (
+                f"the row of {rows.name} with "
+                if isinstance(rows, Get)
+                else "a row of a subquery with "
+            )
             candidates[id(rows), id(top)] = _Candidates(rows, rows, top, lambda get: get, kind)
         return list(candidates.values())
 
@@ -124,14 +140,24 @@ class _Search:
         """The groups of each aggregation."""
         candidates = []
         for node in self.nodes:
-            if isinstance(node, Reduce) and node.group_by and node.aggregates and not work_tables(node):
+            if (
+                isinstance(node, Reduce)
+                and node.group_by
+                and node.aggregates
+                and not work_tables(node)
+            ):
                 columns = tuple(node.input.desc.columns[index] for index in node.group_by)
                 rows = Distinct(Project(node.input, node.group_by, RelationDesc(columns)))
-                candidates.append(_Candidates(rows, node.input, node, partial(_of_groups, node), "the group with "))
+                candidates.append(
+                    _Candidates(
+                        rows, node.input, node, partial(_of_groups, node), "the group with "
+                    )
+                )
         return candidates
 
     def _find(self, candidates: _Candidates) -> EvaluationError | None:
-        """The error of the plan for one candidate alone, if the plan does not fail without any: then no other part causes it."""
+        """The error of the plan for one candidate alone, if the plan does not fail without any:
+        then no other part causes it."""
         types = candidates.rows.desc.types
         desc = RelationDesc(tuple(Column(f"c{index}", type) for index, type in enumerate(types)))
         restricted = candidates.restricted(Get(_CANDIDATES, "candidates", desc))
@@ -146,8 +172,14 @@ class _Search:
                 if error is None or self._error(self.engine, whole, row.slice(0, 0)) is not None:
                     return None
                 name = candidates.kind + _shown(candidates.rows.desc, row)
-                detail = f"{error.detail}; it fails for {name}" if error.detail else f"It fails for {name}"
-                return EvaluationError(error.message, sqlstate=error.sqlstate, detail=detail, hint=error.hint)
+                detail = (
+                    f"{error.detail}; it fails for {name}"
+                    if error.detail
+                    else f"It fails for {name}"
+                )
+                return EvaluationError(
+                    error.message, sqlstate=error.sqlstate, detail=detail, hint=error.hint
+                )
         return None
 
     def _batches(self, rows: Plan, desc: RelationDesc) -> Iterator[pa.Table]:
@@ -155,7 +187,11 @@ class _Search:
         with closing(self._run(self.engine, rows, {})) as batches:
             for batch in batches:
                 table = pa.Table.from_batches([batch]).rename_columns(list(desc.names))
-                order = [(field.name, "ascending") for field in table.schema if not _is_unordered(field.type)]
+                order = [
+                    (field.name, "ascending")
+                    for field in table.schema
+                    if not _is_unordered(field.type)
+                ]
                 yield table.sort_by(order) if order else table
 
     def _narrow(self, part: Plan, rows: pa.Table) -> pa.Table | None:
@@ -164,7 +200,9 @@ class _Search:
             return None
         while rows.num_rows > 1:
             half = rows.slice(0, rows.num_rows // 2)
-            rows = rows.slice(half.num_rows) if self._error(self.small, part, half) is None else half
+            rows = (
+                rows.slice(half.num_rows) if self._error(self.small, part, half) is None else half
+            )
         return rows if self._error(self.small, part, rows) is not None else None
 
     def _error(self, engine: Engine, plan: Plan, candidates: pa.Table) -> EvaluationError | None:
@@ -177,7 +215,9 @@ class _Search:
             return error if error.sqlstate == self.sqlstate else None
         return None
 
-    def _run(self, engine: Engine, plan: Plan, added: Mapping[StorageCollectionId, TableInput]) -> pa.RecordBatchReader:
+    def _run(
+        self, engine: Engine, plan: Plan, added: Mapping[StorageCollectionId, TableInput]
+    ) -> pa.RecordBatchReader:
         read = collections(plan)
         inputs_read = {id: input for id, input in {**self.inputs_at, **added}.items() if id in read}
         return engine.run(plan, Finishing(), inputs_read, self.at).batches
@@ -203,10 +243,19 @@ def _nodes(plan: Plan) -> list[Plan]:
 def _could_fail(node: Plan) -> bool:
     """Whether an expression of the operator could raise an error for a row of its first input."""
     match node:
-        case Map(scalars=scalars) | Filter(predicates=scalars) | FlatMap(arrays=scalars) | Join(residual=scalars):
+        case (
+            Map(scalars=scalars)
+            | Filter(predicates=scalars)
+            | FlatMap(arrays=scalars)
+            | Join(residual=scalars)
+        ):
             return any(map(could_error, scalars))
         case Reduce(aggregates=aggregates):
-            return any(could_error(part) for aggregate in aggregates for part in (*aggregate.arguments, aggregate.filter))
+            return any(
+                could_error(part)
+                for aggregate in aggregates
+                for part in (*aggregate.arguments, aggregate.filter)
+            )
         case _:
             return False
 
@@ -224,7 +273,10 @@ def _shown(desc: RelationDesc, row: pa.Table) -> str:
     """The row by its columns; long values, and long rows, are truncated."""
     values = [column[0].as_py() for column in row.columns]
     return _truncated(
-        ", ".join(f"{name} = {_value(value)}" for name, value in zip(desc.names, values, strict=True)), _ROW_CHARACTERS
+        ", ".join(
+            f"{name} = {_value(value)}" for name, value in zip(desc.names, values, strict=True)
+        ),
+        _ROW_CHARACTERS,
     )
 
 

@@ -176,7 +176,10 @@ def _rows_failure(document: str, function: str) -> str | None:
     if isinstance(value, dict):
         return None
     what = "an array" if isinstance(value, list) else "a scalar"
-    return _failure("22023", f"cannot call {function} on {what if function == 'jsonb_object_keys' else 'a non-object'}")
+    return _failure(
+        "22023",
+        f"cannot call {function} on {what if function == 'jsonb_object_keys' else 'a non-object'}",
+    )
 
 
 # --- containment and existence ---
@@ -330,7 +333,9 @@ def _pretty(document: str) -> str:
 def _indented(value: Any, line: str) -> str:
     inner = line + "    "
     if isinstance(value, dict):
-        members = [f"{inner}{dumps(name)}: {_indented(member, inner)}" for name, member in value.items()]
+        members = [
+            f"{inner}{dumps(name)}: {_indented(member, inner)}" for name, member in value.items()
+        ]
         return f"{{{','.join(members)}{line}}}"
     if isinstance(value, list):
         return f"[{','.join(inner + _indented(item, inner) for item in value)}{line}]"
@@ -400,8 +405,14 @@ def _scalar(document: str, type: str) -> str | None:
 
 
 _LARGEST = {"smallint": 2**15 - 1, "integer": 2**31 - 1, "bigint": 2**63 - 1}
-_INFINITE = {"real": Decimal("3.4028235677973366e38"), "double precision": Decimal("1.7976931348623158e308")}
-_SMALLEST = {"real": Decimal("7.006492321624085e-46"), "double precision": Decimal("2.4703282292062328e-324")}
+_INFINITE = {
+    "real": Decimal("3.4028235677973366e38"),
+    "double precision": Decimal("1.7976931348623158e308"),
+}
+_SMALLEST = {
+    "real": Decimal("7.006492321624085e-46"),
+    "double precision": Decimal("2.4703282292062328e-324"),
+}
 """Numbers from where on the nearest floating-point number is infinite, and up to where it is 0."""
 
 
@@ -422,7 +433,10 @@ def _kind(value: Any) -> str:
 
 
 _FUNCTIONS: Mapping[str, JsonFunction] = {
-    **{reader_name(each.type): JsonFunction(_reader(each), (_TEXT,), _TEXT) for each in TEXTUAL_TYPES.values()},
+    **{
+        reader_name(each.type): JsonFunction(_reader(each), (_TEXT,), _TEXT)
+        for each in TEXTUAL_TYPES.values()
+    },
     "field": JsonFunction(_field_document, (_TEXT, _TEXT), _TEXT),
     "field_text": JsonFunction(_field_text, (_TEXT, _TEXT), _TEXT),
     "element": JsonFunction(_element_document, (_TEXT, _INTEGER), _TEXT),
@@ -454,5 +468,7 @@ _FUNCTIONS: Mapping[str, JsonFunction] = {
     "of_double": JsonFunction(_of_double, (_DOUBLE,), _TEXT),
     "scalar": JsonFunction(_scalar, (_TEXT, _TEXT), _TEXT),
 }
-JSON_FUNCTIONS: Mapping[str, JsonFunction] = {PREFIX + name: each for name, each in _FUNCTIONS.items()}
+JSON_FUNCTIONS: Mapping[str, JsonFunction] = {
+    PREFIX + name: each for name, each in _FUNCTIONS.items()
+}
 """By the name under which the engines know them."""

@@ -14,7 +14,13 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, Ty
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.arrangements import Arrangements
-from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, TableInput, result_schema
+from reclock.compute.engines.engine import (
+    Answer,
+    CollectionInput,
+    Inputs,
+    TableInput,
+    result_schema,
+)
 from reclock.compute.rendering import list_nodes, pushed_predicates, visible
 from reclock.plan.relational import Filter, Finishing, Get, Plan, Project
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
@@ -24,7 +30,16 @@ NAME = "memory"
 
 Values: TypeAlias = frozenset[Any]
 
-_ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.BYTEA, *TEXTUAL_TYPES})
+_ORDERED = frozenset(
+    {
+        TypeName.SMALLINT,
+        TypeName.INTEGER,
+        TypeName.BIGINT,
+        TypeName.TEXT,
+        TypeName.BYTEA,
+        *TEXTUAL_TYPES,
+    }
+)
 """Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
 
 _FEW = 100
@@ -34,7 +49,9 @@ _AT_ONCE = 1_000
 """More updates are left to an engine."""
 
 
-def narrow_inputs(plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
+def narrow_inputs(
+    plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Arrangements
+) -> Inputs:
     """The inputs. If the plan looks up rows of one by value, and few match, the input has only the
     updates of these rows."""
     narrowed = {}
@@ -47,7 +64,9 @@ def narrow_inputs(plan: Plan, inputs: Inputs, as_of: Timestamp, arrangements: Ar
     return {**inputs, **narrowed} if narrowed else inputs
 
 
-def answer_from_memory(plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer | None:
+def answer_from_memory(
+    plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
+) -> Answer | None:
     """The plan's rows without an engine, if it only projects and filters updates that a lookup
     found; else None."""
     projected = _projected(plan)
@@ -65,8 +84,12 @@ def answer_from_memory(plan: Plan, finishing: Finishing, inputs: Inputs, as_of: 
         return None
     columns = visible(plan.desc, finishing)
     schema = result_schema(columns)
-    table = pa.Table.from_arrays([rows.column(index) for index in indexes[: len(columns)]], schema=schema)
-    return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None)
+    table = pa.Table.from_arrays(
+        [rows.column(index) for index in indexes[: len(columns)]], schema=schema
+    )
+    return Answer(
+        NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None
+    )
 
 
 def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
@@ -79,20 +102,38 @@ def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
     for get in reads:
         if sum(read.collection == get.collection for read in reads) > 1:
             continue
-        named = [values for values in map(_values, predicates.get(id(get), ())) if values is not None]
-        of_key = [(column, values) for column, values in named if get.desc.names[column] in (get.desc.key or ())]
+        named = [
+            values for values in map(_values, predicates.get(id(get), ())) if values is not None
+        ]
+        of_key = [
+            (column, values)
+            for column, values in named
+            if get.desc.names[column] in (get.desc.key or ())
+        ]
         for column, values in (of_key or named)[:1]:
             if len(values) <= _FEW:
                 yield get, column, values
 
 
 def _values(predicate: Scalar) -> tuple[int, Values] | None:
-    """The column and the values, none NULL, that the predicate restricts it to. Integers are equal whatever their width."""
+    """The column and the values, none NULL, that the predicate restricts it to. Integers are equal
+    whatever their width."""
     match predicate:
-        case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if value is not None:
-            if isinstance(side, Cast) and side.type.is_integer and side.operand.type.is_integer and not could_error(side):
+        case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if (
+            value is not None
+        ):
+            if (
+                isinstance(side, Cast)
+                and side.type.is_integer
+                and side.operand.type.is_integer
+                and not could_error(side)
+            ):
                 side = side.operand
-            if isinstance(side, ColumnRef) and side.type.name in _ORDERED and (of == side.type or of.is_integer):
+            if (
+                isinstance(side, ColumnRef)
+                and side.type.name in _ORDERED
+                and (of == side.type or of.is_integer)
+            ):
                 return side.index, frozenset({value})
         case Call("or", parts):
             named = [values for values in map(_values, parts) if values is not None]
@@ -103,16 +144,24 @@ def _values(predicate: Scalar) -> tuple[int, Values] | None:
 
 
 def _updates_with(
-    input: CollectionInput, column: str, values: Values, as_of: Timestamp, arrangements: Arrangements
+    input: CollectionInput,
+    column: str,
+    values: Values,
+    as_of: Timestamp,
+    arrangements: Arrangements,
 ) -> pa.Table | None:
     updates = arrangements.having(input.version, input.files(as_of), column, values)
     if updates is None or input.tail is None:
         return updates
-    return pa.concat_tables([updates, _rows_with(input.tail, column, values).select(updates.column_names)])
+    return pa.concat_tables(
+        [updates, _rows_with(input.tail, column, values).select(updates.column_names)]
+    )
 
 
 def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
-    return updates.filter(pc.is_in(updates[column], _array(values, updates.schema.field(column).type)))
+    return updates.filter(
+        pc.is_in(updates[column], _array(values, updates.schema.field(column).type))
+    )
 
 
 def _array(values: Values, type: pa.DataType) -> pa.Array:
@@ -131,7 +180,9 @@ def _projected(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[
         case Project(inner, indexes) if (projected := _projected(inner)) is not None:
             get, named, columns = projected
             return get, named, [columns[index] for index in indexes]
-        case Filter(Get() as get, predicates) if not any(column.type.is_float for column in get.desc.columns):
+        case Filter(Get() as get, predicates) if not any(
+            column.type.is_float for column in get.desc.columns
+        ):
             named = [values for values in map(_values, predicates) if values is not None]
             return (get, named, range(len(get.desc))) if len(named) == len(predicates) else None
     return None

@@ -51,7 +51,8 @@ class Maintainer:
 
 
 def maintainer(plan: Plan, desc: RelationDesc, index: GlobalId | None = None) -> Maintainer:
-    """The maintainer of ``plan``. Types must agree; the maintained columns have the desc's names."""
+    """The maintainer of ``plan``. Types must agree; the maintained columns have the desc's
+    names."""
     if plan.desc.types != desc.types:
         raise InternalError("the plan of an index does not have the types of its collection")
     mode = MaintenanceMode.FROM_CHANGES if has_delta_rules(plan) else MaintenanceMode.RECOMPUTED
@@ -81,12 +82,15 @@ def refresh_times(
     readable_from: Timestamp,
     limit: int,
 ) -> RefreshTimes:
-    """The times at which an index that is complete below ``upper`` must be computed to be complete up to and including ``at``.
+    """The times at which an index that is complete below ``upper`` must be computed to be complete
+    up to and including ``at``.
 
-    ``changes`` holds every time in ``[upper, at]`` at which an input may have changed; ``is_new`` says that the index has never
-    been computed, so ``upper`` counts as one. Each such time gets a refresh, unless there are more than ``limit`` of them or one
-    lies below ``readable_from`` (the highest since of the inputs): then there is one refresh, at the last of them, and the
-    index's since moves there, because the results in between are lost. Without times nothing changed, and the upper may advance.
+    ``changes`` holds every time in ``[upper, at]`` at which an input may have changed; ``is_new``
+    says that the index has never been computed, so ``upper`` counts as one. Each such time gets a
+    refresh, unless there are more than ``limit`` of them or one lies below ``readable_from`` (the
+    highest since of the inputs): then there is one refresh, at the last of them, and the index's
+    since moves there, because the results in between are lost. Without times nothing changed, and
+    the upper may advance.
     """
     if at < upper:
         return RefreshTimes(())
@@ -100,11 +104,15 @@ def refresh_times(
         return RefreshTimes(times)
     last = Timestamp(max(times[-1], readable_from))
     if last > at:
-        raise InternalError(f"inputs cannot be read at {at}", detail=f"their since is {readable_from}")
+        raise InternalError(
+            f"inputs cannot be read at {at}", detail=f"their since is {readable_from}"
+        )
     return RefreshTimes((last,), since=last)
 
 
-def change_times(versions: Sequence[Version], lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
+def change_times(
+    versions: Sequence[Version], lower: Timestamp, upper: Timestamp
+) -> list[Timestamp]:
     """The distinct times in ``[lower, upper)`` at which any of the collections has updates. Uses
     statistics where they suffice."""
     times: set[Timestamp] = set()
@@ -129,11 +137,12 @@ def refresh(
     previous: Timestamp | None,
     times: Sequence[Timestamp],
 ) -> pa.Table:
-    """The updates that make the result equal to the plan at each of ``times``, in order: the desc's columns, time and diff.
+    """The updates that make the result equal to the plan at each of ``times``, in order: the desc's
+    columns, time and diff.
 
-    ``stored`` is the index's collection, which holds the result at ``previous``, the last time it was computed at (None if never:
-    then it is empty). The updates are consolidated at each time. Raises the error of the first time at which the plan has no
-    answer.
+    ``stored`` is the index's collection, which holds the result at ``previous``, the last time it
+    was computed at (None if never: then it is empty). The updates are consolidated at each time.
+    Raises the error of the first time at which the plan has no answer.
     """
     result = refresh_each(maintainer, engine, inputs, stored, previous, times)
     for error in result.errors.values():
@@ -164,7 +173,12 @@ def refresh_each(
     updates, errors, before = schema.empty_table(), dict[Timestamp, ReclockError](), previous
     answers = None if stored is None or previous is None else stored.without_errors
     for time in times:
-        previous_result = PreviousResult(answers, Timestamp(0 if answers is None else answers.upper - 1), updates, maintainer.index)
+        previous_result = PreviousResult(
+            answers,
+            Timestamp(0 if answers is None else answers.upper - 1),
+            updates,
+            maintainer.index,
+        )
         try:
             changed = _changed(maintainer, engine, inputs, before, time, previous_result)
         except NO_ANSWER as error:
@@ -189,15 +203,28 @@ def _changed(
     ``before``, and times at which an input had an error. An error over these does not mean that
     there is one at ``time``, so the plan is evaluated there in that case.
     """
-    if before is not None and maintenance_mode(maintainer, inputs, before) is MaintenanceMode.FROM_CHANGES:
+    if (
+        before is not None
+        and maintenance_mode(maintainer, inputs, before) is MaintenanceMode.FROM_CHANGES
+    ):
         with suppress(EvaluationError, ErrorAtTime):
-            return engine.changes(maintainer.plan, maintainer.desc, inputs, before, time, previous_result).batches.read_all()
-    return engine.difference(maintainer.plan, maintainer.desc, inputs, time, previous_result).batches.read_all()
+            return engine.changes(
+                maintainer.plan, maintainer.desc, inputs, before, time, previous_result
+            ).batches.read_all()
+    return engine.difference(
+        maintainer.plan, maintainer.desc, inputs, time, previous_result
+    ).batches.read_all()
 
 
-def maintenance_mode(maintainer: Maintainer, inputs: Inputs, before: Timestamp | None) -> MaintenanceMode:
+def maintenance_mode(
+    maintainer: Maintainer, inputs: Inputs, before: Timestamp | None
+) -> MaintenanceMode:
     """How the first refresh after ``before`` is computed; ``before`` is None if there was none."""
-    return maintainer.mode if before is not None and _readable(inputs, before) else MaintenanceMode.RECOMPUTED
+    return (
+        maintainer.mode
+        if before is not None and _readable(inputs, before)
+        else MaintenanceMode.RECOMPUTED
+    )
 
 
 def _readable(inputs: Inputs, at: Timestamp) -> bool:
@@ -207,5 +234,7 @@ def _readable(inputs: Inputs, at: Timestamp) -> bool:
 
 def _at(changed: pa.Table, time: Timestamp, schema: pa.Schema) -> pa.Table:
     """The changes as updates at ``time``."""
-    rows = changed.select(range(len(schema) - 2)).append_column(TIME_COLUMN, pa.repeat(pa.scalar(time, pa.int64()), len(changed)))
+    rows = changed.select(range(len(schema) - 2)).append_column(
+        TIME_COLUMN, pa.repeat(pa.scalar(time, pa.int64()), len(changed))
+    )
     return rows.append_column(DIFF_COLUMN, changed[DIFF_COLUMN]).cast(schema)

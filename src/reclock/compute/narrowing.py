@@ -37,8 +37,9 @@ from reclock.plan.scalars import Aggregate
 def narrowed(plan: Plan) -> Plan:
     """An equal plan whose nodes have only the columns that something reads, in the same order.
 
-    A node that several nodes read stays one node, and equal nodes become one, but for collections: predicates are
-    pushed down to a collection that only one filter reads. Plans with a recursion are returned as they are.
+    A node that several nodes read stays one node, and equal nodes become one, but for collections:
+    predicates are pushed down to a collection that only one filter reads. Plans with a recursion
+    are returned as they are.
     """
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
@@ -77,7 +78,9 @@ class _Narrowed:
 def _cut(narrowed: _Narrowed, columns: Sequence[int]) -> _Narrowed:
     if narrowed.columns == columns:
         return narrowed
-    return _Narrowed(project(narrowed.plan, [narrowed.places[column] for column in columns]), tuple(columns))
+    return _Narrowed(
+        project(narrowed.plan, [narrowed.places[column] for column in columns]), tuple(columns)
+    )
 
 
 def _only(desc: RelationDesc, columns: Sequence[int]) -> RelationDesc:
@@ -88,7 +91,8 @@ def _only(desc: RelationDesc, columns: Sequence[int]) -> RelationDesc:
 
 @singledispatch
 def _narrow(node: Plan, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
-    """The node over ``parts`` with at least the ``wanted`` columns. By default it has all of them, and needs all of its inputs'."""
+    """The node over ``parts`` with at least the ``wanted`` columns. By default it has all of them,
+    and needs all of its inputs'."""
     whole = with_inputs(node, [part.plan for part in parts])
     return _Narrowed(whole, tuple(range(len(node.desc))))
 
@@ -139,7 +143,14 @@ def _(node: Join, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowe
     pairs = _Narrowed(node, (*left.columns, *(column + width for column in right.columns)))
     keys = tuple((left.places[i], right.places[j]) for i, j in node.keys)
     columns = left.columns if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else pairs.columns
-    joined = Join(left.plan, right.plan, node.kind, keys, pairs.moved(node.residual), _only(node.desc, columns))
+    joined = Join(
+        left.plan,
+        right.plan,
+        node.kind,
+        keys,
+        pairs.moved(node.residual),
+        _only(node.desc, columns),
+    )
     return _Narrowed(joined, columns)
 
 
@@ -148,7 +159,9 @@ def _(node: Reduce, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narro
     [part] = parts
     width = len(node.group_by)
     columns = (*range(width), *(column for column in wanted if column >= width))
-    aggregates = tuple(_moved_aggregate(node.aggregates[column - width], part) for column in columns[width:])
+    aggregates = tuple(
+        _moved_aggregate(node.aggregates[column - width], part) for column in columns[width:]
+    )
     group_by = tuple(part.places[column] for column in node.group_by)
     return _Narrowed(Reduce(part.plan, group_by, aggregates, _only(node.desc, columns)), columns)
 
@@ -162,9 +175,14 @@ def _moved_aggregate(aggregate: Aggregate, part: _Narrowed) -> Aggregate:
 def _(node: FlatMap, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
     [part] = parts
     columns = (*part.columns, *range(len(node.input.desc), len(node.desc)))
-    return _Narrowed(FlatMap(part.plan, part.moved(node.arrays), _only(node.desc, columns)), columns)
+    return _Narrowed(
+        FlatMap(part.plan, part.moved(node.arrays), _only(node.desc, columns)), columns
+    )
 
 
 @_narrow.register
 def _(node: Union, wanted: Sequence[int], parts: Sequence[_Narrowed]) -> _Narrowed:
-    return _Narrowed(Union(tuple(_cut(part, tuple(wanted)).plan for part in parts), _only(node.desc, wanted)), tuple(wanted))
+    return _Narrowed(
+        Union(tuple(_cut(part, tuple(wanted)).plan for part in parts), _only(node.desc, wanted)),
+        tuple(wanted),
+    )

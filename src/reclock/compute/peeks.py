@@ -37,8 +37,8 @@ def peek(
 ) -> Answer:
     """The plan's finished rows at ``as_of``, by the engine that the answer names.
 
-    ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that the large engine does not support
-    runs on the small one, which spills to disk.
+    ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that
+    the large engine does not support runs on the small one, which spills to disk.
     """
     narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
     answer = lookups.answer_from_memory(plan, finishing, narrowed, as_of)
@@ -73,7 +73,13 @@ def compare(
 
 
 def engine_of(
-    plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, *, arrangements: Arrangements, threshold_bytes: int
+    plan: Plan,
+    finishing: Finishing,
+    inputs: Inputs,
+    as_of: Timestamp,
+    *,
+    arrangements: Arrangements,
+    threshold_bytes: int,
 ) -> str:
     """The name of the engine that would answer a peek now. The first lookup by a column still reads
     the collection."""

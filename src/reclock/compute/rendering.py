@@ -16,7 +16,16 @@ from reclock.compute.operators.recursive_union import Loop, iterated, loop
 from reclock.compute.operators.rules import EMPTY_ROW, EngineRelation, Rendering, columns
 from reclock.compute.operators.topk import limited, order_by
 from reclock.errors import EvaluationError, UnsupportedSql
-from reclock.plan.relational import Filter, Finishing, Get, Plan, RecursiveUnion, collections, inputs, work_tables
+from reclock.plan.relational import (
+    Filter,
+    Finishing,
+    Get,
+    Plan,
+    RecursiveUnion,
+    collections,
+    inputs,
+    work_tables,
+)
 from reclock.plan.scalars import Scalar
 from reclock.plan.totality import could_error
 
@@ -51,16 +60,27 @@ class EngineStatement:
         return any(prefix in text for text in (self.sql, *texts))
 
 
-def render(plan: Plan, engine: str, relations: Mapping[str, EngineRelation], as_of: Timestamp, scratch: str = "") -> Chain:
-    """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot.
+def render(
+    plan: Plan,
+    engine: str,
+    relations: Mapping[str, EngineRelation],
+    as_of: Timestamp,
+    scratch: str = "",
+) -> Chain:
+    """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises
+    ``UnsupportedSql`` if ``engine`` cannot.
 
     The names of relations that loops make begin with ``scratch``.
     """
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
-    rendering = Rendering(engine, as_of, relations, wanted_columns(plan, nodes), pushed_predicates(nodes), scratch)
+    rendering = Rendering(
+        engine, as_of, relations, wanted_columns(plan, nodes), pushed_predicates(nodes), scratch
+    )
     names = {key: f"n{index}" for index, key in enumerate(nodes)}
-    steps = {id(node): _step_nodes(node) for node in nodes.values() if isinstance(node, RecursiveUnion)}
+    steps = {
+        id(node): _step_nodes(node) for node in nodes.values() if isinstance(node, RecursiveUnion)
+    }
     in_steps = {key for step in steps.values() for key in step}
     invariants = {key: _invariants(nodes[key], step, names) for key, step in steps.items()}
     computed_once = {name for names_read in invariants.values() for name in names_read}
@@ -80,9 +100,13 @@ def render(plan: Plan, engine: str, relations: Mapping[str, EngineRelation], as_
         step = [f"{names[part]} AS ({select(part_node)})" for part, part_node in steps[key].items()]
         base, last = names[id(node.base)], names[id(node.step)]
         if engine == "duckdb":
-            expressions.append(f"{names[key]} AS {once}({iterated(node, rendering, base, step, last)})")
+            expressions.append(
+                f"{names[key]} AS {once}({iterated(node, rendering, base, step, last)})"
+            )
             continue
-        loops.append(loop(node, rendering, names[key], expressions, invariants[key], base, step, last))
+        loops.append(
+            loop(node, rendering, names[key], expressions, invariants[key], base, step, last)
+        )
         expressions.append(f"{names[key]} AS (SELECT * FROM {loops[-1].result})")
     return Chain(tuple(expressions), names[id(plan)], tuple(loops))
 
@@ -125,14 +149,18 @@ def select(
 ) -> EngineStatement:
     """The whole statement: the plan's rows ordered, limited, and cut to the visible columns.
 
-    Ordered or limited rows come in a definite order: ties, and rows without an ORDER BY, by all remaining columns.
+    Ordered or limited rows come in a definite order: ties, and rows without an ORDER BY, by all
+    remaining columns.
     """
     chain = render(plan, engine, relations, as_of, scratch)
     shown = ", ".join(columns(plan)[: len(visible(plan.desc, finishing))]) or EMPTY_ROW
     is_ordered = bool(finishing.order) or finishing.limit is not None or finishing.offset > 0
     terms = order_by(finishing.order, plan.desc.types, engine) if is_ordered else ""
     ordered = f" ORDER BY {terms}" if terms else ""
-    sql = f"{chain}\nSELECT {shown} FROM {chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
+    sql = (
+        f"{chain}\nSELECT {shown} FROM "
+        f"{chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
+    )
     return EngineStatement(sql, chain.loops)
 
 
@@ -145,21 +173,33 @@ def difference(
     previous_result: Sequence[tuple[EngineRelation, Timestamp]],
     scratch: str = "",
 ) -> EngineStatement:
-    """The updates that turn those in ``previous_result``, each up to a time, into the plan at ``as_of``.
+    """The updates that turn those in ``previous_result``, each up to a time, into the plan at
+    ``as_of``.
 
-    Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``previous_result`` has the desc's columns by name.
+    Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``previous_result``
+    has the desc's columns by name.
     """
     chain = render(plan, engine, relations, as_of, scratch)
     names = columns(plan)
-    stored_columns = [f"{stored(engine, column)} AS c{index}" for index, column in enumerate(desc.columns)]
+    stored_columns = [
+        f"{stored(engine, column)} AS c{index}" for index, column in enumerate(desc.columns)
+    ]
     parts = [f"SELECT {', '.join([*names, '1 AS n'])} FROM {chain.result}"] + [
-        f"SELECT {', '.join([*stored_columns, f'- {DIFF_COLUMN} AS n'])} FROM {relation.name} WHERE {TIME_COLUMN} <= {until:d}"
+        (
+            f"SELECT {', '.join([*stored_columns, f'- {DIFF_COLUMN} AS n'])} FROM "
+            f"{relation.name} WHERE {TIME_COLUMN} <= {until:d}"
+        )
         for relation, until in previous_result
     ]
-    groups = f"GROUP BY {', '.join(str(index + 1) for index in range(len(names)))} " if names else ""
+    groups = (
+        f"GROUP BY {', '.join(str(index + 1) for index in range(len(names)))} " if names else ""
+    )
     total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
     changed = " UNION ALL ".join(parts)
-    sql = f"{chain}\nSELECT {', '.join([*names, total])} FROM ({changed}) AS changed {groups}HAVING sum(n) <> 0"
+    sql = (
+        f"{chain}\nSELECT {', '.join([*names, total])} FROM ({changed}) AS changed "
+        f"{groups}HAVING sum(n) <> 0"
+    )
     return EngineStatement(sql, chain.loops)
 
 
@@ -170,7 +210,8 @@ def comparison(
     before: tuple[Mapping[str, EngineRelation], Timestamp] | None,
     scratch: str = "",
 ) -> EngineStatement:
-    """The difference between the plan's rows and those before, each over relations at a time; without a before all are inserts.
+    """The difference between the plan's rows and those before, each over relations at a time;
+    without a before all are inserts.
 
     Columns ``c0`` … and ``mz_diff``, never zero; no row twice.
     """
@@ -182,12 +223,16 @@ def comparison(
             chain = render(plan, engine, *state, f"{scratch}s{len(parts)}")
             loops += chain.loops
             parts.append(
-                f"SELECT {', '.join([*names, f'{sign} AS n'])} FROM ({chain}\nSELECT * FROM {chain.result}) AS s{len(parts)}"
+                f"SELECT {', '.join([*names, f'{sign} AS n'])} FROM ({chain}\nSELECT * "
+                f"FROM {chain.result}) AS s{len(parts)}"
             )
     groups = f"GROUP BY {', '.join(names)} " if names else ""
     total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
     compared = " UNION ALL ".join(parts)
-    sql = f"SELECT {', '.join([*names, total])} FROM ({compared}) AS compared {groups}HAVING sum(n) <> 0"
+    sql = (
+        f"SELECT {', '.join([*names, total])} FROM ({compared}) AS compared {groups}HAVING "
+        "sum(n) <> 0"
+    )
     return EngineStatement(sql, tuple(loops))
 
 
@@ -214,7 +259,9 @@ def pushed_predicates(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]
     row."""
     readers = Counter(id(child) for node in nodes.values() for child in inputs(node))
     return {
-        id(node.input): tuple(predicate for predicate in node.predicates if not could_error(predicate))
+        id(node.input): tuple(
+            predicate for predicate in node.predicates if not could_error(predicate)
+        )
         for node in nodes.values()
         if isinstance(node, Filter) and isinstance(node.input, Get) and readers[id(node.input)] == 1
     }

@@ -29,22 +29,35 @@ _LIBRDKAFKA = {
     "SSL CERTIFICATE AUTHORITY": "ssl.ca.pem",
 }
 
-_LIBPQ = {"HOST": "host", "PORT": "port", "DATABASE": "dbname", "USER": "user", "PASSWORD": "password", "SSL MODE": "sslmode"}
+_LIBPQ = {
+    "HOST": "host",
+    "PORT": "port",
+    "DATABASE": "dbname",
+    "USER": "user",
+    "PASSWORD": "password",
+    "SSL MODE": "sslmode",
+}
 
 
-def postgres_parameters(connection: Connection | str, resolve_secret: SecretResolver) -> dict[str, str]:
+def postgres_parameters(
+    connection: Connection | str, resolve_secret: SecretResolver
+) -> dict[str, str]:
     """The parameters of a PostgreSQL connection, under libpq's names."""
     if isinstance(connection, str):
         from psycopg.conninfo import conninfo_to_dict
 
         return {name: str(value) for name, value in conninfo_to_dict(connection).items()}
-    return {_LIBPQ[name]: value for name, value in connection.resolved_options(resolve_secret).items()}
+    return {
+        _LIBPQ[name]: value for name, value in connection.resolved_options(resolve_secret).items()
+    }
 
 
 def aws_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, str]:
     """The settings of an AWS service client, under boto3's names. The AWS provider chain supplies
     the settings that the connection does not have."""
-    return {_BOTO3[name]: value for name, value in connection.resolved_options(resolve_secret).items()}
+    return {
+        _BOTO3[name]: value for name, value in connection.resolved_options(resolve_secret).items()
+    }
 
 
 _BOTO3 = {

@@ -187,7 +187,9 @@ class SupportsGuests(Connector, Protocol):
     def with_outputs(self, outputs: Mapping[str, RelationDesc]) -> Connector:
         """The same connector for these outputs."""
 
-    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
+    def begin(
+        self, bound: Bound, skips: Sequence[Skip] = ()
+    ) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
         """The increments of the step with which outputs begin, empty if none can, and by name the
         reason why each other output cannot begin yet. Raises a ``SourceError`` if it can decide
         about no output."""
@@ -213,9 +215,12 @@ class SupportsRestart(Connector, Protocol):
 
 @runtime_checkable
 class HasHistory(Connector, Protocol):
-    """A connector that knows what its upstream had at an earlier moment, by the upstream's own clock."""
+    """A connector that knows what its upstream had at an earlier moment, by the upstream's own
+    clock."""
 
-    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def probe_until(
+        self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()
+    ) -> list[Increment]:
         """``probe`` for what the upstream had before ``moment``."""
 
 
@@ -223,7 +228,9 @@ class HasHistory(Connector, Protocol):
 class SupportsRebuild(Connector, Protocol):
     """A connector that can read all bound offsets again, and verify that they are unchanged."""
 
-    def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def recall(
+        self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()
+    ) -> list[Increment]:
         """The increment of each of ``ranges``, which are all that was ever bound, in order.
         ``bound`` is the newest evidence of each partition. Raises a ``SourceError`` if the upstream
         has lost or changed a range."""
@@ -238,7 +245,11 @@ class ReadsOnce(Connector, Protocol):
         """Whether the next step calls ``read_once`` in place of ``probe``."""
 
     def read_once(
-        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
+        self,
+        bound: Bound,
+        skips: Sequence[Skip] = (),
+        *,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
         """The step's increments, none if nothing is new, and its tasks, which can be read only
         inside the context. For RESNAPSHOT the tasks read everything that the upstream has now; the
@@ -260,10 +271,16 @@ def format_partition(partition: Partition) -> str:
 
 def skipped_ranges(partition: Partition, skips: Sequence[Skip]) -> tuple[tuple[int, int], ...]:
     """The offset ranges of ``partition`` that ``skips`` leave out."""
-    return tuple((lower, upper) for name, lower, upper in skips if name == format_partition(partition))
+    return tuple(
+        (lower, upper) for name, lower, upper in skips if name == format_partition(partition)
+    )
 
 
-def remaining_ranges(partition: Partition, lower: int, upper: int, skips: Sequence[Skip]) -> list[tuple[int, int]]:
+def remaining_ranges(
+    partition: Partition, lower: int, upper: int, skips: Sequence[Skip]
+) -> list[tuple[int, int]]:
     """The parts of the offsets ``[lower, upper)`` that ``skips`` do not leave out."""
     bound = BoundRange(partition, lower, upper, MINIMUM)
-    return [(range.lower, range.upper) for range in without(bound, skipped_ranges(partition, skips))]
+    return [
+        (range.lower, range.upper) for range in without(bound, skipped_ranges(partition, skips))
+    ]

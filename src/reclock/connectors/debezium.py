@@ -20,13 +20,30 @@ from confluent_kafka import Message
 from confluent_kafka.admin import OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
-from reclock.connectors.connector import BlockedReason, Bound, Evidence, Increment, Skip, remaining_ranges, skipped_ranges
+from reclock.connectors.connector import (
+    BlockedReason,
+    Bound,
+    Evidence,
+    Increment,
+    Skip,
+    remaining_ranges,
+    skipped_ranges,
+)
 from reclock.connectors.kafka import TASK_OFFSETS, Kafka, TopicReadTask
 from reclock.definitions.sources import BytesFormat, DebeziumConnector, Format, KafkaConnector
 from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.formats.envelope import changes, event_of
 from reclock.reclocking.frontiers import Partition, SourceFrontier
-from reclock.reclocking.transactions import KNOWN_TRANSACTIONS, Event, Missing, Stretch, TransactionEnd, caught_up, cut, fresh
+from reclock.reclocking.transactions import (
+    KNOWN_TRANSACTIONS,
+    Event,
+    Missing,
+    Stretch,
+    TransactionEnd,
+    caught_up,
+    cut,
+    fresh,
+)
 
 LOG_ENTRIES = 2 * KNOWN_TRANSACTIONS
 """How many entries of the transaction topic are in memory at once: each transaction has two."""
@@ -60,10 +77,14 @@ class Debezium:
         return replace(self, outputs=outputs)
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        begun = {output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)}
+        begun = {
+            output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)
+        }
         return self.with_outputs(begun)._probe_outputs(bound, skips)
 
-    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
+    def begin(
+        self, bound: Bound, skips: Sequence[Skip] = ()
+    ) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
         """Begin the late tables whose topics have all events of the bound transactions."""
         increments: list[Increment] = []
         blocked: dict[str, BlockedReason] = {}
@@ -71,7 +92,9 @@ class Debezium:
             if not _is_late(output, bound):
                 continue
             try:
-                increments += self.with_outputs({output: self.outputs[output]})._catch_up(output, bound, skips)
+                increments += self.with_outputs({output: self.outputs[output]})._catch_up(
+                    output, bound, skips
+                )
             except _EventsMissing as missing:  # transactions do not wait for it before it begins
                 blocked[output] = str(missing)
             except UpstreamUnavailable as error:  # Debezium creates a topic with its first event
@@ -84,27 +107,55 @@ class Debezium:
 
     def _catch_up(self, output: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         name = self._name(output)
-        reached = {increment.partition: increment for increment in self._probe_topic(name, {}, skips)}
-        empty = {f"{name}/{partition}": Stretch(output, (), 0) for partition in self._topic(name).partitions()}
+        reached = {
+            increment.partition: increment for increment in self._probe_topic(name, {}, skips)
+        }
+        empty = {
+            f"{name}/{partition}": Stretch(output, (), 0)
+            for partition in self._topic(name).partitions()
+        }
         upper, *evidence = bound.get(log_name := f"{self.upstream.transaction_topic}/0", (0,))
         first = self._log_begins() if upper else 0
         log = Increment(log_name, 0, upper, upper, tuple(evidence), {"begin": first})
 
-        def read(uppers: Mapping[Partition, int], known: Set[str], new: Set[str]) -> Mapping[Partition, Stretch]:
-            rest = (_from(increment, uppers.get(partition, 0)) for partition, increment in reached.items())
-            return empty | {increment.partition: self._read_events(increment, known, new, first > 0, skips) for increment in rest}
+        def read(
+            uppers: Mapping[Partition, int], known: Set[str], new: Set[str]
+        ) -> Mapping[Partition, Stretch]:
+            rest = (
+                _from(increment, uppers.get(partition, 0))
+                for partition, increment in reached.items()
+            )
+            return empty | {
+                increment.partition: self._read_events(increment, known, new, first > 0, skips)
+                for increment in rest
+            }
 
         complete = caught_up(self._parts(log), read)
         if isinstance(complete, Missing):
             topic = name.partition("@")[0]
             if complete.are_gone:
-                partition, end = max((str(partition), increment.upper) for partition, increment in reached.items())
-                lost = f'{complete.count} events of transaction "{complete.transaction}" are gone from topic "{topic}"'
-                raise UpstreamChanged(partition, end, message=lost, detail="those of later transactions are there")
+                partition, end = max(
+                    (str(partition), increment.upper) for partition, increment in reached.items()
+                )
+                lost = (
+                    f'{complete.count} events of transaction "{complete.transaction}" are '
+                    f'gone from topic "{topic}"'
+                )
+                raise UpstreamChanged(
+                    partition, end, message=lost, detail="those of later transactions are there"
+                )
             what = f"{complete.count} events of" if complete.count else "what lies before"
-            raise _EventsMissing(f'waits for {what} transaction "{complete.transaction}" in topic "{topic}"')
-        increments = [_truncated(i, complete.uppers[i.partition], complete.dropped[i.partition]) for i in reached.values()]
-        return [Increment(output, 0, 0, 0, ("",)), *(increment for increment in increments if increment.size)]
+            raise _EventsMissing(
+                f'waits for {what} transaction "{complete.transaction}" in topic "{topic}"'
+            )
+        increments = [
+            _truncated(i, complete.uppers[i.partition], complete.dropped[i.partition])
+            for i in reached.values()
+        ]
+        return [
+            Increment(output, 0, 0, 0, ("",)),
+            *(increment for increment in increments if increment.size),
+        ]
 
     def _probe_outputs(self, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         reached = {
@@ -115,11 +166,17 @@ class Debezium:
         log_reached = reached.pop(f"{self.upstream.transaction_topic}/0", None)
         if any(_is_of(partition, f"{self.upstream.transaction_topic}/") for partition in reached):
             raise UpstreamUnavailable(
-                f'topic "{self.upstream.transaction_topic}" has several partitions', detail="they have no order"
+                f'topic "{self.upstream.transaction_topic}" has several partitions',
+                detail="they have no order",
             )
-        known, log, is_trimmed = self._new_in_log(log_reached) if log_reached is not None else (set(), [], False)
+        known, log, is_trimmed = (
+            self._new_in_log(log_reached) if log_reached is not None else (set(), [], False)
+        )
         new = {ended.id for ended in log}
-        read = {partition: self._read_events(increment, known, new, is_trimmed, skips) for partition, increment in reached.items()}
+        read = {
+            partition: self._read_events(increment, known, new, is_trimmed, skips)
+            for partition, increment in reached.items()
+        }
         nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
         # transactions also wait for the events of tables that have none yet
         unread: dict[Partition, Stretch] = {table: Stretch(table, (), 0) for table in nothing_new}
@@ -144,11 +201,21 @@ class Debezium:
             topic, _, partition = increment.name.rpartition("/")
             if topic not in tables:
                 continue
-            for lower, upper in remaining_ranges(increment.partition, increment.detail["begin"], increment.upper, skips):
+            for lower, upper in remaining_ranges(
+                increment.partition, increment.detail["begin"], increment.upper, skips
+            ):
                 for at in range(lower, upper, TASK_OFFSETS):
                     end = min(at + TASK_OFFSETS, upper)
-                    dropped = tuple(offset for offset in increment.detail["dropped"] if at <= offset < end)
-                    pieces.append(TablePiece(tables[topic], TopicReadTask(int(partition), at, end, increment.evidence[0]), dropped))
+                    dropped = tuple(
+                        offset for offset in increment.detail["dropped"] if at <= offset < end
+                    )
+                    pieces.append(
+                        TablePiece(
+                            tables[topic],
+                            TopicReadTask(int(partition), at, end, increment.evidence[0]),
+                            dropped,
+                        )
+                    )
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -161,8 +228,20 @@ class Debezium:
         partition = f"{self._name(task.table)}/{task.piece.partition}"
         for messages in self._topic(self._name(task.table)).messages(task.piece):
             fresh_messages = [message for message in messages if message.offset() not in dropped]
-            values, offsets = [message.value() for message in fresh_messages], [message.offset() for message in fresh_messages]
-            yield task.table, changes(values, self.format, self.outputs[task.table], partition=partition, offsets=offsets)
+            values, offsets = (
+                [message.value() for message in fresh_messages],
+                [message.offset() for message in fresh_messages],
+            )
+            yield (
+                task.table,
+                changes(
+                    values,
+                    self.format,
+                    self.outputs[task.table],
+                    partition=partition,
+                    offsets=offsets,
+                ),
+            )
 
     # --- reading topics ---
 
@@ -172,26 +251,46 @@ class Debezium:
 
     def _topic(self, name: str) -> Kafka:
         topic, _, _ = name.partition("@")
-        return Kafka(KafkaConnector(self.upstream.connection, topic), BytesFormat(), RelationDesc(()), self.client)
+        return Kafka(
+            KafkaConnector(self.upstream.connection, topic),
+            BytesFormat(),
+            RelationDesc(()),
+            self.client,
+        )
 
     def _probe_topic(self, name: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         prefix = f"{name}/"
-        bound_here = {int(str(name).removeprefix(prefix)): evidence for name, evidence in bound.items() if _is_of(name, prefix)}
-        skips_here = [(name.removeprefix(prefix), *range_) for name, *range_ in skips if _is_of(name, prefix)]
+        bound_here = {
+            int(str(name).removeprefix(prefix)): evidence
+            for name, evidence in bound.items()
+            if _is_of(name, prefix)
+        }
+        skips_here = [
+            (name.removeprefix(prefix), *range_) for name, *range_ in skips if _is_of(name, prefix)
+        ]
         increments = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
-        return [Increment(f"{prefix}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in increments]
+        return [
+            Increment(f"{prefix}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail)
+            for i in increments
+        ]
 
     def _new_in_log(self, reached: Increment) -> tuple[set[str], list[TransactionEnd], bool]:
         """The recent bound transactions, which may be repeated; the next transactions to bind; and
         whether retention has trimmed the topic's beginning."""
         first = self._log_begins()
-        before = self._transaction_ends(reached, max(first, reached.lower - LOG_ENTRIES), reached.lower)
+        before = self._transaction_ends(
+            reached, max(first, reached.lower - LOG_ENTRIES), reached.lower
+        )
         known = {ended.id for ended in before}
         new = (fresh(part, known) for part in self._parts(reached))
         return known, next(filter(None, new), []), first > 0
 
     def _log_begins(self) -> int:
-        [first] = self._topic(self.upstream.transaction_topic).list_offsets([0], OffsetSpec.earliest()).values()
+        [first] = (
+            self._topic(self.upstream.transaction_topic)
+            .list_offsets([0], OffsetSpec.earliest())
+            .values()
+        )
         return first
 
     def _parts(self, log: Increment) -> Iterator[list[TransactionEnd]]:
@@ -220,15 +319,30 @@ class Debezium:
             if entry is None or entry["status"] != "END":
                 return None
             counts = {
-                collection["data_collection"]: int(collection["event_count"]) for collection in entry.get("data_collections") or ()
+                collection["data_collection"]: int(collection["event_count"])
+                for collection in entry.get("data_collections") or ()
             }
-            return TransactionEnd(_stem(entry["id"]), message.offset(), {output: _count(output, counts) for output in self.outputs})
+            return TransactionEnd(
+                _stem(entry["id"]),
+                message.offset(),
+                {output: _count(output, counts) for output in self.outputs},
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise DecodeFailed(
-                partition, message.offset(), detail="it is no entry of a transaction topic", unit="offset"
+                partition,
+                message.offset(),
+                detail="it is no entry of a transaction topic",
+                unit="offset",
             ) from error
 
-    def _read_events(self, reached: Increment, known: Set[str], new: Set[str], is_trimmed: bool, skips: Sequence[Skip]) -> Stretch:
+    def _read_events(
+        self,
+        reached: Increment,
+        known: Set[str],
+        new: Set[str],
+        is_trimmed: bool,
+        skips: Sequence[Skip],
+    ) -> Stretch:
         """The events up to the first one whose transaction is neither ``known`` nor ``new``: that
         event and all later ones wait.
 
@@ -248,18 +362,35 @@ class Debezium:
             if unknown is None:
                 skipped_events += is_skipped
                 events.append(event)
-                if event.transaction is not None and event.transaction not in known and event.transaction not in new:
+                if (
+                    event.transaction is not None
+                    and event.transaction not in known
+                    and event.transaction not in new
+                ):
                     if not ended or event.transaction in ended:
                         break
-                    unknown, seen = event, {(earlier.transaction, earlier.order) for earlier in events}
+                    unknown, seen = (
+                        event,
+                        {(earlier.transaction, earlier.order) for earlier in events},
+                    )
             elif event.transaction in ended and (event.transaction, event.order) not in seen:
                 raise self._untracked_transaction(reached.name, unknown, event.offset)
-        return Stretch(name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, skipped_events)
+        return Stretch(
+            name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, skipped_events
+        )
 
     def _untracked_transaction(self, partition: str, event: Event, before: int) -> UpstreamChanged:
         topic = self.upstream.transaction_topic
-        message = f'transaction "{event.transaction}" of "{partition}" ended before topic "{topic}" begins'
-        return UpstreamChanged(partition, event.offset, message=message, detail=f"its events lie at {event.offset} to {before - 1}")
+        message = (
+            f'transaction "{event.transaction}" of "{partition}" ended before topic '
+            f'"{topic}" begins'
+        )
+        return UpstreamChanged(
+            partition,
+            event.offset,
+            message=message,
+            detail=f"its events lie at {event.offset} to {before - 1}",
+        )
 
     def _event(self, message: Message, partition: str) -> Event:
         document = event_of(message.value(), self.format, partition, message.offset())
@@ -267,9 +398,16 @@ class Debezium:
         if transaction is None:
             return Event(message.offset())
         try:
-            return Event(message.offset(), _stem(transaction["id"]), int(transaction["total_order"]))
+            return Event(
+                message.offset(), _stem(transaction["id"]), int(transaction["total_order"])
+            )
         except (KeyError, TypeError, ValueError) as error:
-            raise DecodeFailed(partition, message.offset(), detail="its transaction is not Debezium's", unit="offset") from error
+            raise DecodeFailed(
+                partition,
+                message.offset(),
+                detail="its transaction is not Debezium's",
+                unit="offset",
+            ) from error
 
     def _read_topic(self, reached: Increment, lower: int, upper: int) -> Iterator[Message]:
         name, _, partition = reached.name.rpartition("/")
@@ -283,7 +421,10 @@ class _EventsMissing(Exception):
     """A table cannot begin before more of its events arrive."""
 
 
-_RECREATE_HINT = "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads what is still there"
+_RECREATE_HINT = (
+    "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads what is "
+    "still there"
+)
 
 
 def _is_late(output: str, bound: Bound) -> bool:
@@ -299,12 +440,21 @@ def _from(reached: Increment, at: int) -> Increment:
     """The increment from offset ``at`` on; unchanged if it begins there or later."""
     if at <= reached.detail["begin"]:
         return reached
-    return Increment(reached.partition, at, reached.upper, reached.upper - at, reached.evidence, {**reached.detail, "begin": at})
+    return Increment(
+        reached.partition,
+        at,
+        reached.upper,
+        reached.upper - at,
+        reached.evidence,
+        {**reached.detail, "begin": at},
+    )
 
 
 def _truncated(reached: Increment, upper: int, dropped: Sequence[int]) -> Increment:
     detail = {"begin": min(reached.detail["begin"], upper), "dropped": list(dropped)}
-    return Increment(reached.partition, reached.lower, upper, upper - reached.lower, reached.evidence, detail)
+    return Increment(
+        reached.partition, reached.lower, upper, upper - reached.lower, reached.evidence, detail
+    )
 
 
 def _stem(id: str) -> str:
@@ -317,4 +467,6 @@ def _count(output: str, counts: Mapping[str, int]) -> int:
     """How many events of a table a transaction has. The names of data collections may begin with
     the database's name, as SQL Server's do."""
     table, _, _ = output.partition("@")
-    return next((count for name, count in counts.items() if name == table or name.endswith(f".{table}")), 0)
+    return next(
+        (count for name, count in counts.items() if name == table or name.endswith(f".{table}")), 0
+    )

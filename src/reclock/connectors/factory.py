@@ -7,7 +7,12 @@ from functools import singledispatch
 from typing import Any
 
 from reclock.algebra.timestamps import Clock, system_clock
-from reclock.connectors.clients import aws_client, kafka_client, postgres_parameters, registry_client
+from reclock.connectors.clients import (
+    aws_client,
+    kafka_client,
+    postgres_parameters,
+    registry_client,
+)
 from reclock.connectors.connector import Connector
 from reclock.connectors.load_generators.connector import Generator
 from reclock.connectors.objects.compression import Unzipped
@@ -56,7 +61,9 @@ def _open(upstream: Upstream, source: SourceSpec, context: ConnectionContext) ->
 def _(upstream: ObjectsConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     assert isinstance(source.format, CsvFormat | JsonFormat | TextFormat | BytesFormat)
     if upstream.connection is None:
-        return Objects(Unzipped(context.buckets, upstream.compression), upstream, source.format, source.desc)
+        return Objects(
+            Unzipped(context.buckets, upstream.compression), upstream, source.format, source.desc
+        )
     client = aws_client(upstream.connection, context.resolve_secret)
     buckets = S3Buckets(
         client.get("endpoint_url", ""),
@@ -66,7 +73,9 @@ def _(upstream: ObjectsConnector, source: SourceSpec, context: ConnectionContext
         client.get("aws_session_token", ""),
     )
     queue = NotificationQueue(source.id, upstream.queue, client) if upstream.queue else None
-    return Objects(Unzipped(buckets, upstream.compression), upstream, source.format, source.desc, queue)
+    return Objects(
+        Unzipped(buckets, upstream.compression), upstream, source.format, source.desc, queue
+    )
 
 
 @_open.register
@@ -90,7 +99,9 @@ def _(upstream: DebeziumConnector, source: SourceSpec, context: ConnectionContex
 
     assert source.format is not None
     format = _reachable(source.format, context)
-    return Debezium(upstream, source.outputs, format, kafka_client(upstream.connection, context.resolve_secret))
+    return Debezium(
+        upstream, source.outputs, format, kafka_client(upstream.connection, context.resolve_secret)
+    )
 
 
 def _reachable(format: Any, context: ConnectionContext) -> Any:
@@ -107,7 +118,11 @@ def _(upstream: KinesisConnector, source: SourceSpec, context: ConnectionContext
     assert source.format is not None
     if upstream.start == "LATEST":
         upstream = replace(upstream, start="TIMESTAMP", start_timestamp=source.created_at)
-    credentials = aws_client(upstream.connection, context.resolve_secret) if upstream.connection is not None else {}
+    credentials = (
+        aws_client(upstream.connection, context.resolve_secret)
+        if upstream.connection is not None
+        else {}
+    )
     credentials = {name: value for name, value in credentials.items() if name.startswith("aws_")}
     return Kinesis(upstream, source.format, source.desc, context.clock(), credentials=credentials)
 
@@ -123,4 +138,6 @@ def _(upstream: PubNubConnector, source: SourceSpec, context: ConnectionContext)
 def _(upstream: PostgresConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     from reclock.connectors.postgres.connector import Postgres
 
-    return Postgres(upstream, source.outputs, postgres_parameters(upstream.connection, context.resolve_secret))
+    return Postgres(
+        upstream, source.outputs, postgres_parameters(upstream.connection, context.resolve_secret)
+    )

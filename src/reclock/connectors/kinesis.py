@@ -24,7 +24,15 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors.connector import Bound, CheckResult, Evidence, Increment, Skip, remaining_ranges, skipped_ranges
+from reclock.connectors.connector import (
+    Bound,
+    CheckResult,
+    Evidence,
+    Increment,
+    Skip,
+    remaining_ranges,
+    skipped_ranges,
+)
 from reclock.definitions.sources import Format, KinesisConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
 from reclock.formats.messages import decode_messages
@@ -63,7 +71,8 @@ class StreamDescription:
 
 @dataclass(frozen=True, slots=True)
 class ShardReadTask:
-    """The records of a shard from ``begin`` to ``last``, both of which exist, without the ranges ``skipped``."""
+    """The records of a shard from ``begin`` to ``last``, both of which exist, without the ranges
+    ``skipped``."""
 
     shard: int
     begin: int
@@ -88,8 +97,12 @@ def connected(region: str, endpoint: str, **credentials: str) -> Any:
     from boto3.session import Session
     from botocore.config import Config
 
-    config = Config(retries={"mode": "adaptive", "max_attempts": 8}, connect_timeout=10, read_timeout=30)
-    return Session().client("kinesis", region_name=region, endpoint_url=endpoint or None, config=config, **credentials)
+    config = Config(
+        retries={"mode": "adaptive", "max_attempts": 8}, connect_timeout=10, read_timeout=30
+    )
+    return Session().client(
+        "kinesis", region_name=region, endpoint_url=endpoint or None, config=config, **credentials
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +124,17 @@ class Kinesis:
         stream = self._describe(client, bound)
         self._check(stream, bound)
         new = self._gone(stream, bound, skips)
-        ended = {number for number, (_, _, _, is_ended) in bound.items() if is_ended} | {increment.partition for increment in new}
+        ended = {number for number, (_, _, _, is_ended) in bound.items() if is_ended} | {
+            increment.partition for increment in new
+        }
         waiting = [shard for shard in stream.shards.values() if shard.number not in ended]
         with ThreadPoolExecutor(_WALKERS) as pool:
-            while ready := [shard for shard in waiting if not (shard.parents & stream.shards.keys()) - ended]:
-                walks = pool.map(lambda shard: self._walk(client, stream, shard, bound, skips), ready)
+            while ready := [
+                shard for shard in waiting if not (shard.parents & stream.shards.keys()) - ended
+            ]:
+                walks = pool.map(
+                    lambda shard: self._walk(client, stream, shard, bound, skips), ready
+                )
                 increments = [increment for increment in walks if increment is not None]
                 ended |= {increment.partition for increment in increments if increment.evidence[-1]}
                 waiting = [shard for shard in waiting if shard not in ready]
@@ -126,31 +145,57 @@ class Kinesis:
         for number, (offset, created_at, _, _) in sorted(bound.items()):
             if created_at != stream.created_at:
                 what = "is of a stream that was deleted and created again"
-                raise self._lost(int(str(number)), offset, what, f"it was made at {created_at}, now {stream.created_at}")
+                raise self._lost(
+                    int(str(number)),
+                    offset,
+                    what,
+                    f"it was made at {created_at}, now {stream.created_at}",
+                )
 
-    def _gone(self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+    def _gone(
+        self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip]
+    ) -> list[Increment]:
         """The end of shards that expired before they were bound to their end. Raises
         ``UpstreamChanged`` unless ``skips`` cover the loss."""
         increments = []
         for number, (offset, _, complete_at, is_ended) in sorted(bound.items()):
             if number not in stream.shards and not is_ended:
                 if remaining_ranges(number, offset, offset + 1, skips):
-                    detail = f"it is bound up to {offset}; to give up what followed, SKIP from {offset} to {offset + 1}"
-                    raise self._changed(int(str(number)), offset, "is gone, and not all of it was read", detail)
-                increments.append(Increment(number, offset, offset, 0, (stream.created_at, complete_at, True)))
+                    detail = (
+                        f"it is bound up to {offset}; to give up what followed, SKIP from "
+                        f"{offset} to {offset + 1}"
+                    )
+                    raise self._changed(
+                        int(str(number)), offset, "is gone, and not all of it was read", detail
+                    )
+                increments.append(
+                    Increment(number, offset, offset, 0, (stream.created_at, complete_at, True))
+                )
         return increments
 
-    def _walk(self, client: Any, stream: StreamDescription, shard: Shard, bound: Bound, skips: Sequence[Skip]) -> Increment | None:
+    def _walk(
+        self,
+        client: Any,
+        stream: StreamDescription,
+        shard: Shard,
+        bound: Bound,
+        skips: Sequence[Skip],
+    ) -> Increment | None:
         """The new records of one shard within a few pages; None if there are none."""
         bound_evidence = bound.get(shard.number)
         lower = bound_evidence[0] if bound_evidence is not None else 0
         begin = last = arrived_at = None
         is_complete = is_end = False
-        for page in islice(self._pages(client, shard.number, self._position(shard, lower)), PROBE_PAGES):
+        for page in islice(
+            self._pages(client, shard.number, self._position(shard, lower)), PROBE_PAGES
+        ):
             for record in page.records[:1]:
                 begin = begin or int(record["SequenceNumber"])
             for record in page.records[-1:]:
-                last, arrived_at = int(record["SequenceNumber"]), _milliseconds(record["ApproximateArrivalTimestamp"])
+                last, arrived_at = (
+                    int(record["SequenceNumber"]),
+                    _milliseconds(record["ApproximateArrivalTimestamp"]),
+                )
             is_end = page.is_end
             is_complete = page.is_end or page.is_tip
             if page.is_end or (page.is_tip and shard.ending is None):
@@ -163,14 +208,25 @@ class Kinesis:
         complete_at = int(self.now) if is_complete else arrived_at
         if complete_at is None:  # only empty pages so far, and more behind them
             return None
-        is_fresh = bound_evidence is not None and complete_at - bound_evidence[2] < stream.retention_ms // 4
+        is_fresh = (
+            bound_evidence is not None
+            and complete_at - bound_evidence[2] < stream.retention_ms // 4
+        )
         if upper == lower and is_fresh and not is_ended:
             return None
         evidence = (stream.created_at, complete_at, is_ended)
-        return Increment(shard.number, lower, upper, upper - lower, evidence, {"begin": begin, "last": last})
+        return Increment(
+            shard.number, lower, upper, upper - lower, evidence, {"begin": begin, "last": last}
+        )
 
     def _check_retention(
-        self, client: Any, stream: StreamDescription, shard: int, bound: Bound, begin: int | None, skips: Sequence[Skip]
+        self,
+        client: Any,
+        stream: StreamDescription,
+        shard: int,
+        bound: Bound,
+        begin: int | None,
+        skips: Sequence[Skip],
     ) -> None:
         """Raises ``UpstreamChanged`` unless all records beyond the bound offset still exist, or are
         skipped."""
@@ -179,7 +235,10 @@ class Kinesis:
             return
         lower = bound[shard][0] if shard in bound else 0
         if lower:  # records expire in order: while the last bound record exists, so do later ones
-            position = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(lower - 1)}
+            position = {
+                "ShardIteratorType": "AT_SEQUENCE_NUMBER",
+                "StartingSequenceNumber": str(lower - 1),
+            }
             pages = islice(self._pages(client, shard, position), PROBE_PAGES)
             oldest = next((page.records[0] for page in pages if page.records), None)
             if oldest is not None and int(oldest["SequenceNumber"]) == lower - 1:
@@ -187,17 +246,28 @@ class Kinesis:
         upper = lower + 1 if begin is None else begin
         if remaining_ranges(shard, lower, upper, skips):
             what = f"may have lost records from {lower} on to retention before they were read"
-            raise self._changed(shard, lower, what, f"to go on with what there is, SKIP from {lower} to {upper}")
+            raise self._changed(
+                shard, lower, what, f"to go on with what there is, SKIP from {lower} to {upper}"
+            )
 
     def _position(self, shard: Shard, lower: int) -> dict[str, Any]:
         """The position to read from: after the bound offset, or where the source begins."""
         if lower:
-            return {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": str(lower - 1)}
+            return {
+                "ShardIteratorType": "AFTER_SEQUENCE_NUMBER",
+                "StartingSequenceNumber": str(lower - 1),
+            }
         number = dict(self.upstream.start_numbers).get(shard.number)
         if number is not None:
-            return {"ShardIteratorType": f"{self.upstream.start}_SEQUENCE_NUMBER", "StartingSequenceNumber": str(number)}
+            return {
+                "ShardIteratorType": f"{self.upstream.start}_SEQUENCE_NUMBER",
+                "StartingSequenceNumber": str(number),
+            }
         if self.upstream.start_timestamp is not None:
-            return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": self.upstream.start_timestamp / 1000}
+            return {
+                "ShardIteratorType": "AT_TIMESTAMP",
+                "Timestamp": self.upstream.start_timestamp / 1000,
+            }
         return {"ShardIteratorType": "TRIM_HORIZON"}
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
@@ -208,8 +278,16 @@ class Kinesis:
         pieces = []
         for increment in increments:
             begin, last = (increment.detail.get(name) for name in ("begin", "last"))
-            if begin is not None and last is not None and remaining_ranges(increment.partition, begin, last + 1, skips):
-                pieces.append(ShardReadTask(int(increment.name), begin, last, skipped_ranges(increment.partition, skips)))
+            if (
+                begin is not None
+                and last is not None
+                and remaining_ranges(increment.partition, begin, last + 1, skips)
+            ):
+                pieces.append(
+                    ShardReadTask(
+                        int(increment.name), begin, last, skipped_ranges(increment.partition, skips)
+                    )
+                )
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -217,8 +295,14 @@ class Kinesis:
 
     def check(self) -> Iterator[CheckResult]:
         stream = self._describe(self._client(), {})
-        yield CheckResult("stream", True, f'"{self.upstream.stream}" at "{self.upstream.endpoint or self.upstream.region}"')
-        open_shards = [str(shard.number) for shard in stream.shards.values() if shard.ending is None]
+        yield CheckResult(
+            "stream",
+            True,
+            f'"{self.upstream.stream}" at "{self.upstream.endpoint or self.upstream.region}"',
+        )
+        open_shards = [
+            str(shard.number) for shard in stream.shards.values() if shard.ending is None
+        ]
         yield CheckResult("shards", True, f"{len(stream.shards)}; open: {', '.join(open_shards)}")
         yield CheckResult("retention", True, f"{stream.retention_ms // 3_600_000} hours")
 
@@ -226,13 +310,25 @@ class Kinesis:
 
     def read(self, task: ShardReadTask) -> Iterator[tuple[str, pa.Table]]:
         skips = [(str(task.shard), *range) for range in task.skipped]
-        position = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(task.begin)}
+        position = {
+            "ShardIteratorType": "AT_SEQUENCE_NUMBER",
+            "StartingSequenceNumber": str(task.begin),
+        }
         reached = None
         for page in self._pages(self._client(), task.shard, position):
             numbers = [int(record["SequenceNumber"]) for record in page.records]
-            if numbers and reached is None and remaining_ranges(task.shard, task.begin, numbers[0], skips):
+            if (
+                numbers
+                and reached is None
+                and remaining_ranges(task.shard, task.begin, numbers[0], skips)
+            ):
                 what = f"no longer has sequence number {task.begin}"
-                raise self._changed(task.shard, task.begin, what, f"retention took it; what is left begins at {numbers[0]}")
+                raise self._changed(
+                    task.shard,
+                    task.begin,
+                    what,
+                    f"retention took it; what is left begins at {numbers[0]}",
+                )
             wanted = [
                 (number, record)
                 for number, record in zip(numbers, page.records, strict=True)
@@ -245,13 +341,24 @@ class Kinesis:
                 return
             if page.is_tip:
                 break
-        raise self._changed(task.shard, task.begin, f"no longer has sequence number {task.last}", "retention took it")
+        raise self._changed(
+            task.shard,
+            task.begin,
+            f"no longer has sequence number {task.last}",
+            "retention took it",
+        )
 
     def _decode(self, records: Sequence[tuple[int, Mapping[str, Any]]], shard: int) -> pa.Table:
         numbers = [number for number, _ in records]
         width = len(self.desc) - len(self.upstream.include)
         values = [record["Data"] for _, record in records]
-        rows = decode_messages(values, self.format, RelationDesc(self.desc.columns[:width]), partition=str(shard), offsets=numbers)
+        rows = decode_messages(
+            values,
+            self.format,
+            RelationDesc(self.desc.columns[:width]),
+            partition=str(shard),
+            offsets=numbers,
+        )
         for kind, name in self.upstream.include:
             match kind:
                 case "KEY":
@@ -261,8 +368,15 @@ class Kinesis:
                 case "OFFSET":
                     array = pa.array([str(number) for number in numbers], pa.string())
                 case _:
-                    moments = [_milliseconds(record["ApproximateArrivalTimestamp"]) for _, record in records]
-                    array = pa.array(moments, pa.int64()).cast(pa.timestamp("ms")).cast(pa.timestamp("us"))
+                    moments = [
+                        _milliseconds(record["ApproximateArrivalTimestamp"])
+                        for _, record in records
+                    ]
+                    array = (
+                        pa.array(moments, pa.int64())
+                        .cast(pa.timestamp("ms"))
+                        .cast(pa.timestamp("us"))
+                    )
             rows = rows.append_column(name, array)
         return rows
 
@@ -287,7 +401,9 @@ class Kinesis:
         retention_ms = int(summary["RetentionPeriodHours"]) * 3_600_000
         listed = sorted((_shard(shard) for shard in shards), key=lambda shard: shard.number)
         return StreamDescription(
-            _milliseconds(summary["StreamCreationTimestamp"]), retention_ms, {shard.number: shard for shard in listed}
+            _milliseconds(summary["StreamCreationTimestamp"]),
+            retention_ms,
+            {shard.number: shard for shard in listed},
         )
 
     def _pages(self, client: Any, shard: int, position: Mapping[str, Any]) -> Iterator[Page]:
@@ -295,7 +411,9 @@ class Kinesis:
         while the shard is open."""
         at = int(position.get("StartingSequenceNumber", 0))
         with self._answering((shard, (at,))):
-            iterator = client.get_shard_iterator(**self._name, ShardId=_shard_id(shard), **position)["ShardIterator"]
+            iterator = client.get_shard_iterator(
+                **self._name, ShardId=_shard_id(shard), **position
+            )["ShardIterator"]
         while iterator is not None:
             with self._answering((shard, (at,))):
                 answer = client.get_records(ShardIterator=iterator, Limit=_PAGE_RECORDS)
@@ -315,8 +433,14 @@ class Kinesis:
         except ClientError as error:
             answer = error.response["Error"]
             code, detail = answer["Code"], f"{answer['Code']}: {answer.get('Message', '')}"
-            if bound is not None and bound[1][0] and code in ("ResourceNotFoundException", "InvalidArgumentException"):
-                raise self._lost(int(bound[0]), bound[1][0], "is gone, or is another one", detail) from error
+            if (
+                bound is not None
+                and bound[1][0]
+                and code in ("ResourceNotFoundException", "InvalidArgumentException")
+            ):
+                raise self._lost(
+                    int(bound[0]), bound[1][0], "is gone, or is another one", detail
+                ) from error
             raise self._unavailable(detail) from error
         except BotoCoreError as error:
             raise self._unavailable(str(error)) from error
@@ -331,7 +455,9 @@ class Kinesis:
 
     def _unavailable(self, detail: str) -> SourceError:
         at = self.upstream.endpoint or self.upstream.region
-        return UpstreamUnavailable(f'cannot read stream "{self.upstream.stream}" at "{at}"', detail=detail)
+        return UpstreamUnavailable(
+            f'cannot read stream "{self.upstream.stream}" at "{at}"', detail=detail
+        )
 
 
 def _shard(description: Mapping[str, Any]) -> Shard:

@@ -1,4 +1,5 @@
-"""The connector of PubNub channels: a partition is a region, an offset is a timetoken in nanoseconds.
+"""The connector of PubNub channels: a partition is a region, an offset is a timetoken in
+nanoseconds.
 
 The service keeps a channel's newest 100 messages for some minutes, and does not report the messages
 that it dropped. So messages are staged before they are bound (see ``ReadsOnce``), and each step
@@ -22,7 +23,14 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import Bound, CheckResult, Evidence, Increment, Skip, remaining_ranges
+from reclock.connectors.connector import (
+    Bound,
+    CheckResult,
+    Evidence,
+    Increment,
+    Skip,
+    remaining_ranges,
+)
 from reclock.definitions.sources import PubNubConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
@@ -87,8 +95,15 @@ class Known:
     def of(cls, bound: Bound) -> Known | None:
         if not bound:
             return None
-        region, (_, cursor, heard_at) = max(bound.items(), key=lambda evidence: (evidence[1][2], evidence[1][1]))
-        return cls({int(str(r)): evidence[0] for r, evidence in bound.items()}, int(str(region)), cursor, heard_at)
+        region, (_, cursor, heard_at) = max(
+            bound.items(), key=lambda evidence: (evidence[1][2], evidence[1][1])
+        )
+        return cls(
+            {int(str(r)): evidence[0] for r, evidence in bound.items()},
+            int(str(region)),
+            cursor,
+            heard_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +120,11 @@ class PubNub:
 
     @contextmanager
     def read_once(
-        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
+        self,
+        bound: Bound,
+        skips: Sequence[Skip] = (),
+        *,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> Iterator[tuple[list[Increment], list[Texts]]]:
         now = self._ask(0, None)
         if now is None:
@@ -125,11 +144,15 @@ class PubNub:
         increments = []
         for region, upper in sorted(reached.items()):
             lower = known.frontier.get(region, 0)
-            increments.append(Increment(region, lower, upper, upper - lower, (cursor, now.timetoken)))
+            increments.append(
+                Increment(region, lower, upper, upper - lower, (cursor, now.timetoken))
+            )
         texts = [
             message.text
             for message in messages
-            if remaining_ranges(message.region, message.offset, message.offset + TIMETOKEN_NS, skips)
+            if remaining_ranges(
+                message.region, message.offset, message.offset + TIMETOKEN_NS, skips
+            )
         ]
         yield increments, [Texts(tuple(texts))] if texts else []
 
@@ -145,9 +168,16 @@ class PubNub:
                 if now.timetoken - heard_at > CACHE_TIMETOKENS:
                     self._check(known, now.timetoken, skips)
                 break
-            new_messages = [message for message in answer.messages if message.offset >= frontier.get(message.region, 0)]
+            new_messages = [
+                message
+                for message in answer.messages
+                if message.offset >= frontier.get(message.region, 0)
+            ]
             is_joined = len(new_messages) < len(answer.messages)
-            is_full, is_late = len(answer.messages) >= CACHE_MESSAGES, now.timetoken - heard_at > CACHE_TIMETOKENS
+            is_full, is_late = (
+                len(answer.messages) >= CACHE_MESSAGES,
+                now.timetoken - heard_at > CACHE_TIMETOKENS,
+            )
             if not is_joined and (is_full or is_late):
                 if unbound:  # the next step continues from these
                     break
@@ -157,7 +187,11 @@ class PubNub:
             for message in new_messages:
                 frontier[message.region] = message.offset + TIMETOKEN_NS
             unbound += new_messages
-            cursor, region, heard_at = max(message.timetoken for message in new_messages), answer.region, now.timetoken
+            cursor, region, heard_at = (
+                max(message.timetoken for message in new_messages),
+                answer.region,
+                now.timetoken,
+            )
         return unbound
 
     def _check(self, known: Known, first: int, skips: Sequence[Skip]) -> None:
@@ -169,8 +203,14 @@ class PubNub:
             raise UpstreamChanged(
                 str(region),
                 lower,
-                message=f'messages of channel "{self.upstream.channel}" may have been lost after timetoken {known.cursor}',
-                detail=f"the service keeps {CACHE_MESSAGES} messages for some minutes; to go on, SKIP from {lower} to {upper}",
+                message=(
+                    f'messages of channel "{self.upstream.channel}" may have been lost after '
+                    f"timetoken {known.cursor}"
+                ),
+                detail=(
+                    f"the service keeps {CACHE_MESSAGES} messages for some minutes; to go "
+                    f"on, SKIP from {lower} to {upper}"
+                ),
             )
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
@@ -195,7 +235,13 @@ class PubNub:
     # --- in executors ---
 
     def read(self, task: Texts) -> Iterator[tuple[str, pa.Table]]:
-        yield "", pa.table([pa.array(task.texts, pa.string())], schema=arrow_schema(self.desc, with_updates=False))
+        yield (
+            "",
+            pa.table(
+                [pa.array(task.texts, pa.string())],
+                schema=arrow_schema(self.desc, with_updates=False),
+            ),
+        )
 
     # --- the service ---
 
@@ -208,7 +254,10 @@ class PubNub:
 
         client = connected(self.upstream.subscribe_key, self.upstream.origin)
         request = Subscribe(
-            client, channels=self.upstream.channel, timetoken=str(timetoken), region=None if region is None else str(region)
+            client,
+            channels=self.upstream.channel,
+            timetoken=str(timetoken),
+            region=None if region is None else str(region),
         )
         try:
             request.validate_params()

@@ -5,8 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from reclock.connectors.clients import aws_client, kafka_client, postgres_parameters, registry_client
-from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, SecretResolver
+from reclock.connectors.clients import (
+    aws_client,
+    kafka_client,
+    postgres_parameters,
+    registry_client,
+)
+from reclock.definitions.connections import (
+    AWS,
+    KAFKA,
+    POSTGRES,
+    SCHEMA_REGISTRY,
+    Connection,
+    SecretResolver,
+)
 from reclock.errors import UpstreamUnavailable
 from reclock.formats import schema_registry
 
@@ -33,11 +45,18 @@ def _kafka(connection: Connection, resolve_secret: SecretResolver) -> None:
             return
         except KafkaException as error:
             admin.poll(0)  # delivers the reasons to error_cb
-            is_refused = any(reason.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) for reason in errors)
+            is_refused = any(
+                reason.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) for reason in errors
+            )
             if is_refused or time.monotonic() > until:
-                reasons = [reason.str() for reason in errors if reason.code() != KafkaError._ALL_BROKERS_DOWN]
+                reasons = [
+                    reason.str()
+                    for reason in errors
+                    if reason.code() != KafkaError._ALL_BROKERS_DOWN
+                ]
                 raise UpstreamUnavailable(
-                    f'cannot reach the brokers at "{client["bootstrap.servers"]}"', detail=(reasons or [error.args[0].str()])[0]
+                    f'cannot reach the brokers at "{client["bootstrap.servers"]}"',
+                    detail=(reasons or [error.args[0].str()])[0],
                 ) from error
 
 
@@ -50,7 +69,9 @@ def _postgres(connection: Connection, resolve_secret: SecretResolver) -> None:
         psycopg.connect(make_conninfo("", **parameters), connect_timeout=_PATIENCE_S).close()
     except psycopg.Error as error:
         detail = str(error).splitlines()[0] if str(error) else None
-        raise UpstreamUnavailable(f'cannot reach the server at "{parameters["host"]}"', detail=detail) from error
+        raise UpstreamUnavailable(
+            f'cannot reach the server at "{parameters["host"]}"', detail=detail
+        ) from error
 
 
 def _registry(connection: Connection, resolve_secret: SecretResolver) -> None:
@@ -62,7 +83,9 @@ def _aws(connection: Connection, resolve_secret: SecretResolver) -> None:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        boto3.client("sts", **{"region_name": "us-east-1", **aws_client(connection, resolve_secret)}).get_caller_identity()
+        boto3.client(
+            "sts", **{"region_name": "us-east-1", **aws_client(connection, resolve_secret)}
+        ).get_caller_identity()
     except (BotoCoreError, ClientError) as error:
         raise UpstreamUnavailable("AWS does not take the connection", detail=str(error)) from error
 

@@ -17,7 +17,8 @@ _STOP_INTERVAL_S = 0.05
 
 @dataclass(eq=False, slots=True)
 class ActivePeek:
-    """A peek that a cluster was asked for. ``stop`` ends the computation of its answer, if that has begun."""
+    """A peek that a cluster was asked for. ``stop`` ends the computation of its answer, if that has
+    begun."""
 
     cluster_id: int
     cluster: str
@@ -39,12 +40,16 @@ class ActivePeeks:
         self._newest_snapshot: CatalogSnapshot | None = None
 
     @contextmanager
-    def tracking(self, cluster_id: int, cluster: str, stop: Callable[[], None]) -> Iterator[ActivePeek]:
-        """Inside the block, dropping the cluster stops the answer, and any error becomes ``ClusterDropped``. Raises that at once
-        if the cluster is dropped already."""
+    def tracking(
+        self, cluster_id: int, cluster: str, stop: Callable[[], None]
+    ) -> Iterator[ActivePeek]:
+        """Inside the block, dropping the cluster stops the answer, and any error becomes
+        ``ClusterDropped``. Raises that at once if the cluster is dropped already."""
         peek = ActivePeek(cluster_id, cluster, stop)
         with self._lock:
-            peek.is_cancelled = self._newest_snapshot is not None and is_dropped(self._newest_snapshot, cluster_id)
+            peek.is_cancelled = self._newest_snapshot is not None and is_dropped(
+                self._newest_snapshot, cluster_id
+            )
             self._active.add(peek)
         try:
             peek.check()
@@ -62,14 +67,21 @@ class ActivePeeks:
             if self._newest_snapshot is None or self._newest_snapshot.upper < snapshot.upper:
                 self._newest_snapshot = snapshot
             newest = self._newest_snapshot
-            cancelled = [peek for peek in self._active if not peek.is_cancelled and is_dropped(newest, peek.cluster_id)]
+            cancelled = [
+                peek
+                for peek in self._active
+                if not peek.is_cancelled and is_dropped(newest, peek.cluster_id)
+            ]
             for peek in cancelled:
                 peek.is_cancelled = True
         if cancelled:
-            threading.Thread(target=self._stop, args=(cancelled,), name="dropped-clusters", daemon=True).start()
+            threading.Thread(
+                target=self._stop, args=(cancelled,), name="dropped-clusters", daemon=True
+            ).start()
 
     def _stop(self, cancelled: Sequence[ActivePeek]) -> None:
-        """Stops them again and again until they have ended: the computation may begin after the first stop."""
+        """Stops them again and again until they have ended: the computation may begin after the
+        first stop."""
         while cancelled:
             for peek in cancelled:
                 peek.stop()
@@ -79,6 +91,11 @@ class ActivePeeks:
 
 
 def is_dropped(snapshot: CatalogSnapshot, cluster_id: int) -> bool:
-    """Whether a cluster had this id and is no more; an id not given out yet is of a newer catalog."""
+    """Whether a cluster had this id and is no more; an id not given out yet is of a newer
+    catalog."""
     allocator: IdAllocator | None = snapshot.get(Kind.ID_ALLOCATOR, "cluster")
-    return cluster_id not in snapshot.clusters and allocator is not None and 0 < cluster_id < allocator.next_id
+    return (
+        cluster_id not in snapshot.clusters
+        and allocator is not None
+        and 0 < cluster_id < allocator.next_id
+    )

@@ -1,6 +1,8 @@
-"""The compute controller of a virtual cluster: which indexes its replica maintains, and what clients ask of it.
+"""The compute controller of a virtual cluster: which indexes its replica maintains, and what
+clients ask of it.
 
-The replica of a virtual cluster is a part of each process, so each process has a controller for it, and nobody is elected.
+The replica of a virtual cluster is a part of each process, so each process has a controller for it,
+and nobody is elected.
 """
 
 from __future__ import annotations
@@ -15,12 +17,23 @@ from reclock.controllers.controller import Controller, CurrentCatalog, Pause
 from reclock.controllers.implied import compute_commands
 from reclock.errors import UnknownObject
 from reclock.failpoints import failpoint
-from reclock.protocol.compute import CancelPeek, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, RefreshResponse, Replica
+from reclock.protocol.compute import (
+    CancelPeek,
+    Dataflow,
+    Emit,
+    Emitted,
+    Peek,
+    PeekResponse,
+    Refresh,
+    RefreshResponse,
+    Replica,
+)
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 
 
 class ClusterController(Protocol):
-    """What a process asks of a cluster, wherever its replicas are. ``pause`` is told what is waited for, where that may be."""
+    """What a process asks of a cluster, wherever its replicas are. ``pause`` is told what is waited
+    for, where that may be."""
 
     @property
     def frontier(self) -> Timestamp: ...
@@ -38,8 +51,8 @@ class ClusterController(Protocol):
         ...
 
     def peek(self, peek: Peek, pause: Pause | None = None, *, replica: str = "") -> PeekResponse:
-        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``. By the replica of that name, or without one by
-        any. Raises ``UnknownObject`` for a name that is none's."""
+        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``. By the replica
+        of that name, or without one by any. Raises ``UnknownObject`` for a name that is none's."""
         ...
 
     def cancel(self, cancel: CancelPeek) -> None:
@@ -59,14 +72,21 @@ class ClusterController(Protocol):
         ...
 
     def target(self, name: str) -> Replica:
-        """The replica of that name; without one, the only one there is. Raises ``UnknownObject``, ``UntargetedLogRead``."""
+        """The replica of that name; without one, the only one there is. Raises ``UnknownObject``,
+        ``UntargetedLogRead``."""
         ...
 
 
 class ComputeController(Controller):
     """See the module. One that begins goes on from what the replica says it runs."""
 
-    def __init__(self, current_catalog: CurrentCatalog, cluster_id: int, replica: Replica, replica_id: str = "") -> None:
+    def __init__(
+        self,
+        current_catalog: CurrentCatalog,
+        cluster_id: int,
+        replica: Replica,
+        replica_id: str = "",
+    ) -> None:
         super().__init__(f"compute {cluster_id}")
         self.replica, self.replica_id = replica, replica_id
         self._current_catalog, self._cluster_id = current_catalog, cluster_id
@@ -108,7 +128,9 @@ class ComputeController(Controller):
 
     def target(self, name: str) -> Replica:
         if name and name != self.replica_id:
-            raise UnknownObject("cluster replica", name, hint=f'the cluster has "{self.replica_id}" here')
+            raise UnknownObject(
+                "cluster replica", name, hint=f'the cluster has "{self.replica_id}" here'
+            )
         return self.replica
 
     def try_advance(self, to: Timestamp) -> bool:

@@ -12,7 +12,10 @@ from reclock.protocol.compute import Dataflow
 
 
 def has_due_index(
-    dataflows: Iterable[Dataflow], frontiers: Mapping[str, GroupFrontier], read_ts: Timestamp, now: Timestamp
+    dataflows: Iterable[Dataflow],
+    frontiers: Mapping[str, GroupFrontier],
+    read_ts: Timestamp,
+    now: Timestamp,
 ) -> bool:
     """Whether a refresh up to the oracle's ``read_ts`` would bring an index further at ``now``.
 
@@ -23,7 +26,9 @@ def has_due_index(
     return any(_is_due(dataflow, frontiers, read_ts, now) for dataflow in dataflows)
 
 
-def _is_due(dataflow: Dataflow, frontiers: Mapping[str, GroupFrontier], read_ts: Timestamp, now: Timestamp) -> bool:
+def _is_due(
+    dataflow: Dataflow, frontiers: Mapping[str, GroupFrontier], read_ts: Timestamp, now: Timestamp
+) -> bool:
     index = frontiers.get(dataflow.id)
     groups = {id.group for id in collections(dataflow.plan)}
     if index is None or not groups <= frontiers.keys():

@@ -1,7 +1,7 @@
 """A controller that one process leads at a time, elected through consensus.
 
-A process that serves leads for as long as it lives, if no other does. Any other process that waits for the controller and finds no
-leader leads for one step.
+A process that serves leads for as long as it lives, if no other does. Any other process that waits
+for the controller and finds no leader leads for one step.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class ElectedController(Controller):
 
     @abstractmethod
     def _lead(self, term: Term, *, stays: bool) -> None:
-        """Bring everything up to the current catalog, publish the frontier, and give up the lead unless it ``stays``."""
+        """Bring everything up to the current catalog, publish the frontier, and give up the lead
+        unless it ``stays``."""
 
     @abstractmethod
     def _forget(self) -> None:
@@ -56,10 +57,11 @@ class ElectedController(Controller):
         return self._seat.lease_ms / 3000
 
     def step(self, *, to: Timestamp = MAXIMUM, stays: bool = False) -> None:
-        """Unless another process leads, or the frontier is at ``to`` already: lead, bring everything up to the catalog as it is,
-        and leave, or stay.
+        """Unless another process leads, or the frontier is at ``to`` already: lead, bring
+        everything up to the catalog as it is, and leave, or stay.
 
-        A term begins by reading the actual state: it finishes what an earlier term left half done, and drops what should be gone.
+        A term begins by reading the actual state: it finishes what an earlier term left half done,
+        and drops what should be gone.
         """
         with self._lock:
             if self._frontier >= to:
@@ -79,9 +81,11 @@ class ElectedController(Controller):
             self._learn(self._seat.look().catalog_frontier)
 
     def loop(self, stopping: threading.Event) -> None:
-        """Lead whenever no other process does, and follow the catalog, until ``stopping`` is set; ``wake`` it then.
+        """Lead whenever no other process does, and follow the catalog, until ``stopping`` is set;
+        ``wake`` it then.
 
-        Between steps it sleeps until the catalog changes (``look``), a thread waits for it (``wake``), or a step is due.
+        Between steps it sleeps until the catalog changes (``look``), a thread waits for it
+        (``wake``), or a step is due.
         """
         self._is_looping = True
         due = time.monotonic()
@@ -89,14 +93,22 @@ class ElectedController(Controller):
             while not stopping.is_set():
                 try:
                     self._wake.clear()
-                    if self._must_step or time.monotonic() >= due or (self._is_leading and self._is_behind()):
+                    if (
+                        self._must_step
+                        or time.monotonic() >= due
+                        or (self._is_leading and self._is_behind())
+                    ):
                         self._must_step = False
                         self.step(stays=True)
                         self._failure = None
                         due = time.monotonic() + self._rest_s()
                 except Exception as failure:  # the edge of the loop: the next attempt may succeed
                     if str(failure) != str(self._failure):
-                        _logger.warning("controller loop failed; retrying", controller=self.name, error=str(failure))
+                        _logger.warning(
+                            "controller loop failed; retrying",
+                            controller=self.name,
+                            error=str(failure),
+                        )
                     self._failure = failure
                     due = time.monotonic() + RETRY_S
                     stopping.wait(RETRY_S)
@@ -111,7 +123,9 @@ class ElectedController(Controller):
     def looping(self) -> Iterator[None]:
         """Inside the block a thread runs the loop."""
         stopping = threading.Event()
-        thread = threading.Thread(target=self.loop, args=(stopping,), name=f"{self.name}-controller", daemon=True)
+        thread = threading.Thread(
+            target=self.loop, args=(stopping,), name=f"{self.name}-controller", daemon=True
+        )
         thread.start()
         try:
             with self._changes.calling(self.look):
@@ -132,7 +146,8 @@ class ElectedController(Controller):
 
     @property
     def is_fenced(self) -> bool:
-        """Whether the loop found that a newer epoch leads the catalog: this process can write nothing any more."""
+        """Whether the loop found that a newer epoch leads the catalog: this process can write
+        nothing any more."""
         return isinstance(self._failure, Fenced)
 
     def wake(self) -> None:

@@ -1,4 +1,5 @@
-"""Hedged calls: the same request goes to several replicas, so that a replica that hangs delays nobody."""
+"""Hedged calls: the same request goes to several replicas, so that a replica that hangs delays
+nobody."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ _LOOK_S = 0.02
 
 
 class HedgedCall(Generic[T]):
-    """The first of ``asks`` begins at once, each further one when those before have failed by one of ``passes``, or have not
-    answered within ``hedge_s``. The first answer counts; later ones are given to ``dispose``."""
+    """The first of ``asks`` begins at once, each further one when those before have failed by one
+    of ``passes``, or have not answered within ``hedge_s``. The first answer counts; later ones are
+    given to ``dispose``."""
 
     def __init__(
         self,
@@ -32,9 +34,11 @@ class HedgedCall(Generic[T]):
         self._is_over = False
 
     def run(self, look: Callable[[], None]) -> tuple[tuple[int, T] | None, list[ReclockError]]:
-        """The answer with the number of the ask that gave it, or None if all have failed; and the errors of the asks before it.
+        """The answer with the number of the ask that gave it, or None if all have failed; and the
+        errors of the asks before it.
 
-        While it waits, it calls ``look`` again and again. Raises what that raises, and any error that is not in ``passes``.
+        While it waits, it calls ``look`` again and again. Raises what that raises, and any error
+        that is not in ``passes``.
         """
         errors: list[ReclockError] = []
         begun = 0
@@ -42,7 +46,9 @@ class HedgedCall(Generic[T]):
         try:
             while len(errors) < len(self._asks):
                 if begun < len(self._asks) and (begun == len(errors) or waited_s >= self._hedge_s):
-                    threading.Thread(target=self._ask, args=(begun,), name="race", daemon=True).start()
+                    threading.Thread(
+                        target=self._ask, args=(begun,), name="race", daemon=True
+                    ).start()
                     begun, waited_s = begun + 1, 0.0
                 try:
                     number, answer, error = self._done.get(timeout=_LOOK_S)

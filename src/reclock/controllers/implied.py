@@ -1,4 +1,5 @@
-"""From the catalog to commands: pure functions. Applied in any batching, a history of changes commands what its end implies."""
+"""From the catalog to commands: pure functions. Applied in any batching, a history of changes
+commands what its end implies."""
 
 from __future__ import annotations
 
@@ -23,46 +24,68 @@ from reclock.sql.queries.views import expand
 _STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX, ItemType.SINK)
 
 
-def storage_commands(present: Mapping[GlobalId, str], catalog: PlannerCatalog) -> list[CreateCollections | DropCollections]:
-    """What leads from the objects that have collections, with their incarnations, to those that ``catalog`` wants to, in the
-    order of ids. An object that is there in another incarnation is not there."""
+def storage_commands(
+    present: Mapping[GlobalId, str], catalog: PlannerCatalog
+) -> list[CreateCollections | DropCollections]:
+    """What leads from the objects that have collections, with their incarnations, to those that
+    ``catalog`` wants to, in the order of ids. An object that is there in another incarnation is not
+    there."""
     snapshot = _snapshot(catalog)
     wanted = incarnations(catalog)
     missing = {id for id, incarnation in wanted.items() if present.get(id) != incarnation}
     creates = [_create(catalog, snapshot.items[id]) for id in _in_order(missing)]
-    gone = tuple(_in_order({id for id in present.keys() - wanted.keys() if is_dropped(snapshot, id)}))
+    gone = tuple(
+        _in_order({id for id in present.keys() - wanted.keys() if is_dropped(snapshot, id)})
+    )
     return [*creates, *([DropCollections(gone)] if gone else [])]
 
 
 def incarnations(catalog: PlannerCatalog) -> dict[GlobalId, str]:
-    """The items that have collections, or a frontier group, of their own; a subsource's are its source's. What a quarantined
-    item has stays, and nothing new is made for it."""
+    """The items that have collections, or a frontier group, of their own; a subsource's are its
+    source's. What a quarantined item has stays, and nothing new is made for it."""
     items = (item for item in _snapshot(catalog).items.values() if item.type in _STORED)
     return {item.id: item.incarnation for item in items if _is_stored(catalog, item)}
 
 
 def _is_stored(catalog: PlannerCatalog, item: Item) -> bool:
-    return not isinstance(catalog.entry(item.id), QuarantinedEntry) and not catalog.is_subsource(item.id)
+    return not isinstance(catalog.entry(item.id), QuarantinedEntry) and not catalog.is_subsource(
+        item.id
+    )
 
 
 def is_dropped(snapshot: CatalogSnapshot, id: str) -> bool:
-    """Whether an item had this id and is no more. An id that the catalog has not given out yet is another actor's newer item."""
+    """Whether an item had this id and is no more. An id that the catalog has not given out yet is
+    another actor's newer item."""
     allocator: IdAllocator | None = snapshot.get(Kind.ID_ALLOCATOR, "user")
     known_below = allocator.next_id if allocator else 0
-    return id.startswith("u") and id[1:].isdecimal() and int(id[1:]) < known_below and GlobalId(id) not in snapshot.items
+    return (
+        id.startswith("u")
+        and id[1:].isdecimal()
+        and int(id[1:]) < known_below
+        and GlobalId(id) not in snapshot.items
+    )
 
 
 def compute_commands(
     running: Mapping[GlobalId, Dataflow], catalog: PlannerCatalog, cluster_id: int
 ) -> list[CreateDataflow | DropDataflow]:
-    """What leads from the dataflows that a replica runs to those of its cluster, in the order of ids."""
+    """What leads from the dataflows that a replica runs to those of its cluster, in the order of
+    ids."""
     wanted = dataflows(catalog, cluster_id)
     drops = [DropDataflow(id) for id in _in_order(running.keys() - wanted.keys())]
-    return [*drops, *(CreateDataflow(dataflow) for id, dataflow in wanted.items() if running.get(id) != dataflow)]
+    return [
+        *drops,
+        *(
+            CreateDataflow(dataflow)
+            for id, dataflow in wanted.items()
+            if running.get(id) != dataflow
+        ),
+    ]
 
 
 def dataflows(catalog: PlannerCatalog, cluster_id: int) -> dict[GlobalId, Dataflow]:
-    """The indexes of a cluster in the order they were made, so that each comes after what it can read."""
+    """The indexes of a cluster in the order they were made, so that each comes after what it can
+    read."""
     indexes = {index.id: index for index in catalog.indexes() if index.cluster_id == cluster_id}
     return {id: dataflow(catalog, indexes[id]) for id in _in_order(indexes.keys())}
 
@@ -72,7 +95,9 @@ def replicas_of(catalog: PlannerCatalog, cluster_id: int) -> list[ReplicaDescrip
     snapshot = _snapshot(catalog)
     replicas = sorted(snapshot.cluster_replicas.values(), key=lambda replica: replica.id)
     return [
-        ReplicaDescription(replica.id, snapshot.clusters[cluster_id].name, replica.name, replica.size)
+        ReplicaDescription(
+            replica.id, snapshot.clusters[cluster_id].name, replica.name, replica.size
+        )
         for replica in replicas
         if replica.cluster_id == cluster_id and replica.size is not None
     ]
@@ -84,9 +109,23 @@ def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
     assert source is not None
     created_at = _snapshot(catalog).items[entry.id].created_at
     is_shared = source.connector.reclocking.is_shared
-    guests = tuple(e.id for e in catalog.relations() if e.source is not None and e.source.host == entry.id) if is_shared else ()
+    guests = (
+        tuple(
+            e.id for e in catalog.relations() if e.source is not None and e.source.host == entry.id
+        )
+        if is_shared
+        else ()
+    )
     return SourceSpec(
-        entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at, source.start, guests
+        entry.id,
+        str(entry.name),
+        source.connector,
+        source.format,
+        entry.desc,
+        source.subsources,
+        created_at,
+        source.start,
+        guests,
     )
 
 
@@ -96,16 +135,32 @@ def sink_spec(catalog: PlannerCatalog, id: GlobalId) -> SinkSpec:
     if not isinstance(sink, SinkEntry):
         raise UnknownObject("sink", id)
     on = catalog.relation(sink.on)
-    indexes = tuple(index.id for index in catalog.indexes(on.id) if index.cluster_id == sink.cluster_id)
+    indexes = tuple(
+        index.id for index in catalog.indexes(on.id) if index.cluster_id == sink.cluster_id
+    )
     plan = expand(Get(on.collection, str(on.name), on.desc), catalog)
     created_at = _snapshot(catalog).items[sink.id].created_at
-    return SinkSpec(sink.id, str(sink.name), plan, on.desc, sink.sink.target, sink.sink.with_snapshot, created_at, indexes)
+    return SinkSpec(
+        sink.id,
+        str(sink.name),
+        plan,
+        on.desc,
+        sink.sink.target,
+        sink.sink.with_snapshot,
+        created_at,
+        indexes,
+    )
 
 
 def dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
     """The index as a replica is told to maintain it."""
     on = catalog.relation(index.on)
-    return Dataflow(index.id, str(index.name), expand(Get(on.collection, str(on.name), on.desc), catalog), on.desc.stored)
+    return Dataflow(
+        index.id,
+        str(index.name),
+        expand(Get(on.collection, str(on.name), on.desc), catalog),
+        on.desc.stored,
+    )
 
 
 def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
@@ -116,17 +171,29 @@ def _create_at(begins: Timestamp, catalog: PlannerCatalog, item: Item) -> Create
     entry = catalog.entry(item.id)
     if isinstance(entry, IndexEntry):
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
-        own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc.stored)
+        own = CollectionDescription(
+            StorageCollectionId(item.id), catalog.relation(entry.on).desc.stored
+        )
         return CreateCollections(item.id, (own,), since=begins, upper=begins)
     if isinstance(entry, SinkEntry):
         inputs = frozenset(id.group for id in collections(sink_spec(catalog, entry.id).plan))
         return CreateCollections(item.id, (), since=begins, upper=begins, inputs=inputs)
     assert isinstance(entry, RelationEntry)
     if entry.source is not None and entry.source.host is not None:
-        late = ((StorageCollectionId.of_guest(entry.source.host, item.id, o), desc) for o, desc in entry.source.subsources.items())
-        return CreateCollections(item.id, tuple(CollectionDescription(*each) for each in late), since=begins, upper=begins)
+        late = (
+            (StorageCollectionId.of_guest(entry.source.host, item.id, o), desc)
+            for o, desc in entry.source.subsources.items()
+        )
+        return CreateCollections(
+            item.id,
+            tuple(CollectionDescription(*each) for each in late),
+            since=begins,
+            upper=begins,
+        )
     if entry.source is not None:
-        found = tuple(CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry)))
+        found = tuple(
+            CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry))
+        )
         if entry.source.start is not None:
             return CreateCollections(item.id, found, since=begins, upper=begins, is_backfilled=True)
     else:

@@ -1,4 +1,5 @@
-"""The compute controller of a managed cluster, whose replicas are processes: one leader starts, commands and replaces them.
+"""The compute controller of a managed cluster, whose replicas are processes: one leader starts,
+commands and replaces them.
 
 Any process sends them requests: see `replica_requests`.
 """
@@ -62,7 +63,12 @@ class ManagedClusterController(ElectedController):
         self._registry, self._orchestrator, self._start_ms = registry, orchestrator, start_ms
         self._commanded = ReplicaLinks(connect)
         self.requests = ReplicaRequests(
-            current_catalog, cluster_id, lambda: registry(None), connect, start_ms, self._lead_if_needed
+            current_catalog,
+            cluster_id,
+            lambda: registry(None),
+            connect,
+            start_ms,
+            self._lead_if_needed,
         )
         self._term: Term | None = None
         self._restarts = RestartBackoff()
@@ -95,10 +101,16 @@ class ManagedClusterController(ElectedController):
             self._restarts.record_end(ended, time.monotonic())
             registry.lost(ended.replica_id, ended.incarnation, ended.why)
         wanted = replicas_of(catalog, self._cluster_id)
-        changes = reconcile_replicas(wanted, registry.of_cluster(self._cluster_id), self._is_commanded)
+        changes = reconcile_replicas(
+            wanted, registry.of_cluster(self._cluster_id), self._is_commanded
+        )
         for description in changes.start:
-            if self._orchestrator.has_room() and self._restarts.may_start(description.id, time.monotonic()):
-                incarnation = registry.begin(description.id, self._cluster_id, lease_ms=self._start_ms)
+            if self._orchestrator.has_room() and self._restarts.may_start(
+                description.id, time.monotonic()
+            ):
+                incarnation = registry.begin(
+                    description.id, self._cluster_id, lease_ms=self._start_ms
+                )
                 if incarnation is not None:
                     self._orchestrator.stop(description.id)  # the former process, if it hangs
                     failpoint("controllers.managed.begun")
@@ -109,7 +121,8 @@ class ManagedClusterController(ElectedController):
             self._commanded.forget(id)
 
     def _command(self, link: ReplicaLink, catalog: PlannerCatalog, term: Term) -> None:
-        """Command the replica up to the catalog. A replica that does not answer is commanded again when it does."""
+        """Command the replica up to the catalog. A replica that does not answer is commanded again
+        when it does."""
         assert catalog.snapshot is not None
         if link.frontier >= catalog.snapshot.upper:
             return
@@ -149,7 +162,11 @@ class ManagedClusterController(ElectedController):
     # --- requests ---
 
     def maintained(self) -> Set[GlobalId]:
-        return frozenset(index.id for index in self._current_catalog().indexes() if index.cluster_id == self._cluster_id)
+        return frozenset(
+            index.id
+            for index in self._current_catalog().indexes()
+            if index.cluster_id == self._cluster_id
+        )
 
     def dataflows(self) -> list[Dataflow]:
         return list(dataflows(self._current_catalog(), self._cluster_id).values())

@@ -38,7 +38,9 @@ class ReplicaLinks:
         with self._lock:
             link = self._links.get(registration.replica_id)
             if link is None or link.registration.incarnation != registration.incarnation:
-                link = self._links[registration.replica_id] = ReplicaLink(registration, self.connect(registration))
+                link = self._links[registration.replica_id] = ReplicaLink(
+                    registration, self.connect(registration)
+                )
             return link
 
     def commanded(self) -> dict[int, Replica]:

@@ -1,4 +1,5 @@
-"""Which replica processes are started and which are ended: decided from the catalog and from the registered replicas."""
+"""Which replica processes are started and which are ended: decided from the catalog and from the
+registered replicas."""
 
 from __future__ import annotations
 
@@ -26,12 +27,15 @@ def reconcile_replicas(
 ) -> ReplicaChanges:
     """The changes that lead from the registered replicas to the wanted ones.
 
-    A replica that is no longer wanted, because another size was chosen, serves until a wanted one can take over.
+    A replica that is no longer wanted, because another size was chosen, serves until a wanted one
+    can take over.
     """
     registered = {registration.replica_id: registration for registration in registrations}
     wanted_ids = {description.id for description in wanted}
     start = tuple(
-        description for description in wanted if description.id not in registered or not registered[description.id].is_alive
+        description
+        for description in wanted
+        if description.id not in registered or not registered[description.id].is_alive
     )
     surplus = tuple(id for id in registered if id not in wanted_ids)
     ready = (registered[id] for id in wanted_ids & registered.keys() if registered[id].is_ready)
@@ -40,7 +44,8 @@ def reconcile_replicas(
 
 @dataclass(slots=True)
 class RestartBackoff:
-    """When a replica whose process ended may be started again: after a pause that doubles until it comes up."""
+    """When a replica whose process ended may be started again: after a pause that doubles until it
+    comes up."""
 
     _since_s: dict[int, tuple[int, float]] = field(default_factory=dict)
 
@@ -56,4 +61,6 @@ class RestartBackoff:
         if replica_id not in self._since_s:
             return True
         count, since_s = self._since_s[replica_id]
-        return now_s >= since_s + (min(_FIRST_S * 2 ** (count - 2), _LONGEST_S) if count > 1 else 0.0)
+        return now_s >= since_s + (
+            min(_FIRST_S * 2 ** (count - 2), _LONGEST_S) if count > 1 else 0.0
+        )

@@ -1,4 +1,5 @@
-"""Requests to the replicas of a managed cluster: the first that answers counts, and another is asked for one that is lost."""
+"""Requests to the replicas of a managed cluster: the first that answers counts, and another is
+asked for one that is lost."""
 
 from __future__ import annotations
 
@@ -15,8 +16,24 @@ from reclock.controllers.controller import PATIENCE_S, CurrentCatalog, Pause, pa
 from reclock.controllers.hedging import HedgedCall
 from reclock.controllers.implied import replicas_of
 from reclock.controllers.replica_links import Connect, ReplicaLinks
-from reclock.errors import NoReplicas, ReclockError, ReplicaBehind, ReplicaLost, UnknownObject, UntargetedLogRead
-from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, PeekResponse, Refresh, RefreshResponse, Replica
+from reclock.errors import (
+    NoReplicas,
+    ReclockError,
+    ReplicaBehind,
+    ReplicaLost,
+    UnknownObject,
+    UntargetedLogRead,
+)
+from reclock.protocol.compute import (
+    CancelPeek,
+    Emit,
+    Emitted,
+    Peek,
+    PeekResponse,
+    Refresh,
+    RefreshResponse,
+    Replica,
+)
 from reclock.protocol.orchestration import ReplicaDescription
 
 T = TypeVar("T")
@@ -33,7 +50,8 @@ _LOSSES = 3
 
 
 class ReplicaRequests:
-    """Sends requests to the ready replicas of one cluster, as the registry has them. Safe for threads."""
+    """Sends requests to the ready replicas of one cluster, as the registry has them. Safe for
+    threads."""
 
     def __init__(
         self,
@@ -44,8 +62,13 @@ class ReplicaRequests:
         start_ms: int,
         lead_if_needed: Callable[[], None],
     ) -> None:
-        """``lead_if_needed`` is called while no replica answers: one may have to be started, or commanded."""
-        self._current_catalog, self._cluster_id, self._registry = current_catalog, cluster_id, registry
+        """``lead_if_needed`` is called while no replica answers: one may have to be started, or
+        commanded."""
+        self._current_catalog, self._cluster_id, self._registry = (
+            current_catalog,
+            cluster_id,
+            registry,
+        )
         self._start_ms, self._lead_if_needed = start_ms, lead_if_needed
         self.links = ReplicaLinks(connect)
         self._peeks: dict[str, list[Replica]] = {}
@@ -54,8 +77,9 @@ class ReplicaRequests:
         """The replica that answered last."""
 
     def peek(self, peek: Peek, pause: Pause | None, *, replica: str) -> PeekResponse:
-        """See `ClusterController.peek`. If a replica does not answer within ``HEDGE_S``, another one is asked too. If a replica is
-        lost before its first rows, another one computes the peek again."""
+        """See `ClusterController.peek`. If a replica does not answer within ``HEDGE_S``, another
+        one is asked too. If a replica is lost before its first rows, another one computes the peek
+        again."""
         if replica:
             self._named(replica)
 
@@ -64,16 +88,22 @@ class ReplicaRequests:
             return candidate.peek(peek)
 
         def begin() -> PeekResponse:
-            return self._from_any(ask, pause, only=replica, dispose=lambda late: late.batches.close())
+            return self._from_any(
+                ask, pause, only=replica, dispose=lambda late: late.batches.close()
+            )
 
         try:
             response = begin()
         except BaseException:
             self._peeks.pop(peek.id, None)
             raise
-        return PeekResponse(response.engine, response.schema, self._batches(peek.id, response, begin))
+        return PeekResponse(
+            response.engine, response.schema, self._batches(peek.id, response, begin)
+        )
 
-    def _batches(self, id: str, response: PeekResponse, begin: Callable[[], PeekResponse]) -> Generator[pa.RecordBatch, None, None]:
+    def _batches(
+        self, id: str, response: PeekResponse, begin: Callable[[], PeekResponse]
+    ) -> Generator[pa.RecordBatch, None, None]:
         try:
             while True:
                 try:
@@ -94,14 +124,17 @@ class ReplicaRequests:
                 replica.carry_out(cancel)
 
     def engine_of(self, peek: Peek, pause: Pause | None) -> str:
-        return self._from_any(lambda replica: replica.engine_of(peek), pause, dispose=lambda late: None)
+        return self._from_any(
+            lambda replica: replica.engine_of(peek), pause, dispose=lambda late: None
+        )
 
     def refresh(self, refresh: Refresh, pause: Pause | None) -> RefreshResponse:
         """See `Replica.refresh`. It is repeated if its replica is lost, which changes nothing."""
         return self._from_any(lambda replica: replica.refresh(refresh), pause)
 
     def emit(self, emit: Emit, pause: Pause | None) -> Emitted:
-        """See `Replica.emit`. It is repeated if its replica is lost: what is in the target is not written again."""
+        """See `Replica.emit`. It is repeated if its replica is lost: what is in the target is not
+        written again."""
         return self._from_any(lambda replica: replica.emit(emit), pause)
 
     def target(self, name: str) -> Replica:
@@ -117,9 +150,16 @@ class ReplicaRequests:
 
     def _named(self, name: str) -> ReplicaDescription:
         """Raises ``UnknownObject``."""
-        replicas = {replica.name: replica for replica in replicas_of(self._current_catalog(), self._cluster_id)}
+        replicas = {
+            replica.name: replica
+            for replica in replicas_of(self._current_catalog(), self._cluster_id)
+        }
         if name not in replicas:
-            raise UnknownObject("cluster replica", name, hint=f"the cluster has {', '.join(sorted(replicas)) or 'none'}")
+            raise UnknownObject(
+                "cluster replica",
+                name,
+                hint=f"the cluster has {', '.join(sorted(replicas)) or 'none'}",
+            )
         return replicas[name]
 
     def _from_any(
@@ -132,19 +172,29 @@ class ReplicaRequests:
     ) -> T:
         """The answer of the first replica that answers, or of the one called ``only``.
 
-        With ``dispose`` several replicas may be asked at once, and it is given the answers that come too late. Waits until a
-        replica is ready: without a statement's ``pause``, as long as a start may take, and that anew if a replica was lost while
-        it worked, a few times.
+        With ``dispose`` several replicas may be asked at once, and it is given the answers that
+        come too late. Waits until a replica is ready: without a statement's ``pause``, as long as a
+        start may take, and that anew if a replica was lost while it worked, a few times.
         """
         wait, losses = pause or self._start_patience(), 0
         led_at = 0.0
         while True:
             self._check_has_replicas()
-            ready = [registration for registration in self._ready() if not only or registration.replica_id == self._named(only).id]
+            ready = [
+                registration
+                for registration in self._ready()
+                if not only or registration.replica_id == self._named(only).id
+            ]
             asks = [partial(self._ask, registration, ask) for registration in ready]
             if dispose is not None and (len(asks) > 1 or pause is not None):
-                look = partial(pause, 0, "no replica of the cluster has answered yet") if pause is not None else _wait_on
-                answer, errors = HedgedCall(asks, hedge_s=HEDGE_S, passes=_RETRYABLE, dispose=dispose).run(look)
+                look = (
+                    partial(pause, 0, "no replica of the cluster has answered yet")
+                    if pause is not None
+                    else _wait_on
+                )
+                answer, errors = HedgedCall(
+                    asks, hedge_s=HEDGE_S, passes=_RETRYABLE, dispose=dispose
+                ).run(look)
             else:
                 answer, errors = _in_turn(asks)
             for error in errors:
@@ -158,7 +208,10 @@ class ReplicaRequests:
                 led_at = time.monotonic()
                 self._lead_if_needed()
             trouble = [f"{error.message}: {error.detail}" for error in errors]
-            wait(_POLL_S, f"no replica of the cluster answers: {'; '.join([*trouble, *self._absent()])}")
+            wait(
+                _POLL_S,
+                f"no replica of the cluster answers: {'; '.join([*trouble, *self._absent()])}",
+            )
 
     def _check_has_replicas(self) -> None:
         """Raises ``NoReplicas``: while the catalog has none, no replica will ever answer."""
@@ -176,25 +229,36 @@ class ReplicaRequests:
 
     def _ready(self) -> list[Registration]:
         """The replicas that can be asked, the one that answered last first."""
-        ready = [registration for registration in self._registry().of_cluster(self._cluster_id) if registration.is_ready]
+        ready = [
+            registration
+            for registration in self._registry().of_cluster(self._cluster_id)
+            if registration.is_ready
+        ]
         return sorted(ready, key=lambda registration: registration.replica_id != self._preferred)
 
     def _absent(self) -> Iterator[str]:
         """Why each replica that is not ready is not, for users."""
-        registrations = {registration.replica_id: registration for registration in self._registry().of_cluster(self._cluster_id)}
+        registrations = {
+            registration.replica_id: registration
+            for registration in self._registry().of_cluster(self._cluster_id)
+        }
         for description in replicas_of(self._current_catalog(), self._cluster_id):
             registration = registrations.get(description.id)
             if registration is None:
                 yield f'"{description}" was not started yet'
             elif not registration.is_alive:
-                yield f'"{description}" is not alive' + (f" ({registration.trouble})" if registration.trouble else "")
+                yield f'"{description}" is not alive' + (
+                    f" ({registration.trouble})" if registration.trouble else ""
+                )
             elif registration.address is None:
-                yield f'"{description}" is being started' + (f" (before: {registration.trouble})" if registration.trouble else "")
+                yield f'"{description}" is being started' + (
+                    f" (before: {registration.trouble})" if registration.trouble else ""
+                )
 
 
 def _in_turn(asks: Sequence[Callable[[], T]]) -> tuple[tuple[int, T] | None, list[ReclockError]]:
-    """The first answer with the number of its ask, and the errors of the replicas before it that were lost or behind. Raises any
-    other error."""
+    """The first answer with the number of its ask, and the errors of the replicas before it that
+    were lost or behind. Raises any other error."""
     errors: list[ReclockError] = []
     for number, ask in enumerate(asks):
         try:

@@ -1,4 +1,5 @@
-"""The storage controller: the collections of every source, table and index, made and dropped as the catalog says."""
+"""The storage controller: the collections of every source, table and index, made and dropped as the
+catalog says."""
 
 from __future__ import annotations
 
@@ -19,13 +20,14 @@ from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.storage import NotCreated, StoragePlane
 
 Plane = Callable[[Term, Callable[[Timestamp], None]], StoragePlane]
-"""Makes the executing plane of a term, which publishes the catalog frontier by the function given."""
+"""Makes the executing plane of a term, which publishes the catalog frontier by the function
+given."""
 
 
 @dataclass(slots=True)
 class _LeaderTerm:
-    """The state of a term of this process: the published frontier, and the objects that have collections, with their incarnations;
-    None if the stores must be read."""
+    """The state of a term of this process: the published frontier, and the objects that have
+    collections, with their incarnations; None if the stores must be read."""
 
     term: Term
     plane: StoragePlane
@@ -34,10 +36,12 @@ class _LeaderTerm:
 
 
 class StorageController(ElectedController):
-    """See the module. A drop that readers block is repeated until it succeeds, and so is a creation that failed, which blocks only
-    reads and writes of that object."""
+    """See the module. A drop that readers block is repeated until it succeeds, and so is a creation
+    that failed, which blocks only reads and writes of that object."""
 
-    def __init__(self, current_catalog: CurrentCatalog, oracle: TimestampOracle, seat: Seat, plane: Plane) -> None:
+    def __init__(
+        self, current_catalog: CurrentCatalog, oracle: TimestampOracle, seat: Seat, plane: Plane
+    ) -> None:
         super().__init__(seat)
         self._current_catalog, self._oracle, self._plane = current_catalog, oracle, plane
         self._term_state: _LeaderTerm | None = None
@@ -49,7 +53,8 @@ class StorageController(ElectedController):
             term_state = self._term_state = _LeaderTerm(term, plane)
         failpoint("controllers.storage.elected")
         present = term_state.plane.present() if term_state.present is None else term_state.present
-        catalog = self._current_catalog()  # after the election, so it has everything that an earlier leader saw
+        # after the election, so it has everything that an earlier leader saw
+        catalog = self._current_catalog()
         assert catalog.snapshot is not None
         term_state.present = incarnations(catalog)
         failures: list[NotCreated] = []
@@ -77,7 +82,10 @@ class StorageController(ElectedController):
         self._term_state = None
 
     def _is_behind(self) -> bool:
-        return self._term_state is not None and self._oracle.read_ts(CATALOG) > self._term_state.frontier
+        return (
+            self._term_state is not None
+            and self._oracle.read_ts(CATALOG) > self._term_state.frontier
+        )
 
     def _rest_s(self) -> float:
         is_done = self._term_state is None or self._term_state.present is not None

@@ -1,6 +1,5 @@
-"""Unified introspection: what replicas and this process report of themselves, on its way to the collections that storage
-manages.
-"""
+"""Unified introspection: what replicas and this process report of themselves, on its way to the
+collections that storage manages."""
 
 from __future__ import annotations
 
@@ -35,9 +34,8 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IntrospectionSubscribe:
-    """An introspection subscribe: what ``log`` of a replica holds goes to ``into``, and each new row, when it came, to
-    ``history``.
-    """
+    """An introspection subscribe: what ``log`` of a replica holds goes to ``into``, and each new
+    row, when it came, to ``history``."""
 
     log: LogName
     into: IntrospectionType
@@ -53,9 +51,14 @@ DEFINITIONS = (
     IntrospectionSubscribe(LogName.LAST_REFRESHES, IntrospectionType.LAST_REFRESHES),
     IntrospectionSubscribe(LogName.REFRESH_DURATIONS, IntrospectionType.REFRESH_DURATIONS),
     IntrospectionSubscribe(LogName.PEEK_DURATIONS, IntrospectionType.PEEK_DURATIONS),
-    IntrospectionSubscribe(LogName.PROCESS_USAGE, IntrospectionType.REPLICA_METRICS, IntrospectionType.REPLICA_METRICS_HISTORY),
+    IntrospectionSubscribe(
+        LogName.PROCESS_USAGE,
+        IntrospectionType.REPLICA_METRICS,
+        IntrospectionType.REPLICA_METRICS_HISTORY,
+    ),
 )
-"""Of unified relations, the first part. The others are in `introspection.types` and `introspection.builtins`."""
+"""Of unified relations, the first part. The others are in `introspection.types` and
+`introspection.builtins`."""
 
 
 class Reporting(Protocol):
@@ -67,7 +70,8 @@ class Reporting(Protocol):
 
 @dataclass(slots=True)
 class ReplicaSubscribes:
-    """The introspection subscribes of one connection to a replica. `step` now and then, from one thread."""
+    """The introspection subscribes of one connection to a replica. `step` now and then, from one
+    thread."""
 
     recorder: Recorder
     replica_id: int
@@ -80,14 +84,16 @@ class ReplicaSubscribes:
     _is_lost: threading.Event = field(default_factory=threading.Event)
 
     def connect(self) -> None:
-        """Subscribes are installed on the replica, which begin with all that it holds; everything that was reported of it goes.
+        """Subscribes are installed on the replica, which begin with all that it holds; everything
+        that was reported of it goes.
 
         One that does not answer is not said to be online.
         """
         self._is_lost.clear()
         self._cancel()
         for definition in DEFINITIONS:
-            id = f"t-{uuid.uuid4().hex}"  # another process may subscribe to the same replica while leadership goes over
+            # another process may subscribe to the same replica while leadership goes over
+            id = f"t-{uuid.uuid4().hex}"
             self._subscribes[id] = definition
             self.replica.carry_out(Subscribe(id, definition.log))
         self._reporter = self.recorder.report(str(self.replica_id), self._is_lost.set)
@@ -101,9 +107,9 @@ class ReplicaSubscribes:
             self._take(response)
 
     def disconnect(self, offline: str | None) -> None:
-        """Cancel the subscribes and delete what was reported of the replica. ``offline`` is the reason that the history gives for
-        its end; None if it lives on, and another process may report of it.
-        """
+        """Cancel the subscribes and delete what was reported of the replica. ``offline`` is the
+        reason that the history gives for its end; None if it lives on, and another process may
+        report of it."""
         if self._reporter is None:
             return
         try:
@@ -125,9 +131,16 @@ class ReplicaSubscribes:
                 self._reporter.append(definition.into, named)
                 if definition.history is not None:
                     at = _moment(Timestamp(upper))
-                    self._reporter.append(definition.history, [((*row, at), diff) for row, diff in named if diff > 0])
+                    self._reporter.append(
+                        definition.history, [((*row, at), diff) for row, diff in named if diff > 0]
+                    )
             case LogFailed(id, error):
-                _logger.warning("a replica does not say what it does", replica=self.replica_id, log=definition.log, error=error)
+                _logger.warning(
+                    "a replica does not say what it does",
+                    replica=self.replica_id,
+                    log=definition.log,
+                    error=error,
+                )
                 del self._subscribes[id]
                 self._reporter.delete(definition.into, lambda row: row[0] == self.replica_id)
 
@@ -138,24 +151,34 @@ class ReplicaSubscribes:
 
     def _note(self, status: str, reason: str | None) -> None:
         assert self._reporter is not None
-        row = (self.replica_id, self.cluster_id, self.process, status, reason, _moment(self.clock()))
+        row = (
+            self.replica_id,
+            self.cluster_id,
+            self.process,
+            status,
+            reason,
+            _moment(self.clock()),
+        )
         self._reporter.append(IntrospectionType.REPLICA_STATUSES, [(row, 1)])
         self._reporter.append(IntrospectionType.REPLICA_STATUS_HISTORY, [(row, 1)])
 
 
 @dataclass(slots=True)
 class ReportedReplicas:
-    """The replicas that this process reports of, for as long as it does: its own, of virtual clusters, and those that it leads."""
+    """The replicas that this process reports of, for as long as it does: its own, of virtual
+    clusters, and those that it leads."""
 
     replicas: Callable[[], Mapping[int, tuple[int, Reporting | None]]]
-    """By id, with their clusters: all that there are now. None is one of a cluster that this process does not lead."""
+    """By id, with their clusters: all that there are now. None is one of a cluster that this
+    process does not lead."""
     recorder: Recorder
     process: str
     clock: Clock
     _connected: dict[int, ReplicaSubscribes] = field(default_factory=dict)
 
     def step(self) -> None:
-        """Connect to those that are new, part with those that are gone, and hand on what the others measured."""
+        """Connect to those that are new, part with those that are gone, and hand on what the others
+        measured."""
         present = self.replicas()
         for id, subscribes in list(self._connected.items()):
             if id not in present:
@@ -168,7 +191,9 @@ class ReportedReplicas:
             if replica is None:
                 continue
             if id not in self._connected:
-                self._connected[id] = ReplicaSubscribes(self.recorder, id, cluster_id, self.process, replica, self.clock)
+                self._connected[id] = ReplicaSubscribes(
+                    self.recorder, id, cluster_id, self.process, replica, self.clock
+                )
             try:
                 self._connected[id].step()
             except ReplicaLost as lost:  # the others go on; it is asked again when it is back
@@ -183,7 +208,8 @@ class ReportedReplicas:
 
 
 def in_process_replica_id(cluster_id: int, process: str) -> int:
-    """The id of the replica that a virtual cluster has in a process: negative, for the catalog, which numbers from 1, has none."""
+    """The id of the replica that a virtual cluster has in a process: negative, for the catalog,
+    which numbers from 1, has none."""
     digest = hashlib.sha256(f"{cluster_id} {process}".encode()).digest()
     return -1 - int.from_bytes(digest[:6])
 

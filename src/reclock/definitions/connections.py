@@ -100,7 +100,10 @@ class Connection:
 
     def resolved_options(self, resolve_secret: SecretResolver) -> dict[str, str]:
         """The options with the values of secrets. Never store or show them."""
-        return {name: resolve_secret(value) if isinstance(value, SecretReference) else value for name, value in self.options}
+        return {
+            name: resolve_secret(value) if isinstance(value, SecretReference) else value
+            for name, value in self.options
+        }
 
 
 def no_secrets(secret: SecretReference) -> str:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BIGINT, DATE, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc, ScalarType, numeric
+from reclock.algebra.relations import (
+    BIGINT,
+    DATE,
+    INTEGER,
+    TEXT,
+    TIMESTAMPTZ,
+    Column,
+    RelationDesc,
+    ScalarType,
+    numeric,
+)
 
 
 def _desc(**types: ScalarType) -> RelationDesc:
-    return RelationDesc(tuple(Column(name, type, is_nullable=False) for name, type in types.items()))
+    return RelationDesc(
+        tuple(Column(name, type, is_nullable=False) for name, type in types.items())
+    )
 
 
 _MONEY = numeric(15, 2)
@@ -20,13 +32,21 @@ GENERATED: Mapping[str, Mapping[str, RelationDesc]] = {
         "users": _desc(id=BIGINT, org_id=BIGINT, name=TEXT),
         "accounts": _desc(id=BIGINT, org_id=BIGINT, balance=BIGINT),
         "auctions": _desc(id=BIGINT, seller=BIGINT, item=TEXT, end_time=TIMESTAMPTZ),
-        "bids": _desc(id=BIGINT, buyer=BIGINT, auction_id=BIGINT, amount=INTEGER, bid_time=TIMESTAMPTZ),
+        "bids": _desc(
+            id=BIGINT, buyer=BIGINT, auction_id=BIGINT, amount=INTEGER, bid_time=TIMESTAMPTZ
+        ),
     },
     "TPCH": {
         "region": _desc(r_regionkey=BIGINT, r_name=TEXT, r_comment=TEXT),
         "nation": _desc(n_nationkey=BIGINT, n_name=TEXT, n_regionkey=BIGINT, n_comment=TEXT),
         "supplier": _desc(
-            s_suppkey=BIGINT, s_name=TEXT, s_address=TEXT, s_nationkey=BIGINT, s_phone=TEXT, s_acctbal=_MONEY, s_comment=TEXT
+            s_suppkey=BIGINT,
+            s_name=TEXT,
+            s_address=TEXT,
+            s_nationkey=BIGINT,
+            s_phone=TEXT,
+            s_acctbal=_MONEY,
+            s_comment=TEXT,
         ),
         "part": _desc(
             p_partkey=BIGINT,
@@ -39,7 +59,13 @@ GENERATED: Mapping[str, Mapping[str, RelationDesc]] = {
             p_retailprice=_MONEY,
             p_comment=TEXT,
         ),
-        "partsupp": _desc(ps_partkey=BIGINT, ps_suppkey=BIGINT, ps_availqty=INTEGER, ps_supplycost=_MONEY, ps_comment=TEXT),
+        "partsupp": _desc(
+            ps_partkey=BIGINT,
+            ps_suppkey=BIGINT,
+            ps_availqty=INTEGER,
+            ps_supplycost=_MONEY,
+            ps_comment=TEXT,
+        ),
         "customer": _desc(
             c_custkey=BIGINT,
             c_name=TEXT,

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TIME_COLUMN, Column, RelationDesc, ScalarType
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    INTEGER,
+    TEXT,
+    TIME_COLUMN,
+    Column,
+    RelationDesc,
+    ScalarType,
+)
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.definitions.connections import Connection
 
@@ -46,7 +55,11 @@ class Reclocking:
     def remap_desc(self) -> RelationDesc:
         """The remap collection. The diff of a partition's row says by how many offsets it advanced;
         of wide offsets, by how much each digit did."""
-        return RelationDesc((*self.partition, Column(PLACE_COLUMN, INTEGER, is_nullable=False)) if self.is_wide else self.partition)
+        return RelationDesc(
+            (*self.partition, Column(PLACE_COLUMN, INTEGER, is_nullable=False))
+            if self.is_wide
+            else self.partition
+        )
 
     @property
     def evidence_desc(self) -> RelationDesc | None:
@@ -55,14 +68,26 @@ class Reclocking:
         if self.evidence is None:
             return None
         names = tuple(column.name for column in self.partition)
-        return RelationDesc((*self.partition, Column(self.offset, self._offset_type, is_nullable=False), *self.evidence), key=names)
+        return RelationDesc(
+            (
+                *self.partition,
+                Column(self.offset, self._offset_type, is_nullable=False),
+                *self.evidence,
+            ),
+            key=names,
+        )
 
     @property
     def progress_desc(self) -> RelationDesc:
         partition = tuple(
-            Column(name, column_type.type, False) for name, column_type in zip(self.progress, self.partition, strict=False)
+            Column(name, column_type.type, False)
+            for name, column_type in zip(self.progress, self.partition, strict=False)
         )
-        columns = (Column(TIME_COLUMN, BIGINT, False), *partition, Column(self.progress[-1], self._offset_type, False))
+        columns = (
+            Column(TIME_COLUMN, BIGINT, False),
+            *partition,
+            Column(self.progress[-1], self._offset_type, False),
+        )
         return RelationDesc(columns, key=self.progress[:-1] or None)
 
     @property
@@ -115,7 +140,10 @@ class ObjectsConnector:
         partition=(Column("object_key", TEXT, is_nullable=False),),
         offset="length",
         progress=("key", "byte_offset"),
-        evidence=(Column("crc32", BIGINT, is_nullable=False), Column("version", TEXT, is_nullable=False)),
+        evidence=(
+            Column("crc32", BIGINT, is_nullable=False),
+            Column("version", TEXT, is_nullable=False),
+        ),
     )
 
 
@@ -135,7 +163,9 @@ class LoadGenerator:
 
     lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "load-generator"
-    reclocking: ClassVar[Reclocking] = Reclocking(partition=(), offset="offset", progress=("offset",))
+    reclocking: ClassVar[Reclocking] = Reclocking(
+        partition=(), offset="offset", progress=("offset",)
+    )
 
     @property
     def is_monotonic(self) -> bool:
@@ -274,7 +304,10 @@ class PubNubConnector:
         partition=(Column("region", BIGINT, is_nullable=False),),
         offset="timetoken_ns",
         progress=("region", "timetoken"),
-        evidence=(Column("newest", BIGINT, is_nullable=False), Column("heard_at", BIGINT, is_nullable=False)),
+        evidence=(
+            Column("newest", BIGINT, is_nullable=False),
+            Column("heard_at", BIGINT, is_nullable=False),
+        ),
         unit=100,
     )
 
@@ -302,11 +335,16 @@ class PostgresConnector:
 
     is_monotonic: ClassVar[bool] = False
     lacks_history: ClassVar[str] = "a replication slot tells nothing of what was before it was made"
-    cannot_skip: ClassVar[str] = "a transaction is published whole; a table with a value that does not fit fails alone"
+    cannot_skip: ClassVar[str] = (
+        "a transaction is published whole; a table with a value that does not fit fails alone"
+    )
     type_name: ClassVar[str] = "postgres"
     updates_per_offset: ClassVar[int] = 2  # LSNs do not count changes; the reading does
     reclocking: ClassVar[Reclocking] = Reclocking(
-        partition=(), offset="lsn", progress=("lsn",), evidence=(Column("system_id", TEXT, is_nullable=False),)
+        partition=(),
+        offset="lsn",
+        progress=("lsn",),
+        evidence=(Column("system_id", TEXT, is_nullable=False),),
     )
 
 
@@ -386,7 +424,13 @@ Format = RecordFormat | TextFormat | BytesFormat | SchemaFormat
 
 
 Upstream = (
-    ObjectsConnector | LoadGenerator | KafkaConnector | DebeziumConnector | KinesisConnector | PostgresConnector | PubNubConnector
+    ObjectsConnector
+    | LoadGenerator
+    | KafkaConnector
+    | DebeziumConnector
+    | KinesisConnector
+    | PostgresConnector
+    | PubNubConnector
 )
 """What a source reads. Each upstream has a ``type_name``, its ``reclocking``, whether its rows are
 only inserted (``is_monotonic``), how many updates one offset may yield (``updates_per_offset``),
@@ -432,8 +476,19 @@ def collections_of(source: SourceSpec) -> list[tuple[StorageCollectionId, Relati
     """The collections of a source: id, desc, and whether it is monotonic. They form one frontier
     group, ``source.id``."""
     reclocking = source.connector.reclocking
-    outputs = [(source.output(name), desc, source.connector.is_monotonic) for name, desc in source.outputs.items()]
-    bindings = (StorageCollectionId(source.id, CollectionType.REMAPPING), reclocking.remap_desc, False)
+    outputs = [
+        (source.output(name), desc, source.connector.is_monotonic)
+        for name, desc in source.outputs.items()
+    ]
+    bindings = (
+        StorageCollectionId(source.id, CollectionType.REMAPPING),
+        reclocking.remap_desc,
+        False,
+    )
     if reclocking.evidence_desc is None:
         return [*outputs, bindings]
-    return [*outputs, bindings, (StorageCollectionId(source.id, CollectionType.EVIDENCE), reclocking.evidence_desc, False)]
+    return [
+        *outputs,
+        bindings,
+        (StorageCollectionId(source.id, CollectionType.EVIDENCE), reclocking.evidence_desc, False),
+    ]

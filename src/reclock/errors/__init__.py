@@ -1,4 +1,5 @@
-"""Every error a user can meet. One root; each subclass fixes a SQLSTATE and builds its message from its fields.
+"""Every error a user can meet. One root; each subclass fixes a SQLSTATE and builds its message from
+its fields.
 
 A module an area; all are imported from here.
 """

@@ -20,7 +20,9 @@ class CatalogUninitialized(CatalogError):
         super().__init__(
             "the catalog is not initialized",
             detail=f'there is no environment in "{home.absolute()}"' if home is not None else None,
-            hint='run "reclock init", or name the folder of an environment by --home or RECLOCK_HOME',
+            hint=(
+                'run "reclock init", or name the folder of an environment by --home or RECLOCK_HOME'
+            ),
         )
 
 
@@ -34,24 +36,31 @@ class CatalogReadOnly(CatalogError):
 
 
 class CatalogSealed(CatalogError):
-    """The catalog is being converted to another implementation; no process joins it until that is done or abandoned."""
+    """The catalog is being converted to another implementation; no process joins it until that is
+    done or abandoned."""
 
     sqlstate = "55006"
 
     def __init__(self) -> None:
         super().__init__(
             "the catalog is sealed: it is being converted",
-            hint='wait; if the conversion died, run "reclock catalog convert" again, or "reclock init" to go on without it',
+            hint=(
+                'wait; if the conversion died, run "reclock catalog convert" again, or '
+                '"reclock init" to go on without it'
+            ),
         )
 
 
 class CatalogVersionUnsupported(CatalogError):
-    """The catalog was written by a newer version, or no migration leads from its version to this one."""
+    """The catalog was written by a newer version, or no migration leads from its version to this
+    one."""
 
     def __init__(self, *, found: int, supported: int) -> None:
         super().__init__(
             f"the catalog has version {found}, this program supports up to {supported}",
-            hint="use a newer release of reclock" if found > supported else "the catalog must be migrated first",
+            hint="use a newer release of reclock"
+            if found > supported
+            else "the catalog must be migrated first",
         )
         self.found, self.supported = found, supported
 
@@ -65,7 +74,8 @@ class MigrationFailed(CatalogError):
 
 
 class CatalogCorrupt(CatalogError):
-    """The stored catalog holds an object that no release of Reclock wrote. Names its kind and key, and the fault."""
+    """The stored catalog holds an object that no release of Reclock wrote. Names its kind and key,
+    and the fault."""
 
     sqlstate = "XX001"
 
@@ -75,23 +85,29 @@ class CatalogCorrupt(CatalogError):
 
 
 class EditRefused(CatalogError):
-    """An edit of the catalog by hand is refused: its value is not a valid object, is protected, or would break the catalog."""
+    """An edit of the catalog by hand is refused: its value is not a valid object, is protected, or
+    would break the catalog."""
 
     sqlstate = "22023"
 
     def __init__(self, kind: str, key: str, *, is_removal: bool, detail: str | None) -> None:
-        super().__init__(f'catalog object {kind} "{key}" cannot be {"deleted" if is_removal else "stored"}', detail=detail)
+        super().__init__(
+            f'catalog object {kind} "{key}" cannot be {"deleted" if is_removal else "stored"}',
+            detail=detail,
+        )
         self.kind, self.key = kind, key
 
 
 class CatalogImplementationsDiffer(CatalogError):
-    """Two implementations of the catalog answered one call differently, without a write in between."""
+    """Two implementations of the catalog answered one call differently, without a write in
+    between."""
 
     sqlstate = "XX001"
 
     def __init__(self, call: str, *, primary: str, secondary: str) -> None:
         super().__init__(
-            f'the implementations of the catalog differ in "{call}"', detail=f"primary: {primary}; secondary: {secondary}"
+            f'the implementations of the catalog differ in "{call}"',
+            detail=f"primary: {primary}; secondary: {secondary}",
         )
         self.call, self.primary, self.secondary = call, primary, secondary
 
@@ -111,7 +127,9 @@ class UnknownObject(ReclockError):
 
     sqlstate = "42704"
 
-    def __init__(self, kind: str, name: str, *, detail: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, kind: str, name: str, *, detail: str | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(f'unknown {kind} "{name}"', detail=detail, hint=hint)
         self.kind, self.name = kind, name
 
@@ -138,6 +156,9 @@ class RequiredIndex(ReclockError):
     def __init__(self, index: str, view: str) -> None:
         super().__init__(
             f'cannot drop index "{index}" because materialized view "{view}" requires it',
-            hint="create another index on the view first, or use DROP INDEX ... CASCADE to keep it as a plain view",
+            hint=(
+                "create another index on the view first, or use DROP INDEX ... CASCADE to "
+                "keep it as a plain view"
+            ),
         )
         self.index, self.view = index, view

@@ -14,7 +14,8 @@ _NO_SPACE = "No space left on device"
 
 
 class FileAccessFailed(ReclockError):
-    """A disk or an object store refused to read or write a file, or has no space left (then `53100`)."""
+    """A disk or an object store refused to read or write a file, or has no space left (then
+    `53100`)."""
 
     sqlstate = "58030"
 
@@ -27,10 +28,15 @@ class FileAccessFailed(ReclockError):
 
 
 def file_access_failure(failure: BaseException) -> FileAccessFailed | None:
-    """The error for users, if that is what an exception of the system or of a library says; otherwise None."""
+    """The error for users, if that is what an exception of the system or of a library says;
+    otherwise None."""
     detail = plain_text(failure)
     is_full = getattr(failure, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or _NO_SPACE in detail
-    return FileAccessFailed(detail=detail, is_full=is_full) if is_full or isinstance(failure, OSError) else None
+    return (
+        FileAccessFailed(detail=detail, is_full=is_full)
+        if is_full or isinstance(failure, OSError)
+        else None
+    )
 
 
 def plain_text(failure: BaseException) -> str:

@@ -6,17 +6,21 @@ from reclock.errors.root import ConfigurationError, ReclockError
 
 
 class ReplicaLost(ReclockError):
-    """A replica died or hung during a query or refresh. Another replica, or its next incarnation, can repeat it."""
+    """A replica died or hung during a query or refresh. Another replica, or its next incarnation,
+    can repeat it."""
 
     sqlstate = "40001"
 
     def __init__(self, name: str, *, detail: str | None = None) -> None:
-        super().__init__(f'lost the replica "{name}"', detail=detail, hint="run the statement again")
+        super().__init__(
+            f'lost the replica "{name}"', detail=detail, hint="run the statement again"
+        )
         self.name = name
 
 
 class SparkLost(ReclockError):
-    """Spark ended during a job: it was killed, or a result did not fit its memory. The next statement starts it again."""
+    """Spark ended during a job: it was killed, or a result did not fit its memory. The next
+    statement starts it again."""
 
     sqlstate = "58000"
 
@@ -26,22 +30,29 @@ class SparkLost(ReclockError):
 
 
 class ReplicaBehind(ReclockError):
-    """A request needs a later catalog time than the replica has been commanded up to. Clients do not see this."""
+    """A request needs a later catalog time than the replica has been commanded up to. Clients do
+    not see this."""
 
     sqlstate = "55000"
 
     def __init__(self, *, wanted: int, found: int) -> None:
-        super().__init__("the replica is behind the catalog", detail=f"it was commanded up to {found}, {wanted} is wanted")
+        super().__init__(
+            "the replica is behind the catalog",
+            detail=f"it was commanded up to {found}, {wanted} is wanted",
+        )
         self.wanted, self.found = wanted, found
 
 
 class ReplicaSuperseded(ReclockError):
-    """The process was superseded as a replica by a newer incarnation, or the replica was dropped. The process ends."""
+    """The process was superseded as a replica by a newer incarnation, or the replica was dropped.
+    The process ends."""
 
     sqlstate = "57P03"
 
     def __init__(self, replica_id: int, incarnation: int) -> None:
-        super().__init__(f"incarnation {incarnation} of replica {replica_id} is not wanted any more")
+        super().__init__(
+            f"incarnation {incarnation} of replica {replica_id} is not wanted any more"
+        )
         self.replica_id, self.incarnation = replica_id, incarnation
 
 
@@ -50,14 +61,17 @@ class ProtocolViolation(ReclockError):
 
     sqlstate = "08P01"
 
-    def __init__(self, message: str, *, sqlstate: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, sqlstate: str | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         if sqlstate is not None:
             self.sqlstate = sqlstate
 
 
 class AuthenticationFailed(ReclockError):
-    """The user is unknown, may not log in, or gave a wrong password. The error does not say which."""
+    """The user is unknown, may not log in, or gave a wrong password. The error does not say
+    which."""
 
     sqlstate = "28P01"
 
@@ -71,7 +85,9 @@ class ConnectionRefused(ReclockError):
 
     sqlstate = "08004"
 
-    def __init__(self, message: str, *, sqlstate: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, sqlstate: str | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         if sqlstate is not None:
             self.sqlstate = sqlstate
@@ -88,7 +104,8 @@ class TooManyConnections(ReclockError):
 
 
 class ServerStopping(ReclockError):
-    """The server is being stopped, or the session was ended by ``pg_terminate_backend``; the connection ends."""
+    """The server is being stopped, or the session was ended by ``pg_terminate_backend``; the
+    connection ends."""
 
     sqlstate = "57P01"
 
@@ -103,19 +120,26 @@ class UnsafeListener(ConfigurationError):
         super().__init__(
             f'refusing to listen on "{host}"',
             detail=detail,
-            hint="listen on 127.0.0.1, or give every role that may log in a password and set tls_certificate and tls_key",
+            hint=(
+                "listen on 127.0.0.1, or give every role that may log in a password and set "
+                "tls_certificate and tls_key"
+            ),
         )
         self.host = host
 
 
 class UnsafeHttpListener(ConfigurationError):
-    """The HTTP port for monitoring would be reachable from other machines, and ``http_remote`` does not allow it."""
+    """The HTTP port for monitoring would be reachable from other machines, and ``http_remote`` does
+    not allow it."""
 
     def __init__(self, host: str) -> None:
         super().__init__(
             f'refusing to listen for HTTP on "{host}"',
             detail="requests need no password and are not encrypted; they see the names of objects",
-            hint="listen on 127.0.0.1, or set http_remote to true and let only Prometheus and probes reach the port",
+            hint=(
+                "listen on 127.0.0.1, or set http_remote to true and let only Prometheus and "
+                "probes reach the port"
+            ),
         )
         self.host = host
 
@@ -128,7 +152,10 @@ class WorkerUnresponsive(ReclockError):
     def __init__(self, worker: int, process_id: int) -> None:
         super().__init__(
             f"worker {worker} of the server, which serves PID {process_id}, does not answer",
-            hint="try again; if it stays so, kill the worker's process, and the server starts another",
+            hint=(
+                "try again; if it stays so, kill the worker's process, and the server starts "
+                "another"
+            ),
         )
         self.worker, self.process_id = worker, process_id
 

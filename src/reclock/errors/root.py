@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class ReclockError(Exception):
-    """The root. ``message`` is lowercase and names the object in double quotes; ``detail`` and ``hint`` stand apart."""
+    """The root. ``message`` is lowercase and names the object in double quotes; ``detail`` and
+    ``hint`` stand apart."""
 
     sqlstate = "XX000"
 

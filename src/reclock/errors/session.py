@@ -21,7 +21,10 @@ class IndeterminateType(ReclockError):
     sqlstate = "42P18"
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"could not determine data type of parameter ${number}", hint="write a cast, such as $1::text")
+        super().__init__(
+            f"could not determine data type of parameter ${number}",
+            hint="write a cast, such as $1::text",
+        )
         self.number = number
 
 
@@ -31,7 +34,9 @@ class WrongNumberOfParameters(ReclockError):
     sqlstate = "08P01"
 
     def __init__(self, name: str, *, given: int, wanted: int) -> None:
-        super().__init__(f'prepared statement "{name}" requires {wanted} parameters, but {given} were supplied')
+        super().__init__(
+            f'prepared statement "{name}" requires {wanted} parameters, but {given} were supplied'
+        )
         self.name, self.given, self.wanted = name, given, wanted
 
 
@@ -40,7 +45,9 @@ class NoTransaction(ReclockError):
 
     sqlstate = "25P01"
 
-    def __init__(self, statement: str, hint: str = "BEGIN, or declare the cursor WITH HOLD") -> None:
+    def __init__(
+        self, statement: str, hint: str = "BEGIN, or declare the cursor WITH HOLD"
+    ) -> None:
         super().__init__(f"{statement} can only be used in transaction blocks", hint=hint)
         self.statement = statement
 
@@ -100,17 +107,21 @@ class TransactionFailed(ReclockError):
     sqlstate = "25P02"
 
     def __init__(self) -> None:
-        super().__init__("current transaction is aborted, commands ignored until end of transaction block")
+        super().__init__(
+            "current transaction is aborted, commands ignored until end of transaction block"
+        )
 
 
 class TransactionActive(ReclockError):
-    """The statement cannot be executed in a transaction block, or not in one with other statements."""
+    """The statement cannot be executed in a transaction block, or not in one with other
+    statements."""
 
     sqlstate = "25001"
 
     def __init__(self, statement: str) -> None:
         super().__init__(
-            f"{statement} must be the only statement of its transaction block", hint="COMMIT or ROLLBACK the others first"
+            f"{statement} must be the only statement of its transaction block",
+            hint="COMMIT or ROLLBACK the others first",
         )
         self.statement = statement
 
@@ -137,9 +148,8 @@ class TransactionReadOnly(ReclockError):
 
 
 class OutsideTransaction(ReclockError):
-    """A block reads at one time, from the schemas that its first query named. The block did not hold another object at
-    that time.
-    """
+    """A block reads at one time, from the schemas that its first query named. The block did not
+    hold another object at that time."""
 
     sqlstate = "25000"
 
@@ -159,7 +169,8 @@ class RelationChanged(ReclockError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f'relation "{name}" was dropped or changed before the transaction could commit', hint="run the transaction again"
+            f'relation "{name}" was dropped or changed before the transaction could commit',
+            hint="run the transaction again",
         )
         self.name = name
 
@@ -183,7 +194,10 @@ class UniqueViolation(ReclockError):
     sqlstate = "23505"
 
     def __init__(self, constraint: str, table: str, *, key: str) -> None:
-        super().__init__(f'duplicate key value violates unique constraint "{constraint}"', detail=f"Key {key} already exists.")
+        super().__init__(
+            f'duplicate key value violates unique constraint "{constraint}"',
+            detail=f"Key {key} already exists.",
+        )
         self.constraint, self.table = constraint, table
 
 

@@ -18,12 +18,17 @@ class TargetUnavailable(SinkError):
 
 
 class TargetChanged(SinkError):
-    """The target of a sink is not as the sink left it: it is gone, was created again, or another writer wrote there."""
+    """The target of a sink is not as the sink left it: it is gone, was created again, or another
+    writer wrote there."""
 
     sqlstate = "58P02"
 
     def __init__(self, message: str, *, detail: str | None = None) -> None:
-        super().__init__(message, detail=detail, hint="restore the target; or drop the sink and create it for a new one")
+        super().__init__(
+            message,
+            detail=detail,
+            hint="restore the target; or drop the sink and create it for a new one",
+        )
 
 
 class SinkKeyNotUnique(SinkError):

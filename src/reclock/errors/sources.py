@@ -20,13 +20,17 @@ class UpstreamUnavailable(SourceError):
 
 
 class UpstreamBusy(SourceError):
-    """The upstream cannot begin replication while some of its transactions are open. The source waits for them."""
+    """The upstream cannot begin replication while some of its transactions are open. The source
+    waits for them."""
 
     sqlstate = "55006"
 
     def __init__(self, slot: str, transactions: Sequence[str]) -> None:
         super().__init__(
-            f'replication slot "{slot}" cannot be made while transactions that began before are open upstream',
+            (
+                f'replication slot "{slot}" cannot be made while transactions that began '
+                "before are open upstream"
+            ),
             detail="; ".join(transactions) or None,
             hint="the next tick tries again; end the transactions",
         )
@@ -48,45 +52,74 @@ class UpstreamChanged(SourceError):
 
     sqlstate = "58P02"
 
-    def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None, hint: str | None = None) -> None:
-        usual = "restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER SOURCE … SKIP"
+    def __init__(
+        self,
+        partition: str,
+        offset: int,
+        *,
+        message: str,
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        usual = (
+            "restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER "
+            "SOURCE … SKIP"
+        )
         super().__init__(message, detail=detail, hint=hint or usual)
         self.partition, self.offset = partition, offset
 
 
 class UpstreamLost(UpstreamChanged):
-    """The data that a source would read next no longer exists. No decision about offsets brings it back: the source begins anew."""
+    """The data that a source would read next no longer exists. No decision about offsets brings it
+    back: the source begins anew."""
 
-    def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        partition: str,
+        offset: int,
+        *,
+        message: str,
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         usual = "DROP the source and create it again"
         super().__init__(partition, offset, message=message, detail=detail, hint=hint or usual)
 
 
 class OutputFailed(SourceError):
-    """One of several relations of a source failed at a time. It can be read only before that time."""
+    """One of several relations of a source failed at a time. It can be read only before that
+    time."""
 
     sqlstate = "58P03"
 
     def __init__(self, message: str, *, detail: str | None = None) -> None:
         hint = (
-            "the source's other relations go on; once the cause is mended upstream, ALTER SOURCE … RESNAPSHOT brings back this one;"
-            " CREATE SOURCE … FOR TABLES (…) with the column in TEXT COLUMNS (…) or EXCLUDE COLUMNS (…) reads it as it is"
+            "the source's other relations go on; once the cause is mended upstream, "
+            "ALTER SOURCE … RESNAPSHOT brings back this one;"
+            " CREATE SOURCE … FOR TABLES (…) with the column in TEXT COLUMNS (…) or "
+            "EXCLUDE COLUMNS (…) reads it as it is"
         )
         super().__init__(message, detail=detail, hint=hint)
 
 
 class BackfillRefused(ReclockError):
-    """An interval of a source cannot be backfilled: the source has no history, or not then, or published rows would change."""
+    """An interval of a source cannot be backfilled: the source has no history, or not then, or
+    published rows would change."""
 
     sqlstate = "55000"
 
-    def __init__(self, source: str, reason: str, *, detail: str | None = None, hint: str | None = None) -> None:
-        super().__init__(f'source "{source}" cannot be backfilled: {reason}', detail=detail, hint=hint)
+    def __init__(
+        self, source: str, reason: str, *, detail: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(
+            f'source "{source}" cannot be backfilled: {reason}', detail=detail, hint=hint
+        )
         self.source = source
 
 
 class DecodeFailed(SourceError):
-    """A record is not of the declared format. Names the partition and the offset of the record, which counts in ``unit``."""
+    """A record is not of the declared format. Names the partition and the offset of the record,
+    which counts in ``unit``."""
 
     sqlstate = "22P02"
 
@@ -109,6 +142,9 @@ class AuditFailed(SourceError):
         super().__init__(
             f'audit of source "{source}" failed: {", ".join(checks)}',
             detail=detail,
-            hint="correct the upstream and ALTER SOURCE … RETRY, or accept with ALTER SOURCE … WAIVE '<check>'",
+            hint=(
+                "correct the upstream and ALTER SOURCE … RETRY, or accept with ALTER SOURCE "
+                "… WAIVE '<check>'"
+            ),
         )
         self.source, self.checks = source, checks

@@ -10,7 +10,9 @@ class SqlSyntaxError(ReclockError):
 
     sqlstate = "42601"
 
-    def __init__(self, message: str, *, position: int | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, position: int | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.position = position
 
@@ -27,7 +29,9 @@ class ExperimentalFeature(ReclockError):
     sqlstate = "0A000"
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} requires experimental mode", hint="the setting experimental_mode turns it on")
+        super().__init__(
+            f"{what} requires experimental mode", hint="the setting experimental_mode turns it on"
+        )
         self.what = what
 
 
@@ -42,9 +46,8 @@ class UnknownRelation(ReclockError):
 
 
 class ObjectQuarantined(ReclockError):
-    """The catalog's definition of an object cannot be planned. The object can be shown and dropped. Other objects are
-    not affected.
-    """
+    """The catalog's definition of an object cannot be planned. The object can be shown and dropped.
+    Other objects are not affected."""
 
     sqlstate = "XX001"
 
@@ -52,7 +55,10 @@ class ObjectQuarantined(ReclockError):
         super().__init__(
             f'the definition of "{name}" cannot be planned',
             detail=reason,
-            hint='DROP it, or correct it with "reclock catalog edit"; see mz_internal.mz_broken_objects',
+            hint=(
+                'DROP it, or correct it with "reclock catalog edit"; see '
+                "mz_internal.mz_broken_objects"
+            ),
         )
         self.name, self.id, self.reason = name, id, reason
 
@@ -73,19 +79,28 @@ class AmbiguousColumn(ReclockError):
     sqlstate = "42702"
 
     def __init__(self, name: str, clause: str | None = None) -> None:
-        hint = "put the relation's name in front" if clause is None else "several columns of the select list have that name"
+        hint = (
+            "put the relation's name in front"
+            if clause is None
+            else "several columns of the select list have that name"
+        )
         super().__init__(f'{clause or "column reference"} "{name}" is ambiguous', hint=hint)
         self.name = name
 
 
 class AmbiguousFunction(ReclockError):
-    """Several functions or operators of that name accept an argument of unknown type, and none is the better choice."""
+    """Several functions or operators of that name accept an argument of unknown type, and none is
+    the better choice."""
 
     sqlstate = "42725"
 
     def __init__(self, name: str, argument_types: list[str], *, is_operator: bool = False) -> None:
         if is_operator:
-            operands = f" {name} ".join(argument_types) if len(argument_types) > 1 else f"{name} {argument_types[0]}"
+            operands = (
+                f" {name} ".join(argument_types)
+                if len(argument_types) > 1
+                else f"{name} {argument_types[0]}"
+            )
             written = f"operator is not unique: {operands}"
         else:
             written = f"function {name}({', '.join(argument_types)}) is not unique"
@@ -101,7 +116,11 @@ class UnknownFunction(ReclockError):
     def __init__(self, name: str, argument_types: list[str], *, hint: str | None = None) -> None:
         super().__init__(
             f"function {name}({', '.join(argument_types)}) does not exist",
-            hint=hint or "no function matches the given name and argument types; you might need to add explicit casts",
+            hint=hint
+            or (
+                "no function matches the given name and argument types; you might need to "
+                "add explicit casts"
+            ),
         )
         self.name, self.argument_types = name, argument_types
 
@@ -111,10 +130,17 @@ class UnknownOperator(UnknownFunction):
 
     def __init__(self, name: str, argument_types: list[str]) -> None:
         super().__init__(name, argument_types)
-        operands = f" {name} ".join(argument_types) if len(argument_types) > 1 else f"{name} {argument_types[0]}"
+        operands = (
+            f" {name} ".join(argument_types)
+            if len(argument_types) > 1
+            else f"{name} {argument_types[0]}"
+        )
         self.args = (f"operator does not exist: {operands}",)
         self.message = self.args[0]
-        self.hint = "no operator matches the given name and argument types; you might need to add explicit casts"
+        self.hint = (
+            "no operator matches the given name and argument types; you might need to add "
+            "explicit casts"
+        )
 
 
 class TypeMismatch(ReclockError):
@@ -160,7 +186,8 @@ class InvalidMoment(InvalidText):
 
 
 class MomentOutOfRange(ReclockError):
-    """A constant in a statement has the form of a date or timestamp, but there is no such moment."""
+    """A constant in a statement has the form of a date or timestamp, but there is no such
+    moment."""
 
     sqlstate = "22008"
 
@@ -180,7 +207,9 @@ class InvalidJson(ReclockError):
 
     sqlstate = "22P02"
 
-    def __init__(self, detail: str | None = None, *, message: str | None = None, sqlstate: str | None = None) -> None:
+    def __init__(
+        self, detail: str | None = None, *, message: str | None = None, sqlstate: str | None = None
+    ) -> None:
         super().__init__(message or "invalid input syntax for type json", detail=detail)
         if sqlstate is not None:
             self.sqlstate = sqlstate
@@ -232,11 +261,16 @@ class TooManyDigits(ReclockError):
     sqlstate = "22003"
 
     def __init__(self, number: str, scale: int) -> None:
-        super().__init__(f"numeric value {number} has more than {scale} digits after the decimal point", hint=DIGITS_HINT)
+        super().__init__(
+            f"numeric value {number} has more than {scale} digits after the decimal point",
+            hint=DIGITS_HINT,
+        )
         self.number, self.scale = number, scale
 
 
-DIGITS_HINT = "round the value, or declare the column with a precision and scale, such as numeric(38, 18)"
+DIGITS_HINT = (
+    "round the value, or declare the column with a precision and scale, such as numeric(38, 18)"
+)
 """What to do where an unconstrained numeric does not hold all digits of a value."""
 
 
@@ -246,7 +280,10 @@ class DuplicateColumn(ReclockError):
     sqlstate = "42701"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'column "{name}" specified more than once', hint="give each column a name of its own with AS")
+        super().__init__(
+            f'column "{name}" specified more than once',
+            hint="give each column a name of its own with AS",
+        )
         self.name = name
 
 
@@ -256,12 +293,16 @@ class DuplicateAlias(ReclockError):
     sqlstate = "42712"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'table name "{name}" specified more than once', hint="give one of them an alias with AS")
+        super().__init__(
+            f'table name "{name}" specified more than once',
+            hint="give one of them an alias with AS",
+        )
         self.name = name
 
 
 class InvalidColumnReference(ReclockError):
-    """ORDER BY, GROUP BY or DISTINCT ON names a position that is not in the select list, or is not allowed."""
+    """ORDER BY, GROUP BY or DISTINCT ON names a position that is not in the select list, or is not
+    allowed."""
 
     sqlstate = "42P10"
 
@@ -292,7 +333,9 @@ class WrongObjectType(ReclockError):
     sqlstate = "42809"
 
     def __init__(self, name: str, wanted: str, found: str) -> None:
-        wanted_one, found_one = (f"an {kind}" if kind.startswith("index") else f"a {kind}" for kind in (wanted, found))
+        wanted_one, found_one = (
+            f"an {kind}" if kind.startswith("index") else f"a {kind}" for kind in (wanted, found)
+        )
         super().__init__(f'"{name}" is not {wanted_one}', detail=f"it is {found_one}")
         self.name, self.wanted, self.found = name, wanted, found
 
@@ -314,7 +357,8 @@ class PermissionDenied(ReclockError):
 
 
 class InvalidGrant(ReclockError):
-    """A GRANT that makes no sense: a privilege that objects of the type do not have, or roles that would contain each other."""
+    """A GRANT that makes no sense: a privilege that objects of the type do not have, or roles that
+    would contain each other."""
 
     sqlstate = "0LP01"
 
@@ -357,7 +401,10 @@ class GroupingError(ReclockError):
     sqlstate = "42803"
 
     def __init__(self, column: str) -> None:
-        super().__init__(f'column "{column}" must appear in the GROUP BY clause or be used in an aggregate function')
+        super().__init__(
+            f'column "{column}" must appear in the GROUP BY clause or be used in an '
+            "aggregate function"
+        )
         self.column = column
 
 
@@ -372,7 +419,8 @@ class InvalidGrouping(ReclockError):
 
 
 class InvalidWindow(ReclockError):
-    """The frame of a window function begins after it ends, a window is defined twice, or stands where none may."""
+    """The frame of a window function begins after it ends, a window is defined twice, or stands
+    where none may."""
 
     sqlstate = "42P20"
 
@@ -390,17 +438,27 @@ class InvalidOption(ReclockError):
 
 
 class EvaluationError(ReclockError):
-    """A query failed on a value of the data (PostgreSQL's SQLSTATE, of class 22), or a recursive query did not end (``54000``)."""
+    """A query failed on a value of the data (PostgreSQL's SQLSTATE, of class 22), or a recursive
+    query did not end (``54000``)."""
 
     sqlstate = "22000"
 
-    def __init__(self, message: str, *, sqlstate: str | None = None, detail: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        sqlstate: str | None = None,
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message, detail=detail, hint=hint)
         if sqlstate is not None:
             self.sqlstate = sqlstate
 
 
-RECURSION_HINT = "it may never end; SET max_recursion_iterations raises the limit of a query, but not of a view"
+RECURSION_HINT = (
+    "it may never end; SET max_recursion_iterations raises the limit of a query, but not of a view"
+)
 
 
 class OutOfMemory(ReclockError):
@@ -409,7 +467,10 @@ class OutOfMemory(ReclockError):
     sqlstate = "53200"
 
     def __init__(self, *, detail: str | None = None) -> None:
-        hint = "select fewer rows, raise query_memory, or lower spark_threshold_bytes to run it on Spark"
+        hint = (
+            "select fewer rows, raise query_memory, or lower spark_threshold_bytes to run it "
+            "on Spark"
+        )
         super().__init__("out of memory", detail=detail, hint=hint)
 
 
@@ -422,7 +483,9 @@ class ResultTooLarge(ReclockError):
         self.limit_bytes = limit_bytes
         super().__init__(
             f"result exceeds max size of {limit_bytes} bytes",
-            hint="select fewer rows or columns, or SET max_result_size to more, or to 0 for no limit",
+            hint=(
+                "select fewer rows or columns, or SET max_result_size to more, or to 0 for no limit"
+            ),
         )
 
 
@@ -441,7 +504,9 @@ class UnknownConflictTarget(ReclockError):
     sqlstate = "42P10"
 
     def __init__(self) -> None:
-        super().__init__("there is no unique or exclusion constraint matching the ON CONFLICT specification")
+        super().__init__(
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+        )
 
 
 class RowAffectedTwice(ReclockError):
@@ -452,5 +517,8 @@ class RowAffectedTwice(ReclockError):
     def __init__(self) -> None:
         super().__init__(
             "ON CONFLICT DO UPDATE command cannot affect row a second time",
-            hint="Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+            hint=(
+                "Ensure that no rows proposed for insertion within the same command have "
+                "duplicate constrained values."
+            ),
         )

@@ -16,7 +16,8 @@ class UpperMismatch(ReclockError):
 
 
 class ClaimConflict(ReclockError):
-    """A frontier group is claimed by another writer, or the claim this writer held is no longer its own."""
+    """A frontier group is claimed by another writer, or the claim this writer held is no longer its
+    own."""
 
     sqlstate = "40001"
 
@@ -65,23 +66,28 @@ class NotReadable(ReclockError):
 
 
 class NotBegun(ReclockError):
-    """A relation joined its frontier group later, and the rows it must begin with are not bound yet."""
+    """A relation joined its frontier group later, and the rows it must begin with are not bound
+    yet."""
 
     sqlstate = "55000"
 
     def __init__(self, name: str) -> None:
         super().__init__(
             f'"{name}" cannot be read yet',
-            detail="it still lacks its part of the transactions that were bound before it was created",
+            detail=(
+                "it still lacks its part of the transactions that were bound before it was created"
+            ),
             hint="it begins with the first tick that finds all of them upstream",
         )
 
 
 class ErrorAtTime(ReclockError):
-    """A relation has no rows at a time: the query of a maintained view raised an error there, or a source's table had failed. The
-    SQLSTATE is that of the error."""
+    """A relation has no rows at a time: the query of a maintained view raised an error there, or a
+    source's table had failed. The SQLSTATE is that of the error."""
 
-    def __init__(self, message: str, *, sqlstate: str, detail: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, sqlstate: str, detail: str | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message, detail=detail, hint=hint)
         self.sqlstate = sqlstate
 
@@ -112,12 +118,16 @@ class ClusterDropped(ReclockError):
     sqlstate = "42704"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f'query could not complete because cluster "{name}" was dropped', hint="SET cluster to another one")
+        super().__init__(
+            f'query could not complete because cluster "{name}" was dropped',
+            hint="SET cluster to another one",
+        )
         self.name = name
 
 
 class VersionGone(ReclockError):
-    """The files of a version that is being read were deleted after a compaction. Pin the newest version and read again."""
+    """The files of a version that is being read were deleted after a compaction. Pin the newest
+    version and read again."""
 
     sqlstate = "40001"
 
@@ -141,8 +151,8 @@ class CollectionExists(ReclockError):
 
 
 class ForeignCollection(ReclockError):
-    """A store has a collection under this id, but of another incarnation: it belongs to an object that the catalog
-    has lost. It is not read, written or dropped for the new object of that id."""
+    """A store has a collection under this id, but of another incarnation: it belongs to an object
+    that the catalog has lost. It is not read, written or dropped for the new object of that id."""
 
     sqlstate = "XX001"
 
@@ -150,7 +160,10 @@ class ForeignCollection(ReclockError):
         super().__init__(
             f'{store} has another object\'s collection under "{name}"',
             detail=f'it is of incarnation "{found}", the catalog says "{expected}"',
-            hint="a store was put back in time: restore both from one backup, or drop the object and create it again",
+            hint=(
+                "a store was put back in time: restore both from one backup, or drop the "
+                "object and create it again"
+            ),
         )
         self.name, self.store, self.expected, self.found = name, store, expected, found
 
@@ -178,17 +191,23 @@ class CollectionDamaged(ReclockError):
 
 
 class CollectionUnready(ReclockError):
-    """The collection of an object could not be created. Storage tries again; other objects are not affected."""
+    """The collection of an object could not be created. Storage tries again; other objects are not
+    affected."""
 
     sqlstate = "55000"
 
     def __init__(self, name: str, *, error: str, hint: str | None = None) -> None:
-        super().__init__(f'"{name}" cannot be read or written: its collection could not be created', detail=error, hint=hint)
+        super().__init__(
+            f'"{name}" cannot be read or written: its collection could not be created',
+            detail=error,
+            hint=hint,
+        )
         self.name = name
 
 
 class InvalidSchema(ReclockError):
-    """A relation has columns that the lake cannot store: reserved or repeated names, or a type that is never stored."""
+    """A relation has columns that the lake cannot store: reserved or repeated names, or a type that
+    is never stored."""
 
     sqlstate = "42P16"
 
@@ -199,7 +218,9 @@ class SinceHeld(ReclockError):
     sqlstate = "55006"
 
     def __init__(self, group: str, *, wanted: int, held: int) -> None:
-        super().__init__(f'since of "{group}" cannot move to {wanted}', detail=f"a read hold keeps it at {held}")
+        super().__init__(
+            f'since of "{group}" cannot move to {wanted}', detail=f"a read hold keeps it at {held}"
+        )
         self.group, self.wanted, self.held = group, wanted, held
 
 
@@ -221,28 +242,42 @@ class StatementTimeout(ReclockError):
 
     sqlstate = "57014"
 
-    def __init__(self, timeout_ms: int, *, detail: str | None = None, hint: str | None = None) -> None:
-        super().__init__(f"canceling statement due to statement timeout ({timeout_ms} ms)", detail=detail, hint=hint)
+    def __init__(
+        self, timeout_ms: int, *, detail: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(
+            f"canceling statement due to statement timeout ({timeout_ms} ms)",
+            detail=detail,
+            hint=hint,
+        )
         self.timeout_ms = timeout_ms
 
 
 class InputStalled(ReclockError):
-    """A read needs what a source has not published, because it is stalled by the error that this one repeats."""
+    """A read needs what a source has not published, because it is stalled by the error that this
+    one repeats."""
 
     sqlstate = "55000"
 
-    def __init__(self, name: str, error: str, *, detail: str | None, hint: str | None, behind: str) -> None:
+    def __init__(
+        self, name: str, error: str, *, detail: str | None, hint: str | None, behind: str
+    ) -> None:
         way_out = hint and hint.replace("ALTER SOURCE …", f"ALTER SOURCE {name}")
         super().__init__(
             f'"{name}" is stalled: {error}',
             detail="; ".join(part for part in (detail, behind) if part),
-            hint="; ".join(part for part in (way_out, "SET stalled_reads = 'last_complete' reads what is there") if part),
+            hint="; ".join(
+                part
+                for part in (way_out, "SET stalled_reads = 'last_complete' reads what is there")
+                if part
+            ),
         )
         self.name = name
 
 
 class ConsensusUnavailable(ReclockError):
-    """The consensus database cannot be reached, or stayed locked for too long. Nothing was written."""
+    """The consensus database cannot be reached, or stayed locked for too long. Nothing was
+    written."""
 
     sqlstate = "08006"
 
@@ -267,16 +302,20 @@ class ConsensusFull(ConsensusUnavailable):
 
 
 class ConsensusOutcomeUnknown(ReclockError):
-    """The connection to consensus broke during a commit: it may have happened or not. Read before doing it again."""
+    """The connection to consensus broke during a commit: it may have happened or not. Read before
+    doing it again."""
 
     sqlstate = "08007"
 
     def __init__(self, *, detail: str | None = None) -> None:
-        super().__init__("the connection to the consensus database was lost during a commit", detail=detail)
+        super().__init__(
+            "the connection to the consensus database was lost during a commit", detail=detail
+        )
 
 
 class LeadershipUnknown(Fenced):
-    """Consensus has no epoch: it is a new database, or not the one that this process started with."""
+    """Consensus has no epoch: it is a new database, or not the one that this process started
+    with."""
 
     def __init__(self, *, own: tuple[int, int]) -> None:
         super().__init__(own=own, found=(0, 0))
@@ -286,16 +325,20 @@ class LeadershipUnknown(Fenced):
 
 
 class TermOver(ReclockError):
-    """Another process leads the controller now. Its former leader stops; clients do not see this."""
+    """Another process leads the controller now. Its former leader stops; clients do not see
+    this."""
 
     sqlstate = "40001"
 
     def __init__(self, controller: str, *, own: int) -> None:
-        super().__init__(f"term {own} of the {controller} controller is over", detail="another process leads it")
+        super().__init__(
+            f"term {own} of the {controller} controller is over", detail="another process leads it"
+        )
 
 
 class ReportersGone(ReclockError):
-    """Other processes report in those names now; the rows that this process still had are dropped. Clients do not see this."""
+    """Other processes report in those names now; the rows that this process still had are dropped.
+    Clients do not see this."""
 
     sqlstate = "40001"
 
@@ -313,7 +356,10 @@ class UntargetedLogRead(ReclockError):
         super().__init__(
             "log source reads must target a replica",
             detail=f"replicas of the active cluster: {', '.join(replicas) or 'none'}",
-            hint="SET cluster_replica = <name>, or read the relation whose name ends in _unified, which has those of all replicas",
+            hint=(
+                "SET cluster_replica = <name>, or read the relation whose name ends in "
+                "_unified, which has those of all replicas"
+            ),
         )
 
 
@@ -323,19 +369,26 @@ class NothingClaimed(ReclockError):
     sqlstate = "55000"
 
     def __init__(self, group: str) -> None:
-        super().__init__(f'nothing of "{group}" is stalled', hint="decisions are about a step that does not go on")
+        super().__init__(
+            f'nothing of "{group}" is stalled',
+            hint="decisions are about a step that does not go on",
+        )
         self.group = group
 
 
 class ReadHoldLost(ReclockError):
-    """A read hold ran out or was released; what it protected may be compacted. A new transaction reads at a later time."""
+    """A read hold ran out or was released; what it protected may be compacted. A new transaction
+    reads at a later time."""
 
     sqlstate = "40001"
 
     def __init__(self, owner: str, *, at: int) -> None:
         super().__init__(
             f'read hold of "{owner}" at {at} is gone',
-            detail="it ran out because the process did not renew it in time, and what it protected was compacted",
+            detail=(
+                "it ran out because the process did not renew it in time, and what it "
+                "protected was compacted"
+            ),
             hint="the transaction might succeed if retried",
         )
         self.owner, self.at = owner, at
@@ -361,12 +414,16 @@ class CatalogMoved(ReclockError):
     sqlstate = "40001"
 
     def __init__(self, *, planned: int, found: int) -> None:
-        super().__init__(f"the catalog is at {found}, the statement was planned at {planned}", hint="plan it again")
+        super().__init__(
+            f"the catalog is at {found}, the statement was planned at {planned}",
+            hint="plan it again",
+        )
         self.planned, self.found = planned, found
 
 
 class StagedRowsGone(ReclockError):
-    """Rows that were staged for a commit were deleted, because the lease ended before the commit."""
+    """Rows that were staged for a commit were deleted, because the lease ended before the
+    commit."""
 
     sqlstate = "57014"
 
@@ -389,7 +446,8 @@ class UnknownTimeline(ReclockError):
 
 
 class StoreRolledBack(ConfigurationError):
-    """One of the two stores is older than the other remembers: it was lost, or restored to an earlier state. Nothing is opened."""
+    """One of the two stores is older than the other remembers: it was lost, or restored to an
+    earlier state. Nothing is opened."""
 
     sqlstate = "58030"
 
@@ -397,8 +455,11 @@ class StoreRolledBack(ConfigurationError):
         lost = "it is empty" if not found else f"it is at {found}"
         super().__init__(
             f"{store} is older than {other}",
-            detail=f"{lost}, {other} knows it at {expected}: what was committed in between is missing",
-            hint='put back its newest files; or bring both stores to one time with "reclock restore"; '
+            detail=(
+                f"{lost}, {other} knows it at {expected}: what was committed in between is missing"
+            ),
+            hint='put back its newest files; or bring both stores to one time with "reclock '
+            'restore"; '
             'or go on without what is missing: "reclock init --accept-loss"',
         )
         self.store, self.found, self.expected = store, found, expected
@@ -410,32 +471,48 @@ class BackupFailed(ReclockError):
     sqlstate = "58030"
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, hint="try again, and not while maintenance runs with a short vacuum_grace_ms")
+        super().__init__(
+            message, hint="try again, and not while maintenance runs with a short vacuum_grace_ms"
+        )
 
 
 class TimelineBelowFloor(ConfigurationError):
-    """Consensus holds an older state of a timeline than the catalog remembers: an old backup was restored."""
+    """Consensus holds an older state of a timeline than the catalog remembers: an old backup was
+    restored."""
 
     sqlstate = "58030"
 
     def __init__(self, timeline: str, *, floor: int, found: int) -> None:
         super().__init__(
             f'timeline "{timeline}" stands at {found}, below its floor {floor}',
-            detail="the consensus database is older than the catalog: its frontiers and claims are out of date too",
-            hint="restore the newest consensus database, or an empty one to rebuild it from the catalog and the lake",
+            detail=(
+                "the consensus database is older than the catalog: its frontiers and claims "
+                "are out of date too"
+            ),
+            hint=(
+                "restore the newest consensus database, or an empty one to rebuild it from "
+                "the catalog and the lake"
+            ),
         )
         self.timeline, self.floor, self.found = timeline, floor, found
 
 
 class ClockImplausible(ReclockError):
-    """The clock is so far beyond the newest timestamp that it must be wrong. Nothing was written."""
+    """The clock is so far beyond the newest timestamp that it must be wrong. Nothing was
+    written."""
 
     sqlstate = "58000"
 
     def __init__(self, *, now: int, newest: int, max_jump_ms: int) -> None:
         super().__init__(
             f"the clock is {(now - newest) // 86_400_000} days beyond the newest timestamp",
-            detail=f"the clock says {now}, the newest timestamp is {newest}; time that has moved forward never goes back",
-            hint=f"correct the clock; if it is right, set RECLOCK_MAX_CLOCK_JUMP_MS above {max_jump_ms} for one statement or tick",
+            detail=(
+                f"the clock says {now}, the newest timestamp is {newest}; time that has "
+                "moved forward never goes back"
+            ),
+            hint=(
+                "correct the clock; if it is right, set RECLOCK_MAX_CLOCK_JUMP_MS above "
+                f"{max_jump_ms} for one statement or tick"
+            ),
         )
         self.now, self.newest, self.max_jump_ms = now, newest, max_jump_ms

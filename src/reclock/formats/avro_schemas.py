@@ -61,7 +61,9 @@ def row_columns_of(schema: str) -> tuple[Column, ...]:
             for branch in field["type"] if isinstance(field["type"], list) else [field["type"]]:
                 if isinstance(branch, dict) and branch["type"] == "record":
                     return tuple(_column(each) for each in branch["fields"])
-    raise InvalidOption("the schema does not tell what a row was before and after", hint="ENVELOPE NONE")
+    raise InvalidOption(
+        "the schema does not tell what a row was before and after", hint="ENVELOPE NONE"
+    )
 
 
 def _column(field: Mapping[str, Any]) -> Column:
@@ -77,9 +79,14 @@ def _type(of: Any) -> ScalarType:
     if of.get("logicalType") == "decimal":
         precision, scale = of["precision"], of.get("scale", 0)
         if precision > 38:
-            raise InvalidOption(f"a decimal of {precision} digits does not fit", detail="numeric has 38 at most")
+            raise InvalidOption(
+                f"a decimal of {precision} digits does not fit", detail="numeric has 38 at most"
+            )
         return numeric(precision, scale)
-    return _TYPES.get(of.get("logicalType", ""), _TYPES.get(of["type"], TEXT) if isinstance(of["type"], str) else TEXT)
+    return _TYPES.get(
+        of.get("logicalType", ""),
+        _TYPES.get(of["type"], TEXT) if isinstance(of["type"], str) else TEXT,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -107,7 +114,9 @@ def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> Any:
             return of["name"]
         defined.add(of["name"])
     if "fields" in of:
-        attributes["fields"] = [{**field, "type": _spelled_out(field["type"], known, defined)} for field in of["fields"]]
+        attributes["fields"] = [
+            {**field, "type": _spelled_out(field["type"], known, defined)} for field in of["fields"]
+        ]
     for inner in ("items", "values"):
         if inner in of:
             attributes[inner] = _spelled_out(of[inner], known, defined)
@@ -124,5 +133,11 @@ def _parse(schema: str, known: dict[str, Any]) -> Any:
     """The parsed schema, which may use the ``known`` types. Adds its own types to them."""
     try:
         return fastavro.parse_schema(json.loads(schema), known)
-    except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        fastavro.schema.SchemaParseException,
+        fastavro.schema.UnknownType,
+    ) as error:
         raise InvalidOption("the schema is none of Avro's", detail=str(error)) from error

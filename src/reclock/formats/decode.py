@@ -29,8 +29,12 @@ from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 _NAMELESS = "Failed to convert JSON"
 """The beginning of Arrow's message about a JSON value if it does not name the field."""
 
-_BLANK, _NO_OBJECT = re.compile(rb"^[ \t\r]*$", re.MULTILINE), re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
-"""Lines of spaces alone, and other lines that do not begin and end with braces: no JSON value that has a newline in it has none."""
+_BLANK, _NO_OBJECT = (
+    re.compile(rb"^[ \t\r]*$", re.MULTILINE),
+    re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE),
+)
+"""Lines of spaces alone, and other lines that do not begin and end with braces: no JSON value that
+has a newline in it has none."""
 
 _TRUE = ("true", "t", "yes", "y", "on", "1")
 _FALSE = ("false", "f", "no", "n", "off", "0")
@@ -55,7 +59,9 @@ def decode(
     """
     mark = len(BYTE_ORDER_MARK) if offset == 0 and buffer.startswith(BYTE_ORDER_MARK) else 0
     buffer, offset = buffer[mark:], offset + mark
-    touching = [(lower, upper) for lower, upper in skips if lower < offset + len(buffer) and upper > offset]
+    touching = [
+        (lower, upper) for lower, upper in skips if lower < offset + len(buffer) and upper > offset
+    ]
     if touching:
         ends = [offset + int(end) for end in record_ends(buffer, quote_of(format))]
         remaining = [
@@ -66,7 +72,10 @@ def decode(
         runs = _joined(remaining)
     else:
         runs = [(offset, offset + len(buffer))] if buffer else []
-    tables = [_decode_run(buffer[start - offset : end - offset], format, desc, header, key, start) for start, end in runs]
+    tables = [
+        _decode_run(buffer[start - offset : end - offset], format, desc, header, key, start)
+        for start, end in runs
+    ]
     return pa.concat_tables([arrow_schema(desc, with_updates=False).empty_table(), *tables])
 
 
@@ -87,7 +96,12 @@ class _Undecodable(ValueError):
 
 
 def _decode_run(
-    run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int
+    run: bytes,
+    format: LineFormat,
+    desc: RelationDesc,
+    header: Sequence[str] | None,
+    key: str,
+    offset: int,
 ) -> pa.Table:
     try:
         return _decode(run, format, desc, header)
@@ -106,12 +120,20 @@ def _decode_run(
         record = run[starts[low] : ends[low]]
         reason = _failure(record, format, desc, header) or reason
         if reason.startswith(_NAMELESS):
-            guilty = (c for c in desc.columns if _failure(record, format, RelationDesc((c,)), header) == reason)
-            reason = "".join(f'column "{c.name}" of type {c.type}: ' for c in islice(guilty, 1)) + reason
+            guilty = (
+                c
+                for c in desc.columns
+                if _failure(record, format, RelationDesc((c,)), header) == reason
+            )
+            reason = (
+                "".join(f'column "{c.name}" of type {c.type}: ' for c in islice(guilty, 1)) + reason
+            )
         raise DecodeFailed(key, offset + starts[low], detail=reason) from failure
 
 
-def _failure(record: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> str | None:
+def _failure(
+    record: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None
+) -> str | None:
     """Why one record cannot be decoded, or None."""
     try:
         _decode(record, format, desc, header)
@@ -120,7 +142,9 @@ def _failure(record: bytes, format: LineFormat, desc: RelationDesc, header: Sequ
     return None
 
 
-def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> pa.Table:
+def _decode(
+    run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None
+) -> pa.Table:
     """``run`` as rows of ``desc``. Raises ``_Undecodable``."""
     schema = arrow_schema(desc, with_updates=False)
     if not run:
@@ -128,13 +152,16 @@ def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence
     documents: dict[str, pa.ChunkedArray] = {}
     try:
         if isinstance(format, JsonFormat):
-            documents = _members(run, [column.name for column in desc.columns if column.type == JSONB])
+            documents = _members(
+                run, [column.name for column in desc.columns if column.type == JSONB]
+            )
         try:
             table = _read(run, format, _carriers(desc, schema, format, is_lenient=False), header)
         except pa.ArrowInvalid:
             if not any(type.name is TypeName.TIMESTAMPTZ for type in desc.types):
                 raise
-            # Arrow insists on a zone; as in PostgreSQL, a moment without one is in the session's, which is UTC
+            # Arrow insists on a zone; as in PostgreSQL, a moment without one is in the session's,
+            # which is UTC
             table = _read(run, format, _carriers(desc, schema, format, is_lenient=True), header)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
         raise _Undecodable(_reason(str(error), desc, header)) from error
@@ -143,20 +170,31 @@ def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence
     columns = []
     for column, field in zip(desc.columns, schema, strict=True):
         try:
-            read = documents[column.name] if column.name in documents else _fit(table[column.name], field.type)
+            read = (
+                documents[column.name]
+                if column.name in documents
+                else _fit(table[column.name], field.type)
+            )
             description = textual(column.type)
             if description is not None and column.name not in documents:
                 read = _normal_forms(read, description)
             values = within_limit(read, column)
         except (pa.ArrowInvalid, ValueError, ReclockError) as error:
-            raise _Undecodable(f'column "{column.name}" of type {column.sql_type}: {str(error).split(": expected")[0]}') from error
+            raise _Undecodable(
+                f'column "{column.name}" of type {column.sql_type}: '
+                f"{str(error).split(': expected')[0]}"
+            ) from error
         if values.null_count and not column.is_nullable:
-            raise _Undecodable(f'column "{column.name}": null value violates its NOT NULL constraint')
+            raise _Undecodable(
+                f'column "{column.name}": null value violates its NOT NULL constraint'
+            )
         columns.append(values)
     return pa.table(columns, schema=schema)
 
 
-def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_lenient: bool) -> pa.Schema:
+def _carriers(
+    desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_lenient: bool
+) -> pa.Schema:
     """The types that Arrow's reader returns: text for types that it does not have, which ``_fit``
     converts."""
 
@@ -175,7 +213,8 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_l
         [
             pa.field(field.name, carrier(type.name, field.type))
             for field, type in zip(schema, desc.types, strict=True)
-            if not (isinstance(format, JsonFormat) and type == JSONB)  # Arrow cannot keep a part of a document
+            # Arrow cannot keep a part of a document
+            if not (isinstance(format, JsonFormat) and type == JSONB)
         ]
     )
 
@@ -187,7 +226,10 @@ def _members(run: bytes, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         return {}
     lines = [line for line in run.decode().split("\n") if line.strip(" \t\r")]
     rows = [member_forms(line, names) for line in lines]
-    return {name: pa.chunked_array([[row[i] for row in rows]], pa.string()) for i, name in enumerate(names)}
+    return {
+        name: pa.chunked_array([[row[i] for row in rows]], pa.string())
+        for i, name in enumerate(names)
+    }
 
 
 def _normal_forms(texts: pa.ChunkedArray, description: TextualType) -> pa.ChunkedArray:
@@ -196,18 +238,24 @@ def _normal_forms(texts: pa.ChunkedArray, description: TextualType) -> pa.Chunke
     return pa.chunked_array([values], pa.string())
 
 
-def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
+def _read(
+    run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None
+) -> pa.Table:
     if isinstance(format, JsonFormat):
         run.decode()  # Arrow takes any bytes for text here
         records = run.count(b"\n")
         if not run.count(b"}\n") == records == run.count(b"\n{") + run.startswith(b"{"):
-            if _NO_OBJECT.search(run):  # Arrow takes null for an object, or crashes if it comes first, and reads on at newrecords
+            # Arrow takes null for an object, or crashes if it comes first, and reads on at
+            # newrecords
+            if _NO_OBJECT.search(run):
                 raise pa.ArrowInvalid("a line is not a JSON object")
             records -= len(_BLANK.findall(run, 0, len(run) - 1))
         table = pyarrow.json.read_json(
             pa.BufferReader(run),
             read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(run) + 1),
-            parse_options=pyarrow.json.ParseOptions(explicit_schema=carriers, unexpected_field_behavior="ignore"),
+            parse_options=pyarrow.json.ParseOptions(
+                explicit_schema=carriers, unexpected_field_behavior="ignore"
+            ),
         )
         if table.num_rows != records:
             raise pa.ArrowInvalid("more than one object on a line")
@@ -218,7 +266,9 @@ def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[
     names = list(header) if header is not None else carriers.names
     return pyarrow.csv.read_csv(
         pa.BufferReader(run),
-        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=len(run) + 1, column_names=names),
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=len(run) + 1, column_names=names
+        ),
         parse_options=pyarrow.csv.ParseOptions(
             delimiter=format.delimiter,
             quote_char=format.quote or False,
@@ -236,8 +286,12 @@ def _conversion(format: CsvFormat, carriers: pa.Schema) -> pyarrow.csv.ConvertOp
         null_values=[format.null_text],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
-        true_values=[spelling for word in _TRUE for spelling in {word, word.upper(), word.capitalize()}],
-        false_values=[spelling for word in _FALSE for spelling in {word, word.upper(), word.capitalize()}],
+        true_values=[
+            spelling for word in _TRUE for spelling in {word, word.upper(), word.capitalize()}
+        ],
+        false_values=[
+            spelling for word in _FALSE for spelling in {word, word.upper(), word.capitalize()}
+        ],
     )
 
 
@@ -249,11 +303,15 @@ def _fit(values: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_null(values.type):
         return pa.chunked_array([pa.nulls(len(values), type)])
     if pa.types.is_binary(type):
-        return pa.chunked_array([[None if text is None else _bytea(text) for text in values.to_pylist()]], type)
+        return pa.chunked_array(
+            [[None if text is None else _bytea(text) for text in values.to_pylist()]], type
+        )
     if pa.types.is_timestamp(type):
         has_zone = pc.match_substring_regex(values, r":\d\d(\.\d+)?\s*([zZ]|[+-]\d\d(:?\d\d)?)$")
         is_date = pc.match_substring_regex(values, r"^\s*\d+-\d+-\d+\s*$")
-        suffix = pc.if_else(is_date, pa.scalar(" 00:00:00Z"), pc.if_else(has_zone, pa.scalar(""), pa.scalar("Z")))
+        suffix = pc.if_else(
+            is_date, pa.scalar(" 00:00:00Z"), pc.if_else(has_zone, pa.scalar(""), pa.scalar("Z"))
+        )
         values = pc.binary_join_element_wise(pc.utf8_trim_whitespace(values), suffix, "")
     return pc.cast(values, type)
 
@@ -276,9 +334,17 @@ def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> s
         name = names[int(matched[1])]
         text = re.sub(r"^Row #\d+: |CSV conversion error to [^:]*: ", "", matched[2])
         return f'column "{name}" of type {types[name]}: {text[:200]}'
-    if matched := re.match(r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message):
+    if matched := re.match(
+        r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message
+    ):
         name = matched[1]
-        return f'column "{name}" of type {types[name]}: found {matched[3]}' if name in types else message[:200]
-    if matched := re.search(r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message):
+        return (
+            f'column "{name}" of type {types[name]}: found {matched[3]}'
+            if name in types
+            else message[:200]
+        )
+    if matched := re.search(
+        r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message
+    ):
         return matched[1].lower().replace("columns", "fields")
     return re.sub(r" in row \d+|^JSON parse error: ", "", message)[:200]

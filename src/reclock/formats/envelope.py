@@ -20,7 +20,9 @@ _HAS_BEFORE, _HAS_AFTER = frozenset("ud"), frozenset("ucr")
 _SILENT = frozenset("m")
 
 
-def event_of(value: bytes | None, format: Format, partition: str, offset: int) -> Mapping[str, Any] | None:
+def event_of(
+    value: bytes | None, format: Format, partition: str, offset: int
+) -> Mapping[str, Any] | None:
     """The event, without the schema that JSON may have around it; None for a tombstone. Raises
     ``DecodeFailed``."""
     if value is None:
@@ -33,7 +35,9 @@ def event_of(value: bytes | None, format: Format, partition: str, offset: int) -
     except Unreadable as error:
         raise DecodeFailed(partition, offset, detail=error.reason, unit="offset") from error
     except (ValueError, RecursionError) as error:
-        raise DecodeFailed(partition, offset, detail=f"it is not JSON: {error}", unit="offset") from error
+        raise DecodeFailed(
+            partition, offset, detail=f"it is not JSON: {error}", unit="offset"
+        ) from error
     if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
         document = document["payload"]
     if document is None:
@@ -44,7 +48,12 @@ def event_of(value: bytes | None, format: Format, partition: str, offset: int) -
 
 
 def changes(
-    values: Sequence[bytes | None], format: Format, desc: RelationDesc, *, partition: str, offsets: Sequence[int]
+    values: Sequence[bytes | None],
+    format: Format,
+    desc: RelationDesc,
+    *,
+    partition: str,
+    offsets: Sequence[int],
 ) -> pa.Table:
     """The deleted and inserted rows of ``desc``, with their diffs. Raises ``DecodeFailed`` for the
     first message that is not an event."""
@@ -54,7 +63,9 @@ def changes(
     failure: DecodeFailed | None = None
     for value, offset in zip(values, offsets, strict=True):
         try:
-            for row, diff in _changes(event_of(value, format, partition, offset), partition, offset):
+            for row, diff in _changes(
+                event_of(value, format, partition, offset), partition, offset
+            ):
                 rows.append(row)
                 diffs.append(diff)
                 places.append(offset)
@@ -68,7 +79,11 @@ def changes(
 
 
 def _typed(
-    rows: Sequence[Mapping[str, Any]], format: Format, desc: RelationDesc, partition: str, offsets: Sequence[int]
+    rows: Sequence[Mapping[str, Any]],
+    format: Format,
+    desc: RelationDesc,
+    partition: str,
+    offsets: Sequence[int],
 ) -> pa.Table:
     if not isinstance(format, AvroFormat):
         texts = [json.dumps(row).encode() for row in rows]
@@ -76,23 +91,34 @@ def _typed(
     try:
         return typed_table(rows, desc)
     except Unreadable as error:
-        raise DecodeFailed(partition, offsets[error.index], detail=error.reason, unit="offset") from error
+        raise DecodeFailed(
+            partition, offsets[error.index], detail=error.reason, unit="offset"
+        ) from error
 
 
-def _changes(event: Mapping[str, Any] | None, partition: str, offset: int) -> list[tuple[Mapping[str, Any], int]]:
+def _changes(
+    event: Mapping[str, Any] | None, partition: str, offset: int
+) -> list[tuple[Mapping[str, Any], int]]:
     operation = event.get("op") if event is not None else "m"
     if operation in _SILENT:
         return []
     assert event is not None
     if operation not in _HAS_BEFORE | _HAS_AFTER:
-        what = "a table was truncated, and which rows went is not told" if operation == "t" else "it is no event of Debezium's"
+        what = (
+            "a table was truncated, and which rows went is not told"
+            if operation == "t"
+            else "it is no event of Debezium's"
+        )
         raise DecodeFailed(partition, offset, detail=what, unit="offset")
     images: list[tuple[Mapping[str, Any], int]] = []
     for name, diff, operations in (("before", -1, _HAS_BEFORE), ("after", 1, _HAS_AFTER)):
         if operation in operations:
             row = event.get(name)
             if not isinstance(row, dict):
-                detail = f'it does not say what the row was "{name}": the table needs REPLICA IDENTITY FULL, or its like'
+                detail = (
+                    f'it does not say what the row was "{name}": the table needs REPLICA '
+                    "IDENTITY FULL, or its like"
+                )
                 raise DecodeFailed(partition, offset, detail=detail, unit="offset")
             images.append((row, diff))
     return images

@@ -17,7 +17,15 @@ import pyarrow as pa
 
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.definitions.sources import AvroFormat, CsvFormat, Format, JsonFormat, ProtobufFormat, SchemaFormat, TextFormat
+from reclock.definitions.sources import (
+    AvroFormat,
+    CsvFormat,
+    Format,
+    JsonFormat,
+    ProtobufFormat,
+    SchemaFormat,
+    TextFormat,
+)
 from reclock.errors import DecodeFailed
 from reclock.formats import avro, protobuf
 from reclock.formats.avro_schemas import inline_references
@@ -54,10 +62,15 @@ def decode_messages(
         if required and not may_lack_values:
             missing = next(i for i, value in enumerate(values) if value is None)
             before = [value for value in values[:missing] if value is not None]
-            decode_messages(before, format, desc, partition=partition, offsets=offsets[:missing])  # an earlier one may be bad
-            raise failed(missing, f'column "{required[0]}": null value violates its NOT NULL constraint')
+            # an earlier one may be bad
+            decode_messages(before, format, desc, partition=partition, offsets=offsets[:missing])
+            raise failed(
+                missing, f'column "{required[0]}": null value violates its NOT NULL constraint'
+            )
         present_values = [value for value in values if value is not None]
-        rows = decode_messages(present_values, format, desc, partition=partition, offsets=[offsets[i] for i in present])
+        rows = decode_messages(
+            present_values, format, desc, partition=partition, offsets=[offsets[i] for i in present]
+        )
         places = np.full(len(values), -1)
         places[present] = np.arange(len(present))
         return rows.take(pa.array(places, mask=places < 0))
@@ -69,11 +82,24 @@ def decode_messages(
             raise failed(unreadable.index, unreadable.reason) from unreadable
     if not isinstance(format, CsvFormat | JsonFormat):
         return pa.table([_plain(values_read, format, desc.columns[0], failed)], schema=fields)
-    bad = next(((i, reason) for i, value in enumerate(values_read) if (reason := _unfit(value, format)) is not None), None)
+    bad = next(
+        (
+            (i, reason)
+            for i, value in enumerate(values_read)
+            if (reason := _unfit(value, format)) is not None
+        ),
+        None,
+    )
     readable = values_read if bad is None else values_read[: bad[0]]
-    lines = [value.replace(b"\n", b"\t") if b"\n" in value else value for value in readable] if _is_json(format) else readable
+    lines = (
+        [value.replace(b"\n", b"\t") if b"\n" in value else value for value in readable]
+        if _is_json(format)
+        else readable
+    )
     try:
-        table = decode(b"".join(line + b"\n" for line in lines), format, desc, key=partition, offset=0)
+        table = decode(
+            b"".join(line + b"\n" for line in lines), format, desc, key=partition, offset=0
+        )
     except DecodeFailed as failure:
         starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         raise failed(bisect_right(starts, failure.offset) - 1, failure.detail or "") from failure
@@ -85,13 +111,20 @@ def decode_messages(
     return table
 
 
-def records(values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc) -> Sequence[Mapping[str, Any]]:
+def records(
+    values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc
+) -> Sequence[Mapping[str, Any]]:
     """The fields of every value by name; for documents, the one column. Raises ``Unreadable`` for
     the first message that cannot be read."""
     if isinstance(format, AvroFormat):
         rows = avro.read(values, format.schema, written_by(format))
         return [{desc.names[0]: text(value)} for value in rows] if format.is_document else rows
-    messages = protobuf.read(values, format.schema, format.message, _schemas(format) if format.registry is not None else None)
+    messages = protobuf.read(
+        values,
+        format.schema,
+        format.message,
+        _schemas(format) if format.registry is not None else None,
+    )
     if format.is_document:
         return [{desc.names[0]: text(value)} for value in protobuf.documents(messages)]
     return protobuf.records(messages)
@@ -144,7 +177,12 @@ def _rows(line: bytes, format: CsvFormat | JsonFormat, desc: RelationDesc) -> in
     return rows
 
 
-def _plain(values: Sequence[bytes], format: Format, column: Column, failed: Callable[[int, str], DecodeFailed]) -> pa.Array:
+def _plain(
+    values: Sequence[bytes],
+    format: Format,
+    column: Column,
+    failed: Callable[[int, str], DecodeFailed],
+) -> pa.Array:
     if not isinstance(format, TextFormat):
         return pa.array(values, pa.binary())
     try:

@@ -28,7 +28,9 @@ Schemas = Callable[[int], str]
 _MOST_INDEXES = 64
 
 
-def read(values: Sequence[bytes], schema: str, message: str, schemas: Schemas | None) -> list[Message]:
+def read(
+    values: Sequence[bytes], schema: str, message: str, schemas: Schemas | None
+) -> list[Message]:
     """The message in every value. Raises ``Unreadable`` for the first value without one. Without
     ``schemas`` the messages are bare."""
     kind, messages = GetMessageClass(descriptor(schema, message)), []
@@ -97,7 +99,9 @@ def records(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
 def document(message: Message) -> Any:
     """The message in Protobuf's own JSON, with the names of its fields. Raises
     ``json_format.Error``, ``ValueError``."""
-    return json_format.MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+    return json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
 
 
 def documents(messages: Sequence[Message]) -> list[Any]:

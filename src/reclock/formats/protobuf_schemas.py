@@ -1,4 +1,5 @@
-"""The columns of Protobuf messages. A schema is stored as protoc compiles it, with all its imports."""
+"""The columns of Protobuf messages. A schema is stored as protoc compiles it, with all its
+imports."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ _TYPES: Mapping[int, ScalarType] = {
 
 MOMENT = "google.protobuf.Timestamp"
 WRAPPERS = frozenset(
-    f"google.protobuf.{name}Value" for name in ("Bool", "Int32", "UInt32", "Int64", "UInt64", "Float", "Double", "String", "Bytes")
+    f"google.protobuf.{name}Value"
+    for name in ("Bool", "Int32", "UInt32", "Int64", "UInt64", "Float", "Double", "String", "Bytes")
 )
 """Messages that wrap an optional scalar."""
 
@@ -79,23 +81,33 @@ def compiled(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
             options.append(f"--descriptor_set_in={known}")
         command = [sys.executable, "-I", "-m", "grpc_tools.protoc", *options, _MAIN]
         try:
-            outcome = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILED_WITHIN_S)
+            outcome = subprocess.run(
+                command, capture_output=True, text=True, timeout=_COMPILED_WITHIN_S
+            )
         except subprocess.TimeoutExpired as error:
-            raise InvalidOption("the schema is none of Protobuf's", detail="protoc does not come to an end with it") from error
+            raise InvalidOption(
+                "the schema is none of Protobuf's", detail="protoc does not come to an end with it"
+            ) from error
         if outcome.returncode:
             complaints = [
                 line.removeprefix(f"{folder}/").removeprefix(f"{_MAIN}:")
                 for line in outcome.stderr.splitlines()
                 if line.startswith((folder, _MAIN))
             ]
-            raise InvalidOption("the schema is none of Protobuf's", detail="; ".join(complaints)[:500] or None)
+            raise InvalidOption(
+                "the schema is none of Protobuf's", detail="; ".join(complaints)[:500] or None
+            )
         return HEX + output.read_bytes().hex()
 
 
 def _described(content: str) -> FileDescriptorProto | None:
     """A file that is not text: some serializers register its descriptor in base64."""
     try:
-        return FileDescriptorProto.FromString(base64.b64decode(content, validate=True)) if content else None
+        return (
+            FileDescriptorProto.FromString(base64.b64decode(content, validate=True))
+            if content
+            else None
+        )
     except (ValueError, DecodeError):
         return None
 
@@ -120,7 +132,9 @@ def messages_at(schema: str, path: Sequence[int]) -> set[str]:
                 break
             name = _qualified(name, within[index].name)
             within = [
-                message_type for message_type in within[index].nested_type if counts_maps or not message_type.options.map_entry
+                message_type
+                for message_type in within[index].nested_type
+                if counts_maps or not message_type.options.map_entry
             ]
         else:
             names.add(name)
@@ -135,7 +149,10 @@ def columns_of(schema: str, message: str) -> tuple[Column, ...]:
     message_type = descriptor(schema, message)
     for within in _reached(message_type):
         if within.full_name == "google.protobuf.Any":
-            raise InvalidOption(f'message "{message}" holds a google.protobuf.Any', detail="what is in it is not told")
+            raise InvalidOption(
+                f'message "{message}" holds a google.protobuf.Any',
+                detail="what is in it is not told",
+            )
     return tuple(_column(field) for field in message_type.fields)
 
 
@@ -150,13 +167,17 @@ def descriptor(schema: str, message: str) -> Descriptor:
         return message_type
     except (KeyError, TypeError) as error:
         raise InvalidOption(
-            f'the schema has no message "{message}"', hint=f"it has {', '.join(messages_of(schema)[:10]) or 'none'}"
+            f'the schema has no message "{message}"',
+            hint=f"it has {', '.join(messages_of(schema)[:10]) or 'none'}",
         ) from error
 
 
 def scalar(field: FieldDescriptor) -> ScalarType | None:
     """The type of the field's values; None if they become JSON, or the name of an enum's value."""
-    if field.is_repeated or field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_MESSAGE):
+    if field.is_repeated or field.cpp_type in (
+        FieldDescriptor.CPPTYPE_ENUM,
+        FieldDescriptor.CPPTYPE_MESSAGE,
+    ):
         return None
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
         return BYTEA if field.type == FieldDescriptor.TYPE_BYTES else TEXT
@@ -190,9 +211,14 @@ def _files(schema: str) -> Sequence[FileDescriptorProto]:
     try:
         files = FileDescriptorSet.FromString(bytes.fromhex(schema.removeprefix(HEX))).file
     except (ValueError, DecodeError) as error:
-        raise InvalidOption("the schema is none of Protobuf's", detail="it is no set of file descriptors") from error
+        raise InvalidOption(
+            "the schema is none of Protobuf's", detail="it is no set of file descriptors"
+        ) from error
     if not schema.startswith(HEX) or not files:
-        raise InvalidOption("the schema is none of Protobuf's", detail=f"what protoc compiles is written as {HEX} and its digits")
+        raise InvalidOption(
+            "the schema is none of Protobuf's",
+            detail=f"what protoc compiles is written as {HEX} and its digits",
+        )
     return list(files)
 
 

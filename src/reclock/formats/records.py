@@ -54,7 +54,8 @@ def record_ends(buffer: bytes, quote: bytes | None) -> npt.NDArray[np.int64]:
 
 
 def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc) -> tuple[str, ...]:
-    """The names in the first record of the object ``key``: the declared columns, each once, in any order.
+    """The names in the first record of the object ``key``: the declared columns, each once, in any
+    order.
 
     Raises ``DecodeFailed`` at byte 0 if they are not.
     """
@@ -69,11 +70,17 @@ def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc)
     names = tuple(name.strip() for name in rows[0]) if rows else ()
     problems = [
         _complaint("does not name", [name for name in desc.names if name not in names]),
-        _complaint("names", [name for name in names if name not in desc.names], "which is not declared"),
-        _complaint("names", sorted({name for name in names if names.count(name) > 1}), "more than once"),
+        _complaint(
+            "names", [name for name in names if name not in desc.names], "which is not declared"
+        ),
+        _complaint(
+            "names", sorted({name for name in names if names.count(name) > 1}), "more than once"
+        ),
     ]
     if any(problems):
-        raise DecodeFailed(key, 0, detail="the header " + ", ".join(problem for problem in problems if problem))
+        raise DecodeFailed(
+            key, 0, detail="the header " + ", ".join(problem for problem in problems if problem)
+        )
     return names
 
 

@@ -34,7 +34,9 @@ class RegisteredSchema:
 
 def latest(settings: Mapping[str, Any], subject: str) -> RegisteredSchema:
     """The newest schema of a subject. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
-    return _request(settings, f'of "{subject}"', lambda client: client.get_version(subject, "latest").schema)
+    return _request(
+        settings, f'of "{subject}"', lambda client: client.get_version(subject, "latest").schema
+    )
 
 
 def schema(settings: Mapping[str, Any], id: int) -> RegisteredSchema:
@@ -48,7 +50,9 @@ def _schema(settings: tuple[tuple[str, Any], ...], id: int) -> RegisteredSchema:
     return _request(dict(settings), str(id), lambda client: client.get_schema(id))
 
 
-def _request(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -> RegisteredSchema:
+def _request(
+    settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]
+) -> RegisteredSchema:
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     client = _client(tuple(sorted(settings.items())))
@@ -80,7 +84,9 @@ def _gather(client: Any, references: Sequence[Any], imports: dict[str, str]) -> 
         except SchemaRegistryError as error:
             if error.error_code in _MISSING:
                 version = f'version {reference.version} of "{reference.subject}"'
-                missing = f'the registry has no {version}, to which a schema refers as "{reference.name}"'
+                missing = (
+                    f'the registry has no {version}, to which a schema refers as "{reference.name}"'
+                )
                 raise UnknownSchema(missing) from error
             raise
         _gather(client, imported.references or (), imports)
@@ -94,7 +100,11 @@ def register(settings: Mapping[str, Any], subject: str, avro: str) -> int:
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     try:
-        return int(_client(tuple(sorted(settings.items()))).register_schema(subject, Registered(avro, "AVRO")))
+        return int(
+            _client(tuple(sorted(settings.items()))).register_schema(
+                subject, Registered(avro, "AVRO")
+            )
+        )
     except SchemaRegistryError as error:
         if error.http_status_code in _REFUSED:
             raise RefusedSchema(error.error_message) from error
@@ -119,4 +129,7 @@ def _client(settings: tuple[tuple[str, Any], ...]) -> Any:
 
 
 def _unavailable(settings: Mapping[str, Any], error: Exception) -> UpstreamUnavailable:
-    return UpstreamUnavailable(f'cannot read the schema registry at "{settings["url"]}"', detail=str(error) or type(error).__name__)
+    return UpstreamUnavailable(
+        f'cannot read the schema registry at "{settings["url"]}"',
+        detail=str(error) or type(error).__name__,
+    )

@@ -39,7 +39,10 @@ def typed_table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.
     """The records as columns of ``desc``. Raises ``Unreadable`` for the first one that does not
     fit."""
     schema = arrow_schema(desc, with_updates=False)
-    rows = [[_plain(record.get(name), type) for record in records] for name, type in zip(desc.names, desc.types, strict=True)]
+    rows = [
+        [_plain(record.get(name), type) for record in records]
+        for name, type in zip(desc.names, desc.types, strict=True)
+    ]
     arrays = []
     for column, values, field in zip(desc.columns, rows, schema, strict=True):
         try:
@@ -48,7 +51,9 @@ def typed_table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.
             raise _guilty(column, values, field.type, str(error)) from error
         if array.null_count and not column.is_nullable:
             index = array.is_null().index(True).as_py()
-            raise Unreadable(index, f'column "{column.name}": null value violates its NOT NULL constraint')
+            raise Unreadable(
+                index, f'column "{column.name}": null value violates its NOT NULL constraint'
+            )
         arrays.append(limited(array, column))
     return pa.table(arrays, schema=schema)
 
@@ -88,7 +93,9 @@ def _plain(value: Any, type: ScalarType) -> Any:
 
 def text(value: Any) -> str:
     """A value as text: strings unchanged, everything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, default=_spelled, ensure_ascii=False)
+    return (
+        value if isinstance(value, str) else json.dumps(value, default=_spelled, ensure_ascii=False)
+    )
 
 
 def _spelled(value: Any) -> Any:

@@ -33,7 +33,14 @@ from typing import TypeAlias
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.connector import Increment
-from reclock.errors import AuditFailed, ClaimConflict, DecodeFailed, InternalError, SourceError, UpstreamBusy
+from reclock.errors import (
+    AuditFailed,
+    ClaimConflict,
+    DecodeFailed,
+    InternalError,
+    SourceError,
+    UpstreamBusy,
+)
 from reclock.ingest import effects, events
 from reclock.ingest.effects import Effect, Failpoint, Final
 from reclock.ingest.events import Event
@@ -95,7 +102,9 @@ def advance(ingestion: Ingestion, event: Event) -> Next:
     return _on(event, ingestion)
 
 
-def drive(ingestion: Ingestion, event: Event, perform: Callable[[Effect], Event | None]) -> tuple[Ingestion, Final]:
+def drive(
+    ingestion: Ingestion, event: Event, perform: Callable[[Effect], Event | None]
+) -> tuple[Ingestion, Final]:
     """Advance until the work ends; ``perform`` carries the effects out. If it raises a
     ``ClaimConflict`` or ``SourceError``, that is an event. Any other error leaves the claim as it
     is, for the next writer."""
@@ -114,7 +123,9 @@ def drive(ingestion: Ingestion, event: Event, perform: Callable[[Effect], Event 
             if answer is not None:
                 break
         if answer is None:
-            raise InternalError(f'the ingestion of "{ingestion.name}" has nothing to do after {event}')
+            raise InternalError(
+                f'the ingestion of "{ingestion.name}" has nothing to do after {event}'
+            )
         event = answer
 
 
@@ -130,12 +141,15 @@ def _on(event: Event, ingestion: Ingestion) -> Next:
 def _(event: events.Started, ingestion: Ingestion) -> Next:
     if event.is_claimed and ingestion.goal is Goal.PROBE:
         return ingestion, (effects.End(IngestState.NEW),)
-    return ingestion, (effects.TakeOverClaim() if event.is_claimed else effects.ExamineSource(None),)
+    return ingestion, (
+        effects.TakeOverClaim() if event.is_claimed else effects.ExamineSource(None),
+    )
 
 
 @_on.register
 def _(event: events.Inspected, ingestion: Ingestion) -> Next:
-    """The lease of a step that is not ready stays its writer's: so it is looked at before it is taken over, and again after."""
+    """The lease of a step that is not ready stays its writer's: so it is looked at before it is
+    taken over, and again after."""
     return ingestion, (_refusal(ingestion, event) or effects.TakeOverClaim(),)
 
 
@@ -154,12 +168,20 @@ def _(event: events.TakenOver, ingestion: Ingestion) -> Next:
         # one commit an output: decisions about the step come too late from the first one on
         step = replace(step, phase=Phase.COMMITTING)
         save = (effects.SaveStep(step),)
-    return replace(ingestion, step=step), (*save, Failpoint("ingest.before_commit"), effects.CommitRows(step))
+    return replace(ingestion, step=step), (
+        *save,
+        Failpoint("ingest.before_commit"),
+        effects.CommitRows(step),
+    )
 
 
 @_on.register
 def _(event: events.GroupUnclaimed, ingestion: Ingestion) -> Next:
-    return ingestion, (effects.ExamineSource(None) if ingestion.goal is Goal.STAGE else effects.End(IngestState.IDLE),)
+    return ingestion, (
+        effects.ExamineSource(None)
+        if ingestion.goal is Goal.STAGE
+        else effects.End(IngestState.IDLE),
+    )
 
 
 @_on.register
@@ -172,7 +194,11 @@ def _(event: events.ClaimLost, ingestion: Ingestion) -> Next:
 def _refusal(ingestion: Ingestion, inspected: events.Inspected | events.TakenOver) -> Final | None:
     """The effect that ends an audit or a publication whose step is not ready for it, else None."""
     if ingestion.goal is Goal.AUDIT:
-        return None if inspected.step.phase in AUDITABLE and not inspected.is_committed else effects.NotReady()
+        return (
+            None
+            if inspected.step.phase in AUDITABLE and not inspected.is_committed
+            else effects.NotReady()
+        )
     if inspected.is_committed:
         return None
     if inspected.step.blocking:
@@ -189,7 +215,11 @@ def _(event: events.Examined, ingestion: Ingestion) -> Next:
     step, probed = ingestion.step, ingestion.probed
     if step is None:
         # the probe comes before the claim, so that an idle source costs no write
-        return _claim(ingestion) if event.must_read_once else (ingestion, (effects.ProbeUpstream(_new_step(ingestion)),))
+        return (
+            _claim(ingestion)
+            if event.must_read_once
+            else (ingestion, (effects.ProbeUpstream(_new_step(ingestion)),))
+        )
     if step.phase is not Phase.PROBING:
         return _continue(ingestion)
     if event.must_read_once or step.decisions.is_resnapshot:
@@ -244,7 +274,9 @@ def _continue(ingestion: Ingestion) -> Next:
         bound = {increment.partition: increment.lower for increment in step.increments}
         return ingestion, (effects.WriteBindings(step, tuple(mint(reached, bound, step.at))),)
     if step.phase is not Phase.BOUND:
-        return ingestion, (effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED),)
+        return ingestion, (
+            effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED),
+        )
     if step.is_read:
         return _staged(ingestion, step)
     recorded_error = decode_failure(step.error) if step.error is not None else None
@@ -268,13 +300,17 @@ def _(event: events.RangesReread, ingestion: Ingestion) -> Next:
     unchanged = {increment.name for increment in event.increments if increment in step.increments}
     skip = tuple(skip for skip in step.decisions.skip if skip[0] in unchanged)
     decisions = replace(step.decisions, skip=skip, is_reread=False)
-    step = replace(step, phase=Phase.CLAIMED, increments=event.increments, decisions=decisions, error=None)
+    step = replace(
+        step, phase=Phase.CLAIMED, increments=event.increments, decisions=decisions, error=None
+    )
     return _save(ingestion, step, "ingest.after_reread")
 
 
 @_on.register
 def _(event: events.BindingsWritten, ingestion: Ingestion) -> Next:
-    ingestion, todo = _save(ingestion, replace(ingestion.held, phase=Phase.BOUND), "ingest.after_bound")
+    ingestion, todo = _save(
+        ingestion, replace(ingestion.held, phase=Phase.BOUND), "ingest.after_bound"
+    )
     return ingestion, (Failpoint("ingest.after_bind"), *todo)
 
 
@@ -298,14 +334,22 @@ def _(event: events.RowsStaged, ingestion: Ingestion) -> Next:
 def _(event: events.FilesSealed, ingestion: Ingestion) -> Next:
     assert ingestion.written is not None
     outcome, increments = ingestion.written.outcome, ingestion.written.increments
-    files = {output: staged for output, staged in event.files.items() if output not in outcome.failed}
+    files = {
+        output: staged for output, staged in event.files.items() if output not in outcome.failed
+    }
     step = replace(ingestion.held, staged=files, failed=outcome.failed, changes=outcome.changes)
     if step.phase is not Phase.PROBING:
         return _staged(ingestion, step)
     # an output that fails again has failed since then; one that does not has its rows back
-    failed = {output: failure for output, failure in step.failed.items() if output not in event.failed_before}
+    failed = {
+        output: failure
+        for output, failure in step.failed.items()
+        if output not in event.failed_before
+    }
     revived = tuple(sorted(event.failed_before - outcome.failed.keys()))
-    return _bind_next(ingestion, replace(step, is_read=True, failed=failed, revived=revived), increments)
+    return _bind_next(
+        ingestion, replace(step, is_read=True, failed=failed, revived=revived), increments
+    )
 
 
 def _staged(ingestion: Ingestion, step: Step) -> Next:
@@ -327,17 +371,25 @@ def _(event: events.SourceFailed, ingestion: Ingestion) -> Next:
         return ingestion, (effects.StallSource(event.error),)
     ingestion, todo = _stall(ingestion, step, event.error)
     is_staging = step.phase is Phase.BOUND and not step.decisions.is_reread
-    discard = (effects.DiscardStaged(step.staging),) if is_staging and step.staging is not None else ()
+    discard = (
+        (effects.DiscardStaged(step.staging),) if is_staging and step.staging is not None else ()
+    )
     return ingestion, (*discard, *todo)
 
 
 def _stall(ingestion: Ingestion, step: Step, error: SourceError) -> Next:
-    return ingestion, (effects.ReleaseClaim(replace(step, error=encode_failure(error))), _end_of(error))
+    return ingestion, (
+        effects.ReleaseClaim(replace(step, error=encode_failure(error))),
+        _end_of(error),
+    )
 
 
 def _end_of(error: SourceError) -> Final:
     if isinstance(error, UpstreamBusy):
-        return effects.End(IngestState.WAITING, reason=f"{error.message}: {error.detail}" if error.detail else error.message)
+        return effects.End(
+            IngestState.WAITING,
+            reason=f"{error.message}: {error.detail}" if error.detail else error.message,
+        )
     return effects.StallSource(error)
 
 
@@ -347,7 +399,9 @@ def _end_of(error: SourceError) -> Final:
 @_on.register
 def _(event: events.AuditConcluded, ingestion: Ingestion) -> Next:
     """A step that a check blocks is left to the next writer."""
-    step = replace(ingestion.held, phase=Phase.AUDITED, audit=Audit(event.failed, dict(event.report)))
+    step = replace(
+        ingestion.held, phase=Phase.AUDITED, audit=Audit(event.failed, dict(event.report))
+    )
     end = effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED)
     return replace(ingestion, step=step), (effects.SaveStep(step, has_lease=not step.blocking), end)
 
@@ -355,10 +409,15 @@ def _(event: events.AuditConcluded, ingestion: Ingestion) -> Next:
 @_on.register
 def _(event: events.RowsCommitted, ingestion: Ingestion) -> Next:
     step = ingestion.held
-    publish = effects.PublishStep(step) if ingestion.goal is Goal.STAGE else effects.ReadyToPublish(step)
+    publish = (
+        effects.PublishStep(step) if ingestion.goal is Goal.STAGE else effects.ReadyToPublish(step)
+    )
     return ingestion, (Failpoint("ingest.after_commit"), publish)
 
 
 @_on.register
 def _(event: events.StepPublished, ingestion: Ingestion) -> Next:
-    return replace(ingestion, step=None), (Failpoint("ingest.after_publish"), effects.ExamineSource(None))
+    return replace(ingestion, step=None), (
+        Failpoint("ingest.after_publish"),
+        effects.ExamineSource(None),
+    )

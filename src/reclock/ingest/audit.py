@@ -1,4 +1,5 @@
-"""The audit of a staged step: the numbers that the checks need, and the result in the step's claim."""
+"""The audit of a staged step: the numbers that the checks need, and the result in the step's
+claim."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class AuditCase:
         return self.ingestion.held
 
 
-def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000) -> AuditCase | None:
+def open_audit(
+    source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000
+) -> AuditCase | None:
     """The source's staged step, to be audited; a step that failed its audit is audited again. None
     if there is nothing to audit."""
     frontier = frontiers.get(source.id)
@@ -44,18 +47,28 @@ def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: La
         return None
     standing = events.Inspected(Step.from_payload(frontier.claim.payload))
     claim = ClaimEffects(source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms)
-    ingestion, end = drive(Ingestion(source.id, source.name, standing.step.at, Goal.AUDIT), standing, claim.perform)
+    ingestion, end = drive(
+        Ingestion(source.id, source.name, standing.step.at, Goal.AUDIT), standing, claim.perform
+    )
     if not isinstance(end, effects.ReadyToAudit):
         return None
     slice = audit_slice(source, end.step, frontier.upper, SourceCollections.open(lake, source))
     return AuditCase(source, ingestion, slice, claim)
 
 
-def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, collections: SourceCollections) -> AuditSlice:
+def audit_slice(
+    source: SourceSpec, step: Step, upper: Timestamp, collections: SourceCollections
+) -> AuditSlice:
     """The numbers of one staged step: its bindings, read back from the remap collection, and row
     counts from the footers of its files."""
-    bindings = [(format_partition(binding.partition), binding.increment) for binding in collections.read_bindings(step.at)]
-    frontier = {format_partition(partition): offset for partition, offset in collections.read_frontier(step.at).items()}
+    bindings = [
+        (format_partition(binding.partition), binding.increment)
+        for binding in collections.read_bindings(step.at)
+    ]
+    frontier = {
+        format_partition(partition): offset
+        for partition, offset in collections.read_frontier(step.at).items()
+    }
     return AuditSlice(
         source=source.name,
         upper=upper,
@@ -63,11 +76,15 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, collections: S
         previous={key: frontier.get(key, 0) for key, _ in bindings},
         bindings=bindings,
         rows=step.rows,
-        retracted=sum(file.rows for file in step.files if file.path.rpartition("/")[2].startswith(RETRACTED)),
+        retracted=sum(
+            file.rows for file in step.files if file.path.rpartition("/")[2].startswith(RETRACTED)
+        ),
         min_time=min((file.min_time for file in step.files), default=None),
         max_time=max((file.max_time for file in step.files), default=None),
         null_diffs=sum(file.null_counts.get(DIFF_COLUMN, 0) for file in step.files),
-        covered={increment.name: increment.covered for increment in step.increments if increment.covered},
+        covered={
+            increment.name: increment.covered for increment in step.increments if increment.covered
+        },
         staged_files=[
             collections.outputs[output].folder.absolute(file.path)
             for output, files in step.staged.items()
@@ -86,7 +103,9 @@ def conclude_audit(case: AuditCase, *, failed: Sequence[str], report: Mapping[st
     Raises ``ClaimConflict`` if a decision changed the audited step meanwhile: audit it again. A
     step that a check blocks is released for the next writer.
     """
-    ingestion, end = drive(case.ingestion, events.AuditConcluded(tuple(failed), report), case.claim.perform)
+    ingestion, end = drive(
+        case.ingestion, events.AuditConcluded(tuple(failed), report), case.claim.perform
+    )
     if isinstance(end, effects.NotReady):
         raise end.conflict or ClaimConflict(case.source.id)
     return ingestion.held

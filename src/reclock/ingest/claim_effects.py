@@ -1,4 +1,5 @@
-"""Carries out the effects of an ingestion step on its claim: claim, save, take over, release, commit, publish."""
+"""Carries out the effects of an ingestion step on its claim: claim, save, take over, release,
+commit, publish."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ class ClaimEffects:
     """Carries out effects on the claim of one source for ``owner``. At the end of the ``with``
     block, it stops renewing the lease."""
 
-    def __init__(self, source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int) -> None:
+    def __init__(
+        self, source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int
+    ) -> None:
         self._source, self._owner = source, owner
         self._frontiers, self._lake, self._lease_ms = frontiers, lake, lease_ms
         self._held: HeldClaim | None = None
@@ -35,7 +38,12 @@ class ClaimEffects:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._renewals.close()
 
     @property
@@ -57,7 +65,9 @@ class ClaimEffects:
         claim = self._frontiers.get(self._source.id).claim
         if claim is None:
             return None
-        return events.Inspected(Step.from_payload(claim.payload), self._collections().is_committed(claim.at))
+        return events.Inspected(
+            Step.from_payload(claim.payload), self._collections().is_committed(claim.at)
+        )
 
     def perform(self, effect: Effect) -> Event | None:
         """Carry out one effect. Raises ``ClaimConflict`` if the claim belongs to another writer,
@@ -76,7 +86,9 @@ class ClaimEffects:
             case effects.AbandonClaim():
                 self.held.abandon()
             case effects.CommitRows(step):
-                self._collections().commit(step.staged, step.increments, step.at, step.failed, step.revived)
+                self._collections().commit(
+                    step.staged, step.increments, step.at, step.failed, step.revived
+                )
                 return events.RowsCommitted()
             case effects.PublishStep(step):
                 self._frontiers.publish({self._source.id: self.held.claim}, Timestamp(step.at + 1))
@@ -86,16 +98,22 @@ class ClaimEffects:
         return None
 
     def _take_over(self) -> Event:
-        claim = self._frontiers.take_over(self._source.id, owner=self._owner, lease_ms=self._lease_ms)
+        claim = self._frontiers.take_over(
+            self._source.id, owner=self._owner, lease_ms=self._lease_ms
+        )
         if claim is None:
             return events.GroupUnclaimed()
         self.hold(claim)
         step, collections = Step.from_payload(claim.payload), self._collections()
-        return events.TakenOver(step, collections.is_committed(claim.at), collections.begun_by(step.increments))
+        return events.TakenOver(
+            step, collections.is_committed(claim.at), collections.begun_by(step.increments)
+        )
 
     def _claim(self, step: Step, lease_ms: int) -> Claim:
         payload = step.to_payload()
-        return self._frontiers.claim(self._source.id, at=step.at, payload=payload, owner=self._owner, lease_ms=lease_ms)
+        return self._frontiers.claim(
+            self._source.id, at=step.at, payload=payload, owner=self._owner, lease_ms=lease_ms
+        )
 
     def _collections(self) -> SourceCollections:
         if self._opened is None:

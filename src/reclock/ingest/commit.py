@@ -63,7 +63,8 @@ def commit_and_publish(
             _, end = drive(ingestion, standing, claim.perform)
         except ClaimConflict:
             end = effects.NotReady()
-        except ReclockError as failure:  # the edge of the loop over sources: recorded, and the others go on
+        except ReclockError as failure:
+            # the edge of the loop over sources: recorded, and the others go on
             failed[source.name] = failure
             continue
         match end:
@@ -76,7 +77,12 @@ def commit_and_publish(
     upper = Timestamp(max([at, *(claim.at for claim in claims.values())]) + 1)
     groups = {source.name: source.id for source in sources}
     are_sparse = {source.name: source.connector.reclocking.is_sparse for source in sources}
-    count({groups[name]: _moved(claims[name].at, step, are_sparse[name]) for name, step in steps.items()})
+    count(
+        {
+            groups[name]: _moved(claims[name].at, step, are_sparse[name])
+            for name, step in steps.items()
+        }
+    )
     lost = _publish({groups[name]: claim for name, claim in claims.items()}, upper, frontiers)
     failpoint("ingest.after_publish")
     waiting += [name for name in claims if groups[name] in lost]
@@ -101,5 +107,9 @@ def _publish(claims: dict[str, Claim], upper: Timestamp, frontiers: Frontiers) -
     except ClaimConflict:
         if len(claims) == 1:
             return set(claims)
-        return {lost for group, claim in claims.items() for lost in _publish({group: claim}, upper, frontiers)}
+        return {
+            lost
+            for group, claim in claims.items()
+            for lost in _publish({group: claim}, upper, frontiers)
+        }
     return set()

@@ -63,7 +63,9 @@ class DifferenceJob:
         files = self._files(self._messages)
         if not files:
             return
-        new_rows = [file for file in self._files(self.target) if not file.base_name.startswith(RETRACTED)]
+        new_rows = [
+            file for file in self._files(self.target) if not file.base_name.startswith(RETRACTED)
+        ]
         read = sum(file.size for file in [*files, *new_rows])
         read += sum(file.size_bytes for file in state.all_files) if state is not None else 0
         if read <= engines.threshold_bytes:
@@ -72,7 +74,9 @@ class DifferenceJob:
             session = engines.spark()
             engine = SparkEngine(session)
             frames = {
-                "messages": engine.files(rule.message_desc(self.desc), self._uris(self._messages, files)),
+                "messages": engine.files(
+                    rule.message_desc(self.desc), self._uris(self._messages, files)
+                ),
                 "output": self._before(session, state),
                 "new_rows": engine.files(self.desc, self._uris(self.target, new_rows)),
             }
@@ -84,7 +88,11 @@ class DifferenceJob:
 
     def _sql(self, rule: Replacement, messages: str, output: str, new_rows: str) -> str:
         updates = f"{listed(self.desc.names)}, {DIFF_COLUMN}"
-        return rule.sql(self.desc, messages, f"(SELECT {updates} FROM {output} UNION ALL SELECT {updates} FROM {new_rows})")
+        return rule.sql(
+            self.desc,
+            messages,
+            f"(SELECT {updates} FROM {output} UNION ALL SELECT {updates} FROM {new_rows})",
+        )
 
     def _upsert_in_process(
         self,
@@ -101,29 +109,45 @@ class DifferenceJob:
 
         def staged(uri: str, staged_files: Sequence[FileInfo]) -> Dataset:
             return pads.dataset(
-                [file.path for file in staged_files], filesystem=Folder(uri, self.options).filesystem, format="parquet"
+                [file.path for file in staged_files],
+                filesystem=Folder(uri, self.options).filesystem,
+                format="parquet",
             )
 
-        [sql] = sqlglot.transpile(self._sql(rule, "messages", "output", "new_rows"), read=SPARK, write=engine.name)
+        [sql] = sqlglot.transpile(
+            self._sql(rule, "messages", "output", "new_rows"), read=SPARK, write=engine.name
+        )
         inputs = {
             "messages": staged(self._messages, files),
             "output": schema.empty_table() if state is None else CollectionInput(state),
             "new_rows": staged(self.target, new_rows) if new_rows else schema.empty_table(),
         }
-        with engine.query(sql, self.desc.columns, inputs, Timestamp(self.at - 1)).batches as batches:
+        with engine.query(
+            sql, self.desc.columns, inputs, Timestamp(self.at - 1)
+        ).batches as batches:
             self._write_file(f"{_DIFFERENCE}-00000.parquet", batches)
 
     def replay(self, spark: Callable[[], SparkSession], rule: ByOffset) -> None:
         """Write the whole history of the output to the target, from its messages of all times."""
         if files := self._files(self._messages):
             session = spark()
-            frames = {"messages": SparkEngine(session).files(rule.message_desc(self.desc), self._uris(self._messages, files))}
-            self._run(session, frames, lambda names: rule.history_sql(self.desc, **names), "history")
+            frames = {
+                "messages": SparkEngine(session).files(
+                    rule.message_desc(self.desc), self._uris(self._messages, files)
+                )
+            }
+            self._run(
+                session, frames, lambda names: rule.history_sql(self.desc, **names), "history"
+            )
 
     def _files(self, uri: str) -> list[FileInfo]:
         """The complete files directly in the folder."""
         files = [file for file in Folder(uri, self.options).walk("") if file.path == file.base_name]
-        complete = [file for file in files if file.base_name.endswith(".parquet") and not file.base_name.startswith(".")]
+        complete = [
+            file
+            for file in files
+            if file.base_name.endswith(".parquet") and not file.base_name.startswith(".")
+        ]
         return sorted(complete, key=lambda file: file.path)
 
     def _uris(self, uri: str, files: Sequence[FileInfo]) -> list[str]:
@@ -136,7 +160,8 @@ class DifferenceJob:
             session,
             {"state": self._before(session, state)},
             lambda names: (
-                f"SELECT {columns}, -SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM {names['state']} GROUP BY {columns}"
+                f"SELECT {columns}, -SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM "
+                f"{names['state']} GROUP BY {columns}"
                 f" HAVING SUM({DIFF_COLUMN}) <> 0"
             ),
             RETRACTED,
@@ -169,12 +194,19 @@ class DifferenceJob:
             return engine.files(self.desc, [])
         return engine.updates(state, Timestamp(self.at - 1)).where(f"{TIME_COLUMN} < {self.at:d}")
 
-    def _run(self, session: SparkSession, frames: Mapping[str, DataFrame], sql: Callable[[dict[str, str]], str], kind: str) -> None:
+    def _run(
+        self,
+        session: SparkSession,
+        frames: Mapping[str, DataFrame],
+        sql: Callable[[dict[str, str]], str],
+        kind: str,
+    ) -> None:
         names = {name: f"reclock_{uuid4().hex}" for name in frames}
         for name, frame in frames.items():
             frame.createOrReplaceTempView(names[name])
         try:
-            rows = session.sql(sql(names)).toDF(*(str(i) for i in range(len(self._names))))  # names with dots are lost on the way
+            # names with dots are lost on the way
+            rows = session.sql(sql(names)).toDF(*(str(i) for i in range(len(self._names))))
             rows.mapInArrow(partial(self._write, kind), "files INT").collect()
         finally:
             for name in names.values():
@@ -197,7 +229,11 @@ class DifferenceJob:
             if not batch.num_rows:
                 continue
             if writer is None:
-                writer = StagedWriter(Folder(self.target, self.options), name, arrow_schema(self.desc, with_updates=True))
+                writer = StagedWriter(
+                    Folder(self.target, self.options),
+                    name,
+                    arrow_schema(self.desc, with_updates=True),
+                )
             rows = pa.Table.from_batches([batch]).rename_columns(self._names)
             writer.write(rows if self.at is None else stamped(rows, self.at))
         if writer is not None:
@@ -206,7 +242,8 @@ class DifferenceJob:
 
 
 def _task_file(kind: str) -> str:
-    """The file name of a task, the same for each of its attempts, so that the last attempt counts."""
+    """The file name of a task, the same for each of its attempts, so that the last attempt
+    counts."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -24,7 +24,8 @@ class TakeOverClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimGroup:
-    """Claim the group at the step's time. Without a lease, any writer may take the claim over at once."""
+    """Claim the group at the step's time. Without a lease, any writer may take the claim over at
+    once."""
 
     step: Step
     has_lease: bool = True
@@ -87,7 +88,8 @@ class WriteBindings:
 
 @dataclass(frozen=True, slots=True)
 class StageRows:
-    """Read the bound ranges into files under the step's staging name. Answered by ``RowsStaged``."""
+    """Read the bound ranges into files under the step's staging name. Answered by
+    ``RowsStaged``."""
 
     step: Step
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
+from reclock.errors import (
+    DecodeFailed,
+    SourceError,
+    UpstreamChanged,
+    UpstreamLost,
+    UpstreamUnavailable,
+)
 
 
 def encode_failure(failure: SourceError) -> str:
@@ -24,7 +30,9 @@ def decode_failure(text: str) -> SourceError:
     fields = json.loads(text)
     match fields["kind"]:
         case "DecodeFailed":
-            return DecodeFailed(fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"])
+            return DecodeFailed(
+                fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"]
+            )
         case "UpstreamChanged" | "UpstreamLost" as kind:
             error = UpstreamLost if kind == "UpstreamLost" else UpstreamChanged
             texts = {name: fields.get(name) for name in ("message", "detail", "hint")}

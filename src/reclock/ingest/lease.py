@@ -38,7 +38,9 @@ class HeldClaim:
         """
         with self._lock:
             lease_ms = self._lease_ms if has_lease else 0
-            self._claim = self._frontiers.amend(self._group, self._claim, payload, lease_ms=lease_ms)
+            self._claim = self._frontiers.amend(
+                self._group, self._claim, payload, lease_ms=lease_ms
+            )
 
     def renew(self) -> None:
         """Renew the lease. Raises ``ClaimConflict`` if the claim belongs to another writer."""
@@ -52,7 +54,9 @@ class HeldClaim:
             try:
                 self._claim = self._frontiers.amend(self._group, self._claim, payload, lease_ms=0)
             except ClaimConflict as conflict:
-                _logger.info("claim went to another writer", group=self._group, detail=conflict.detail)
+                _logger.info(
+                    "claim went to another writer", group=self._group, detail=conflict.detail
+                )
 
     def abandon(self) -> None:
         """Remove the claim. Nothing may have been appended under it."""
@@ -64,7 +68,12 @@ class HeldClaim:
         self._renewal.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._is_over.set()
         self._renewal.join()
 
@@ -74,8 +83,12 @@ class HeldClaim:
                 if self._is_over.is_set():
                     return
                 try:
-                    self._claim = self._frontiers.amend(self._group, self._claim, self._claim.payload, lease_ms=self._lease_ms)
+                    self._claim = self._frontiers.amend(
+                        self._group, self._claim, self._claim.payload, lease_ms=self._lease_ms
+                    )
                 except (ClaimConflict, Fenced):
                     return  # the writer's next amendment fails
                 except ReclockError as failure:  # the edge of a loop: consensus may be back in time
-                    _logger.warning("lease could not be renewed", group=self._group, error=failure.message)
+                    _logger.warning(
+                        "lease could not be renewed", group=self._group, error=failure.message
+                    )

@@ -118,7 +118,8 @@ class Step:
 
     @property
     def blocking(self) -> tuple[str, ...]:
-        """The failed checks that nobody has waived. The caller must refuse a step without an audit."""
+        """The failed checks that nobody has waived. The caller must refuse a step without an
+        audit."""
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
 
@@ -129,7 +130,9 @@ class Step:
 
     def is_skipped(self, increment: Increment) -> bool:
         """Whether all offsets of this increment are skipped."""
-        return not remaining_ranges(increment.partition, increment.lower, increment.upper, self.decisions.skip)
+        return not remaining_ranges(
+            increment.partition, increment.lower, increment.upper, self.decisions.skip
+        )
 
     def to_payload(self) -> dict[str, Any]:
         return {
@@ -142,7 +145,10 @@ class Step:
             "ranges": [_fields(increment) for increment in self.increments],
             "staging": self.staging,
             "staged": {
-                "files": {output: [asdict(file) for file in files] for output, files in self.staged.items()},
+                "files": {
+                    output: [asdict(file) for file in files]
+                    for output, files in self.staged.items()
+                },
                 "rows": self.rows,
                 "once": self.is_read,
                 "changes": self.changes,
@@ -174,7 +180,10 @@ class Step:
             raise InternalError(f'claim of kind "{payload.get("kind")}" is not an ingestion step')
         if payload.get("layout") != LAYOUT:
             raise InternalError(
-                f'the claim on "{payload["source"]}" at {payload["at"]} was made by another version of reclock',
+                (
+                    f'the claim on "{payload["source"]}" at {payload["at"]} was made by '
+                    "another version of reclock"
+                ),
                 hint="let that version finish and publish the step, then go on with this one",
             )
         audit, decisions = payload["audit"], payload["decisions"]
@@ -184,9 +193,15 @@ class Step:
             Phase(payload["phase"]),
             tuple(_increment(fields) for fields in payload["ranges"]),
             payload["staging"],
-            {output: [StagedFile(**file) for file in files] for output, files in payload["staged"]["files"].items()},
+            {
+                output: [StagedFile(**file) for file in files]
+                for output, files in payload["staged"]["files"].items()
+            },
             payload["staged"].get("once", False),
-            {output: FailureReason(**failed) for output, failed in payload["staged"].get("failed", {}).items()},
+            {
+                output: FailureReason(**failed)
+                for output, failed in payload["staged"].get("failed", {}).items()
+            },
             tuple(payload["staged"].get("revived", ())),
             payload["staged"].get("changes"),
             Audit(tuple(audit["failed"]), audit["report"]) if audit else None,
@@ -199,7 +214,9 @@ class Step:
             payload["error"],
         )
         if step.bindings != [tuple(binding) for binding in payload["bindings"]]:
-            raise InternalError(f'the bindings and the ranges of the claim on "{step.source}" at {step.at} differ')
+            raise InternalError(
+                f'the bindings and the ranges of the claim on "{step.source}" at {step.at} differ'
+            )
         return step
 
 
@@ -233,29 +250,34 @@ def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[s
     if not 0 <= lower < upper:
         raise InvalidOption(f'cannot skip from {lower} to {upper} of "{key}"')
     touched = [
-        increment for increment in step.increments if increment.name == key and increment.lower < upper and increment.upper > lower
+        increment
+        for increment in step.increments
+        if increment.name == key and increment.lower < upper and increment.upper > lower
     ]
     if not touched and step.phase is not Phase.PROBING:
         raise InvalidOption(
             f'nothing from {lower} to {upper} of "{key}" is being ingested',
             detail="; ".join(
-                f'"{increment.name}" from {increment.lower} to {increment.upper}' for increment in step.increments[:10]
+                f'"{increment.name}" from {increment.lower} to {increment.upper}'
+                for increment in step.increments[:10]
             )
             or None,
         )
     if step.is_read:
         raise InvalidOption(
-            "what was read once cannot be read again without a part of it", hint="WAIVE the check, or DROP the source"
+            "what was read once cannot be read again without a part of it",
+            hint="WAIVE the check, or DROP the source",
         )
     skips = tuple(dict.fromkeys((*step.decisions.skip, (key, lower, upper))))
     return _restaged(replace(step, decisions=replace(step.decisions, skip=skips))).to_payload()
 
 
 def retry(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the upstream again and bind what is found: a step that is not published may be corrected.
+    """Read the upstream again and bind what is found: a step that is not published may be
+    corrected.
 
-    Raises ``InvalidOption`` for a step that has passed its audit: a writer may be committing its rows,
-    which must match its bindings.
+    Raises ``InvalidOption`` for a step that has passed its audit: a writer may be committing its
+    rows, which must match its bindings.
     """
     step = Step.from_payload(payload)
     if step.has_passed:
@@ -270,7 +292,13 @@ def resnapshot(payload: Mapping[str, Any]) -> dict[str, Any]:
     step = Step.from_payload(payload)
     if step.has_passed:
         raise _too_late()
-    return Step(step.source, step.at, Phase.PROBING, staging=step.staging, decisions=Decisions(is_resnapshot=True)).to_payload()
+    return Step(
+        step.source,
+        step.at,
+        Phase.PROBING,
+        staging=step.staging,
+        decisions=Decisions(is_resnapshot=True),
+    ).to_payload()
 
 
 def _restaged(step: Step) -> Step:
@@ -279,14 +307,27 @@ def _restaged(step: Step) -> Step:
     if step.phase is Phase.COMMITTING:
         raise _too_late()
     if step.is_read:
-        return replace(step, phase=min(step.phase, Phase.BOUND, key=list(Phase).index), audit=None, error=None)
+        return replace(
+            step, phase=min(step.phase, Phase.BOUND, key=list(Phase).index), audit=None, error=None
+        )
     if step.phase in (Phase.STAGED, Phase.AUDITED):
-        return replace(step, phase=Phase.BOUND, staging=None, staged={}, failed={}, changes=None, audit=None, error=None)
+        return replace(
+            step,
+            phase=Phase.BOUND,
+            staging=None,
+            staged={},
+            failed={},
+            changes=None,
+            audit=None,
+            error=None,
+        )
     return replace(step, error=None)
 
 
 def _too_late() -> InvalidOption:
-    return InvalidOption("the step has passed its audit and is being committed", hint="run the next tick")
+    return InvalidOption(
+        "the step has passed its audit and is being committed", hint="run the next tick"
+    )
 
 
 def _fields(increment: Increment) -> dict[str, Any]:
@@ -296,4 +337,6 @@ def _fields(increment: Increment) -> dict[str, Any]:
 
 def _increment(fields: Mapping[str, Any]) -> Increment:
     partition, evidence = fields["partition"], fields["evidence"]
-    return Increment(**{**fields, "partition": () if partition == [] else partition, "evidence": tuple(evidence)})
+    return Increment(
+        **{**fields, "partition": () if partition == [] else partition, "evidence": tuple(evidence)}
+    )

@@ -36,10 +36,16 @@ class IngestionPool(Generic[Outcome]):
         Waits until all have finished (or one has, unless it ``waits_for_all``), but no longer than
         ``patience_s``. Raises what an ingestion raised."""
         with self._lock:
-            started = {source: self._started[source] for source in sources if source in self._started}
+            started = {
+                source: self._started[source] for source in sources if source in self._started
+            }
         wait(started.values(), patience_s, ALL_COMPLETED if waits_for_all else FIRST_COMPLETED)
         with self._lock:
-            finished = [source for source, future in started.items() if future.done() and self._started.get(source) is future]
+            finished = [
+                source
+                for source, future in started.items()
+                if future.done() and self._started.get(source) is future
+            ]
             futures = {source: self._started.pop(source) for source in finished}
         return {source: future.result() for source, future in futures.items()}
 

@@ -36,7 +36,10 @@ def _frontier_updates(bindings: Version) -> pa.Table:
     """The updates of a relation of ``frontiers_desc``: one row for each partition at each time."""
     shown = str if PLACE_COLUMN in bindings.desc.names else int
     remap = Remap.of(bindings_in(bindings, MINIMUM, bindings.upper) if bindings.upper else [])
-    rows = [(*change.row.row[:-1], shown(change.row.offset), change.time, change.diff) for change in progress_updates(remap)]
+    rows = [
+        (*change.row.row[:-1], shown(change.row.offset), change.time, change.diff)
+        for change in progress_updates(remap)
+    ]
     schema = arrow_schema(frontiers_desc(bindings.desc), with_updates=True)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]

@@ -32,14 +32,29 @@ class Reading:
         """Stage the rows of the tasks. For an output with a key, stage the difference that they
         make to it. For a truncated output, also stage the retraction of its rows."""
         rule = replacement(self.source.connector)
-        messages = {output: rule.message_desc(desc) for output, desc in self.source.outputs.items() if desc.key}
+        messages = {
+            output: rule.message_desc(desc)
+            for output, desc in self.source.outputs.items()
+            if desc.key
+        }
         targets = self.collections.staging_uris(self.staging)
-        job = StagingJob(connector, _one_each(tasks, self.at), self.source.outputs, targets, self.options, messages)
+        job = StagingJob(
+            connector,
+            _one_each(tasks, self.at),
+            self.source.outputs,
+            targets,
+            self.options,
+            messages,
+        )
         outcome = job.run(self.engines.spark)
         for output, desc in self.source.outputs.items():
             if output in outcome.failed:
                 continue
-            state = self.collections.outputs[output].pin() if output in messages or output in outcome.truncated else None
+            state = (
+                self.collections.outputs[output].pin()
+                if output in messages or output in outcome.truncated
+                else None
+            )
             difference = DifferenceJob(desc, self.at, targets[output], self.options)
             if output in outcome.truncated and state is not None:
                 difference.retract(self.engines.spark, state)
@@ -51,7 +66,9 @@ class Reading:
     def stage_as_they_come(self, connector: Connector, tasks: Sequence[Any]) -> StagingOutcome:
         """Stage the rows of the tasks."""
         targets = self.collections.staging_uris(self.staging)
-        job = StagingJob(connector, _one_each(tasks, self.at), self.source.outputs, targets, self.options)
+        job = StagingJob(
+            connector, _one_each(tasks, self.at), self.source.outputs, targets, self.options
+        )
         return job.run(self.engines.spark)
 
     def replace_outputs(self, outcome: StagingOutcome) -> None:
@@ -61,7 +78,9 @@ class Reading:
         for output, desc in self.source.outputs.items():
             if output in targets and output not in outcome.failed:
                 difference = DifferenceJob(desc, self.at, targets[output], self.options)
-                difference.replace(self.engines.spark, self.collections.outputs[output].pin().without_errors)
+                difference.replace(
+                    self.engines.spark, self.collections.outputs[output].pin().without_errors
+                )
 
 
 def _one_each(tasks: Iterable[Any], at: Timestamp) -> list[list[tuple[Timestamp, Any]]]:

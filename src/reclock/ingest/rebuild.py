@@ -71,7 +71,9 @@ class Rebuild:
         collections = SourceCollections.open(self.lake, self.source)
         for _ in range(_ATTEMPTS):
             upper, versions = self._published(collections)
-            names = {output: rewrite_name(version.rewrites + 1) for output, version in versions.items()}
+            names = {
+                output: rewrite_name(version.rewrites + 1) for output, version in versions.items()
+            }
             try:
                 staged = self._stage(collections, upper, names)
             except SourceError:
@@ -82,15 +84,23 @@ class Rebuild:
             while names:
                 output = next(iter(names))
                 version, files = versions[output], staged[output]
-                if not collections.outputs[output].replace(version, version.all_files, files, since=since, at=self.clock()):
+                if not collections.outputs[output].replace(
+                    version, version.all_files, files, since=since, at=self.clock()
+                ):
                     break
                 del names[output]
                 failpoint("rebuild.after_replace")
             else:
-                before = sum(file.rows for version in versions.values() for file in version.all_files)
-                return Rebuilt(upper, before, sum(file.rows for files in staged.values() for file in files))
+                before = sum(
+                    file.rows for version in versions.values() for file in version.all_files
+                )
+                return Rebuilt(
+                    upper, before, sum(file.rows for files in staged.values() for file in files)
+                )
             self._discard(collections, names)
-        raise ClaimConflict(self.source.name, detail="its files were always rewritten by others first")
+        raise ClaimConflict(
+            self.source.name, detail="its files were always rewritten by others first"
+        )
 
     def _published(self, collections: SourceCollections) -> tuple[Timestamp, Mapping[str, Version]]:
         """The published upper, and for each output a version with exactly the updates below it."""
@@ -98,32 +108,48 @@ class Rebuild:
         while True:
             upper = self.frontiers.get(self.source.id).upper
             versions = {name: output.pin() for name, output in collections.outputs.items()}
-            if all(file.max_time < upper for version in versions.values() for file in version.all_files):
+            if all(
+                file.max_time < upper for version in versions.values() for file in version.all_files
+            ):
                 return upper, versions
             if time.monotonic() > deadline:
-                raise ClaimConflict(self.source.name, detail=f"a step from {upper} on is not published; run a tick")
+                raise ClaimConflict(
+                    self.source.name, detail=f"a step from {upper} on is not published; run a tick"
+                )
             time.sleep(_POLL_S)
 
-    def _stage(self, collections: SourceCollections, upper: Timestamp, names: Mapping[str, str]) -> dict[str, list[StagedFile]]:
+    def _stage(
+        self, collections: SourceCollections, upper: Timestamp, names: Mapping[str, str]
+    ) -> dict[str, list[StagedFile]]:
         """The rows of every binding below ``upper``, staged under these names."""
         self._read(collections, upper, names)
-        staged = {output: collections.outputs[output].staged(name) for output, name in names.items()}
+        staged = {
+            output: collections.outputs[output].staged(name) for output, name in names.items()
+        }
         if any(file.max_time >= upper for files in staged.values() for file in files):
             raise InternalError(f'a rebuild of "{self.source.name}" made times from {upper} on')
         return staged
 
-    def _read(self, collections: SourceCollections, upper: Timestamp, names: Mapping[str, str]) -> None:
+    def _read(
+        self, collections: SourceCollections, upper: Timestamp, names: Mapping[str, str]
+    ) -> None:
         ranges = Remap.of(read_bindings(collections.remap, MINIMUM, upper)).ranges(MINIMUM)
         ranges.sort(key=lambda bound_range: bound_range.time)
-        increments = self.connector.recall(ranges, collections.bound_at(Timestamp(upper - 1)), self.skips)
+        increments = self.connector.recall(
+            ranges, collections.bound_at(Timestamp(upper - 1)), self.skips
+        )
         pieces: list[tuple[Timestamp, Any]] = [
             (bound_range.time, task)
             for bound_range, increment in zip(ranges, increments, strict=True)
             for task in self.connector.tasks([increment], self.skips)
         ]
-        tasks = [pieces[at : at + _PIECES_PER_TASK] for at in range(0, len(pieces), _PIECES_PER_TASK)]
+        tasks = [
+            pieces[at : at + _PIECES_PER_TASK] for at in range(0, len(pieces), _PIECES_PER_TASK)
+        ]
         options, outputs, rule = self.lake.storage_options, self.source.outputs, ByOffset()
-        targets = {output: collections.outputs[output].staging_uri(name) for output, name in names.items()}
+        targets = {
+            output: collections.outputs[output].staging_uri(name) for output, name in names.items()
+        }
         keyed = {output: desc for output, desc in outputs.items() if desc.key}
         messages = {output: rule.message_desc(desc) for output, desc in keyed.items()}
         StagingJob(self.connector, tasks, outputs, targets, options, messages).run(self.spark)

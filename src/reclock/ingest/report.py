@@ -57,4 +57,6 @@ class IngestReport:
     def of(cls, source: str, step: Step) -> IngestReport:
         state = IngestState.BLOCKED if step.blocking else IngestState.STAGED
         failed = tuple(step.failed.items())
-        return cls(source, step.at, state, tuple(step.bindings), step.rows, step.size, failed, step.revived)
+        return cls(
+            source, step.at, state, tuple(step.bindings), step.rows, step.size, failed, step.revived
+        )

@@ -77,7 +77,11 @@ class SourceCollections:
         """The collections, with those late outputs that have begun by now. Raises
         ``UnknownCollection``."""
         opened = {id: lake.open(id) for id, _, _ in collections_of(source) if id.guest is None}
-        outputs = {id.output: output for id, output in opened.items() if id.collection is CollectionType.RECLOCKED}
+        outputs = {
+            id.output: output
+            for id, output in opened.items()
+            if id.collection is CollectionType.RECLOCKED
+        }
         if source.connector.reclocking.is_shared:
             outputs |= lake.late(source.id)
         remap = opened[StorageCollectionId(source.id, CollectionType.REMAPPING)]
@@ -101,8 +105,15 @@ class SourceCollections:
 
     def _bound(self, bindings: Collection, version: Version, at: Timestamp) -> Bound:
         rows = version.snapshot(Timestamp(max(min(at, version.upper - 1), 0))).to_pylist()
-        offset, *others = bindings.desc.names[len(self.reclocking.partition) :] if self.evidence else (DIFF_COLUMN,)
-        bound = {_partition(self.remap.desc, row): (int(row[offset]), *(row[name] for name in others)) for row in rows}
+        offset, *others = (
+            bindings.desc.names[len(self.reclocking.partition) :]
+            if self.evidence
+            else (DIFF_COLUMN,)
+        )
+        bound = {
+            _partition(self.remap.desc, row): (int(row[offset]), *(row[name] for name in others))
+            for row in rows
+        }
         if len(bound) != len(rows):
             raise InternalError(f'evidence of "{self.group}" has a partition twice')
         return bound
@@ -138,7 +149,9 @@ class SourceCollections:
         """
         if self.reclocking.is_wide:
             rows = [
-                ((*_row(binding.partition), place), digit) for binding in bindings for place, digit in digits(binding.increment)
+                ((*_row(binding.partition), place), digit)
+                for binding in bindings
+                for place, digit in digits(binding.increment)
             ]
         else:
             rows = [(_row(binding.partition), binding.increment) for binding in bindings]
@@ -155,11 +168,16 @@ class SourceCollections:
         for increment in increments:
             bound = frontier.get(increment.partition, 0)
             if bound != increment.lower:
-                raise InternalError(f'partition "{increment.name}" is bound up to {bound}, its evidence to {increment.lower}')
+                raise InternalError(
+                    f'partition "{increment.name}" is bound up to {bound}, its evidence '
+                    f"to {increment.lower}"
+                )
 
     def failed(self) -> frozenset[str]:
         """The outputs that have failed."""
-        return frozenset(name for name, output in self.outputs.items() if output.pin().failure is not None)
+        return frozenset(
+            name for name, output in self.outputs.items() if output.pin().failure is not None
+        )
 
     def commit(
         self,
@@ -175,9 +193,14 @@ class SourceCollections:
         for name, failure in failed.items():
             output = self.outputs[name]
             if not _is_committed(self.group, output, at):
-                output.fail(OutputFailure(at, failure.message, failure.detail), expected_upper=output.upper())
+                output.fail(
+                    OutputFailure(at, failure.message, failure.detail),
+                    expected_upper=output.upper(),
+                )
         begun = self.begun_by(increments)
-        for name in [name for name in dict.fromkeys((*staged, *begun, *revived)) if name in self.outputs]:
+        for name in [
+            name for name in dict.fromkeys((*staged, *begun, *revived)) if name in self.outputs
+        ]:
             output, files = self.outputs[name], staged.get(name, ())
             if _is_committed(self.group, output, at):
                 continue
@@ -186,16 +209,25 @@ class SourceCollections:
                 if name in revived:
                     output.revive(files, expected_upper=output.upper(), at=at)
                 else:
-                    output.append_files(files, expected_upper=output.upper(), new_upper=Timestamp(at + 1), begins=begins)
+                    output.append_files(
+                        files,
+                        expected_upper=output.upper(),
+                        new_upper=Timestamp(at + 1),
+                        begins=begins,
+                    )
             except UpperMismatch:
                 if not _is_committed(self.group, output, at):
                     raise
         if self.evidence is not None and not _is_committed(self.group, self.evidence, at):
             _, bound = self.read_bound()
             replaced = [increment for increment in increments if increment.partition in bound]
-            changes = [(self._evidence_row(increment.partition, *bound[increment.partition]), -1) for increment in replaced]
+            changes = [
+                (self._evidence_row(increment.partition, *bound[increment.partition]), -1)
+                for increment in replaced
+            ]
             changes += [
-                (self._evidence_row(increment.partition, increment.upper, *increment.evidence), 1) for increment in increments
+                (self._evidence_row(increment.partition, increment.upper, *increment.evidence), 1)
+                for increment in increments
             ]
             _append(self.group, self.evidence, _updates(self.evidence, changes, at), at)
 
@@ -203,9 +235,15 @@ class SourceCollections:
         """The outputs that begin with a step of these increments
         (``reclock.connectors.connector.SupportsGuests``)."""
         named = {increment.partition for increment in increments}
-        return [name for name, output in self.outputs.items() if output.id.guest is not None and name in named]
+        return [
+            name
+            for name, output in self.outputs.items()
+            if output.id.guest is not None and name in named
+        ]
 
-    def _evidence_row(self, partition: Partition, offset: int, *evidence: object) -> tuple[object, ...]:
+    def _evidence_row(
+        self, partition: Partition, offset: int, *evidence: object
+    ) -> tuple[object, ...]:
         return (*_row(partition), self.reclocking.shown(offset), *evidence)
 
     def staging_uris(self, staging: str) -> dict[str, str]:
@@ -229,14 +267,20 @@ def _row(partition: Partition) -> tuple[Partition, ...]:
 def _is_committed(group: str, collection: Collection, at: Timestamp) -> bool:
     upper = collection.upper()
     if upper > at + 1:
-        raise ClaimConflict(group, detail=f'"{collection.id}" is complete below {upper}, beyond the claim at {at}')
+        raise ClaimConflict(
+            group, detail=f'"{collection.id}" is complete below {upper}, beyond the claim at {at}'
+        )
     return upper == at + 1
 
 
-def _updates(collection: Collection, rows: Iterable[tuple[tuple[object, ...], int]], at: Timestamp) -> pa.Table:
+def _updates(
+    collection: Collection, rows: Iterable[tuple[tuple[object, ...], int]], at: Timestamp
+) -> pa.Table:
     """Rows with their diffs, as updates at ``at``."""
     schema = arrow_schema(collection.desc, with_updates=True)
-    return pa.Table.from_pylist([dict(zip(schema.names, (*row, at, diff), strict=True)) for row, diff in rows], schema)
+    return pa.Table.from_pylist(
+        [dict(zip(schema.names, (*row, at, diff), strict=True)) for row, diff in rows], schema
+    )
 
 
 def _append(group: str, collection: Collection, updates: pa.Table, at: Timestamp) -> None:

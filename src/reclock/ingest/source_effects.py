@@ -106,18 +106,25 @@ class SourceEffects:
             self.claim.keep_alive()
         has_new_outputs = self.with_outputs(SourceCollections.open(self.lake, self.source))
         self._upper, self._bound = self.collections.read_bound()
-        must_read_once = isinstance(self.connector, ReadsOnce) and self.connector.must_read_once(self._bound)
+        must_read_once = isinstance(self.connector, ReadsOnce) and self.connector.must_read_once(
+            self._bound
+        )
         if step is None:
             return events.Examined(self._upper, must_read_once, has_new_outputs)
         new_staging = f"{step.at}-{uuid4().hex}"
-        return events.Examined(self._upper, must_read_once, has_new_outputs, new_staging, self._error_stands(step))
+        return events.Examined(
+            self._upper, must_read_once, has_new_outputs, new_staging, self._error_stands(step)
+        )
 
     def _error_stands(self, step: Step) -> bool:
-        """Whether the record that failed to decode is still to be read. Its guest may be dropped."""
+        """Whether the record that failed to decode is still to be read. Its guest may be
+        dropped."""
         error = decode_failure(step.error) if step.error is not None else None
         if not isinstance(error, DecodeFailed) or not isinstance(self.connector, SupportsGuests):
             return error is not None
-        increments = [increment for increment in step.increments if increment.name == error.partition]
+        increments = [
+            increment for increment in step.increments if increment.name == error.partition
+        ]
         return bool(self.connector.tasks(increments, step.decisions.skip))
 
     def _probe(self, step: Step) -> events.Probed:
@@ -125,12 +132,16 @@ class SourceEffects:
         blocked: Mapping[str, BlockedReason] = {}
         if self.is_history:
             assert isinstance(self.connector, HasHistory)
-            return events.Probed(upper, tuple(self.connector.probe_until(self._bound, step.at, step.decisions.skip)))
+            return events.Probed(
+                upper, tuple(self.connector.probe_until(self._bound, step.at, step.decisions.skip))
+            )
         if isinstance(self.connector, SupportsGuests):
             increments, blocked = self.connector.begin(self._bound, step.decisions.skip)
             if increments:
                 return events.Probed(upper, tuple(increments), blocked)
-        return events.Probed(upper, tuple(self.connector.probe(self._bound, step.decisions.skip)), blocked)
+        return events.Probed(
+            upper, tuple(self.connector.probe(self._bound, step.decisions.skip)), blocked
+        )
 
     def _reread(self, step: Step) -> list[Increment]:
         """The claimed increments as the upstream has them now, without those of which nothing
@@ -139,7 +150,9 @@ class SourceEffects:
         for claimed in step.increments:
             if not claimed.size or step.is_skipped(claimed):
                 increments.append(claimed)
-            elif (corrected := self.connector.reread(claimed, self._bound.get(claimed.partition))) is not None:
+            elif (
+                corrected := self.connector.reread(claimed, self._bound.get(claimed.partition))
+            ) is not None:
                 increments.append(corrected)
         return increments
 
@@ -152,7 +165,10 @@ class SourceEffects:
         connector = self.whole_connector if is_resnapshot else self.connector
         assert isinstance(connector, ReadsOnce)
         reading = self._reading(step)
-        with connector.read_once(self._bound, step.decisions.skip, is_wanted=self.is_wanted) as (increments, tasks):
+        with connector.read_once(self._bound, step.decisions.skip, is_wanted=self.is_wanted) as (
+            increments,
+            tasks,
+        ):
             outcome = reading.stage_as_they_come(connector, tasks)
         if is_resnapshot:
             reading.replace_outputs(outcome)

@@ -75,11 +75,27 @@ class StagingJob:
             raise InternalError(f"staging answered for {len(rows)} of {count} tasks")
         failures = [decode_failure(row.failure) for row in rows if row.failure is not None]
         if failures:
-            raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
+            raise min(
+                failures,
+                key=lambda failure: (
+                    getattr(failure, "partition", ""),
+                    getattr(failure, "offset", 0),
+                ),
+            )
         outcomes = [json.loads(row.outcome) for row in rows]
-        truncated = frozenset(output for task_outcome in outcomes for output in task_outcome["truncated"])
-        failed = {output: FailureReason(**failed) for task_outcome in outcomes for output, failed in task_outcome["failed"].items()}
-        counts = [task_outcome["changes"] for task_outcome in outcomes if task_outcome["changes"] is not None]
+        truncated = frozenset(
+            output for task_outcome in outcomes for output in task_outcome["truncated"]
+        )
+        failed = {
+            output: FailureReason(**failed)
+            for task_outcome in outcomes
+            for output, failed in task_outcome["failed"].items()
+        }
+        counts = [
+            task_outcome["changes"]
+            for task_outcome in outcomes
+            if task_outcome["changes"] is not None
+        ]
         return StagingOutcome(truncated, failed, sum(counts) if counts else None)
 
     def _run_tasks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -87,7 +103,10 @@ class StagingJob:
             for task in batch.column(0).to_pylist():
                 failure, outcome = self.run_task(task)
                 columns = [[task], [failure], [json.dumps(asdict(outcome))]]
-                arrays = [pa.array(column, type) for column, type in zip(columns, _OUTCOME.types, strict=True)]
+                arrays = [
+                    pa.array(column, type)
+                    for column, type in zip(columns, _OUTCOME.types, strict=True)
+                ]
                 yield pa.record_batch(arrays, schema=_OUTCOME)
 
     def run_task(self, task: int) -> tuple[str | None, StagingOutcome]:
@@ -111,7 +130,9 @@ class StagingJob:
                 elif rows.num_rows:
                     key = output, OFFSET_COLUMN in rows.column_names
                     if key not in writers:
-                        writers[key] = self._writer(*key, f"part-{task:05}-{truncated.count(output)}.parquet")
+                        writers[key] = self._writer(
+                            *key, f"part-{task:05}-{truncated.count(output)}.parquet"
+                        )
                     writers[key].write(rows)
         except SourceError as failure:
             return encode_failure(failure), StagingOutcome()
@@ -121,8 +142,14 @@ class StagingJob:
 
     def _writer(self, output: str, is_of_messages: bool, name: str) -> StagedWriter:
         target = self.targets[output]
-        desc, folder = (self.messages[output], messages_of(target)) if is_of_messages else (self.outputs[output], target)
-        return StagedWriter(Folder(folder, self.target_options), name, arrow_schema(desc, with_updates=True))
+        desc, folder = (
+            (self.messages[output], messages_of(target))
+            if is_of_messages
+            else (self.outputs[output], target)
+        )
+        return StagedWriter(
+            Folder(folder, self.target_options), name, arrow_schema(desc, with_updates=True)
+        )
 
     def _read(self, task: int) -> Iterator[Read]:
         for at, piece in self.tasks[task]:
@@ -158,7 +185,9 @@ class StagedWriter:
         self._file = parquet_writer(folder, self._written, schema, compression="snappy")
 
     def write(self, rows: pa.Table) -> None:
-        self._file.write_table(rows.select(self._schema.names).cast(self._schema), row_group_size=1 << 20)
+        self._file.write_table(
+            rows.select(self._schema.names).cast(self._schema), row_group_size=1 << 20
+        )
 
     def close(self) -> None:
         self._file.close()

@@ -59,12 +59,25 @@ def ingest(
     newer time.
     """
     whole_connector = connector
-    if isinstance(connector, FailsByOutput) and (failed := SourceCollections.open(lake, source).failed()):
+    if isinstance(connector, FailsByOutput) and (
+        failed := SourceCollections.open(lake, source).failed()
+    ):
         connector = connector.without(failed)
     if isinstance(connector, SupportsRestart):
         connector = connector.restarting(restarts())
     with ClaimEffects(source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms) as claim:
-        writer = SourceEffects(source, connector, whole_connector, claim, lake, engines, is_history, has_gaps, is_wanted, at)
+        writer = SourceEffects(
+            source,
+            connector,
+            whole_connector,
+            claim,
+            lake,
+            engines,
+            is_history,
+            has_gaps,
+            is_wanted,
+            at,
+        )
         started = events.Started(is_claimed=frontiers.get(source.id).claim is not None)
         goal = Goal.PROBE if is_probe else Goal.STAGE
         ingestion, end = drive(Ingestion(source.id, source.name, at, goal), started, writer.perform)
@@ -72,9 +85,13 @@ def ingest(
         case effects.StallSource(error):
             raise error
         case effects.End(IngestState.WAITING, reason=reason):
-            return IngestReport(source.name, at, IngestState.WAITING, waiting=dict.fromkeys(source.all_ids, reason))
+            return IngestReport(
+                source.name, at, IngestState.WAITING, waiting=dict.fromkeys(source.all_ids, reason)
+            )
         case effects.End(IngestState.BUSY, conflict=ClaimConflict() as conflict):
-            report = IngestReport(source.name, at, IngestState.BUSY, claimed_by=_holder(conflict, at))
+            report = IngestReport(
+                source.name, at, IngestState.BUSY, claimed_by=_holder(conflict, at)
+            )
         case effects.End(IngestState.NEW):
             return IngestReport(source.name, at, IngestState.NEW)
         case effects.End(IngestState.IDLE):
@@ -87,7 +104,10 @@ def ingest(
 
 
 def _with_waiting(
-    report: IngestReport, writer: SourceEffects, collections: SourceCollections, probed: events.Probed | None
+    report: IngestReport,
+    writer: SourceEffects,
+    collections: SourceCollections,
+    probed: events.Probed | None,
 ) -> IngestReport:
     """The report with the abandoned partitions and the guests that have not begun. A guest without
     a collection is not known yet."""

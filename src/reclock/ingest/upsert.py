@@ -10,9 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, INTEGER, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    DIFF_COLUMN,
+    INTEGER,
+    TIME_COLUMN,
+    Column,
+    RelationDesc,
+)
 from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
-from reclock.connectors.postgres.lineages import BORN_COLUMN, UNSENT_COLUMN, large, lineage_desc, was
+from reclock.connectors.postgres.lineages import (
+    BORN_COLUMN,
+    UNSENT_COLUMN,
+    large,
+    lineage_desc,
+    was,
+)
 from reclock.definitions.sources import PostgresConnector, Upstream
 
 
@@ -34,7 +48,11 @@ class ByOffset:
     def message_desc(self, desc: RelationDesc) -> RelationDesc:
         """The columns of the row, and the message's place."""
         columns = (Column(column.name, column.type) for column in desc.columns)
-        place = (Column(PARTITION_COLUMN, INTEGER), Column(OFFSET_COLUMN, BIGINT), Column(DELETED_COLUMN, BOOLEAN))
+        place = (
+            Column(PARTITION_COLUMN, INTEGER),
+            Column(OFFSET_COLUMN, BIGINT),
+            Column(DELETED_COLUMN, BOOLEAN),
+        )
         return RelationDesc((*columns, *place))
 
     def sql(self, desc: RelationDesc, messages: str, state: str) -> str:
@@ -91,15 +109,22 @@ class ByLineage:
         lineage = f"PARTITION BY {was_key}, {BORN_COLUMN} ORDER BY {OFFSET_COLUMN}"
         unsent = {desc.names[i]: f"mz_sent_{i}" for i in large(desc)}
         sent = "".join(
-            f", last_value(IF({UNSENT_COLUMN} LIKE '%,{i},%', NULL, struct({quoted(desc.names[i])} AS value)), true)"
+            f", last_value(IF({UNSENT_COLUMN} LIKE '%,{i},%', NULL, "
+            f"struct({quoted(desc.names[i])} AS value)), true)"
             f" OVER ({lineage}) AS mz_sent_{i}"
             for i in large(desc)
         )
-        on = " AND ".join(f"s.{quoted(name)} = m.{quoted(column.name)}" for name, column in zip(key, was(desc), strict=True))
-        lost = "raise_error('reclock:XX000:a change left a value as it was, and the row is not there')"
+        on = " AND ".join(
+            f"s.{quoted(name)} = m.{quoted(column.name)}"
+            for name, column in zip(key, was(desc), strict=True)
+        )
+        lost = (
+            "raise_error('reclock:XX000:a change left a value as it was, and the row is not there')"
+        )
         values = ", ".join(
             f"CASE WHEN m.{unsent[name]} IS NOT NULL THEN m.{unsent[name]}.value"
-            f" WHEN s.{quoted(key[0])} IS NULL THEN {lost} ELSE s.{quoted(name)} END AS {quoted(name)}"
+            f" WHEN s.{quoted(key[0])} IS NULL THEN {lost} ELSE s.{quoted(name)} END AS "
+            f"{quoted(name)}"
             if name in unsent
             else f"m.{quoted(name)}"
             for name in desc.names

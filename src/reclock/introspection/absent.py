@@ -1,4 +1,5 @@
-"""Catalogs for features that Reclock does not have (extensions, triggers, publications, …). They exist and are empty."""
+"""Catalogs for features that Reclock does not have (extensions, triggers, publications, …). They
+exist and are empty."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ pg_user_mappings: umid oid, srvid oid, srvname text, umuser oid, usename text, u
 
 
 def absent(schema: str, declarations: str) -> tuple[Builtin, ...]:
-    """Empty relations of ``schema``, declared as ``name: column type, key! type, …``; a long one goes on indented."""
+    """Empty relations of ``schema``, declared as ``name: column type, key! type, …``; a long one
+    goes on indented."""
     return tuple(
         Builtin(schema, name, parse_columns(columns.split(",")), lambda state: ())
         for name, columns in re.findall(r"^(\w+): (.*(?:\n .*)*)", declarations, re.MULTILINE)

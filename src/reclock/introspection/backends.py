@@ -1,6 +1,8 @@
-"""The sessions of a server and the statements that they execute now, as ``pg_stat_activity`` shows them.
+"""The sessions of a server and the statements that they execute now, as ``pg_stat_activity`` shows
+them.
 
-Nothing of this is stored: `Reports` records the sessions and statements of all processes, a moment later.
+Nothing of this is stored: `Reports` records the sessions and statements of all processes, a moment
+later.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ class Work:
 
 @dataclass(slots=True)
 class Backend:
-    """One session of a client. ``transaction`` answers ``idle``, or how its block stands; the calls may come from any thread."""
+    """One session of a client. ``transaction`` answers ``idle``, or how its block stands; the calls
+    may come from any thread."""
 
     process_id: int
     role_id: str
@@ -47,12 +50,14 @@ class Backend:
     @property
     def state(self) -> str:
         """In PostgreSQL's words."""
-        return "active" if self.work is not None and self.work.ended_at is None else self.transaction()
+        return (
+            "active" if self.work is not None and self.work.ended_at is None else self.transaction()
+        )
 
 
 class Peers(Protocol):
-    """The sessions of the other processes that serve the same address. Calls may come from any thread, and wait for a bounded
-    time only."""
+    """The sessions of the other processes that serve the same address. Calls may come from any
+    thread, and wait for a bounded time only."""
 
     def backends(self) -> list[Backend]:
         """Those of the processes that answer."""
@@ -63,7 +68,8 @@ class Peers(Protocol):
 
 @dataclass(slots=True)
 class Backends:
-    """The sessions of this process, and through its peers those of the whole server. Safe for threads."""
+    """The sessions of this process, and through its peers those of the whole server. Safe for
+    threads."""
 
     peers: Peers | None = None
     _by_process_id: dict[int, Backend] = field(default_factory=dict)
@@ -88,10 +94,16 @@ class Backends:
     def get(self, process_id: int) -> Backend | None:
         """The session of any process of the server. Raises ``WorkerUnresponsive``."""
         backend = self.local(process_id)
-        return self.peers.backend(process_id) if backend is None and self.peers is not None else backend
+        return (
+            self.peers.backend(process_id)
+            if backend is None and self.peers is not None
+            else backend
+        )
 
     def all(self) -> list[Backend]:
         """Of all processes of the server that answer, by process id."""
         if self.peers is None:
             return self.all_local()
-        return sorted([*self.all_local(), *self.peers.backends()], key=lambda backend: backend.process_id)
+        return sorted(
+            [*self.all_local(), *self.peers.backends()], key=lambda backend: backend.process_id
+        )

@@ -1,7 +1,8 @@
-"""The system relations: each a name, a description and a function from the environment's state to rows.
+"""The system relations: each a name, a description and a function from the environment's state to
+rows.
 
-They are computed when read, from the catalog's snapshot and from consensus, so they are always current and cost nothing
-otherwise. A new one is one entry of ``BUILTINS``.
+They are computed when read, from the catalog's snapshot and from consensus, so they are always
+current and cost nothing otherwise. A new one is one entry of ``BUILTINS``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def _moment(at: Timestamp) -> datetime:
 
 
 def _items(state: SystemState, *types: ItemType) -> list[Item]:
-    return sorted((item for item in state.catalog.items.values() if item.type in types), key=lambda item: int(item.id[1:]))
+    return sorted(
+        (item for item in state.catalog.items.values() if item.type in types),
+        key=lambda item: int(item.id[1:]),
+    )
 
 
 def _indexed(state: SystemState) -> set[GlobalId]:
@@ -45,11 +49,35 @@ def _indexed(state: SystemState) -> set[GlobalId]:
 def _objects(state: SystemState) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, *ItemType):
-        kind = "materialized_view" if item.type is ItemType.VIEW and item.id in indexed else item.type.value
-        yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, _array(shown_acl(item))
+        kind = (
+            "materialized_view"
+            if item.type is ItemType.VIEW and item.id in indexed
+            else item.type.value
+        )
+        yield (
+            item.id,
+            object_oid(item.id),
+            item.schema_id,
+            item.name,
+            kind,
+            item.owner_role_id,
+            _array(shown_acl(item)),
+        )
     for mapping in state.catalog.all(Kind.SYSTEM_OBJECT_MAPPING).values():
-        schema = next(schema.id for schema in state.catalog.schemas.values() if schema.name == mapping.schema_name)
-        yield mapping.id, object_oid(mapping.id), schema, mapping.object_name, mapping.object_type, "s1", "{s1=r/s1,=r/s1}"
+        schema = next(
+            schema.id
+            for schema in state.catalog.schemas.values()
+            if schema.name == mapping.schema_name
+        )
+        yield (
+            mapping.id,
+            object_oid(mapping.id),
+            schema,
+            mapping.object_name,
+            mapping.object_type,
+            "s1",
+            "{s1=r/s1,=r/s1}",
+        )
 
 
 def _array(acl: Acl) -> str:
@@ -79,7 +107,16 @@ def _indexes(state: SystemState) -> Rows:
     modes = state.maintenance()
     for id, facts in state.indexes.items():
         item, key = state.catalog.items[id], ", ".join(part.sql for part in facts.key)
-        yield id, object_oid(id), item.name, facts.on_id, facts.cluster_id, key, modes[id], item.owner_role_id
+        yield (
+            id,
+            object_oid(id),
+            item.name,
+            facts.on_id,
+            facts.cluster_id,
+            key,
+            modes[id],
+            item.owner_role_id,
+        )
 
 
 def _views(state: SystemState, *, materialized: bool) -> Rows:
@@ -90,13 +127,28 @@ def _views(state: SystemState, *, materialized: bool) -> Rows:
 
 
 def _defined(item: Item) -> tuple[object, ...]:
-    return item.id, object_oid(item.id), item.schema_id, item.name, item.owner_role_id, item.create_sql
+    return (
+        item.id,
+        object_oid(item.id),
+        item.schema_id,
+        item.name,
+        item.owner_role_id,
+        item.create_sql,
+    )
 
 
 def _sources(state: SystemState) -> Rows:
     for item in _items(state, ItemType.SOURCE):
         kind = state.source_types.get(item.id)
-        yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, item.create_sql
+        yield (
+            item.id,
+            object_oid(item.id),
+            item.schema_id,
+            item.name,
+            kind,
+            item.owner_role_id,
+            item.create_sql,
+        )
 
 
 def _source_progresses(state: SystemState) -> Rows:
@@ -109,7 +161,14 @@ def _pending_cleanups(state: SystemState) -> Rows:
     """What upstreams still keep for sources that were dropped."""
     for cleanup in state.pending_cleanups():
         if cleanup.source_id not in state.catalog.items:
-            yield cleanup.source_id, cleanup.name, cleanup.what, _moment(cleanup.at), cleanup.error, cleanup.detail
+            yield (
+                cleanup.source_id,
+                cleanup.name,
+                cleanup.what,
+                _moment(cleanup.at),
+                cleanup.error,
+                cleanup.detail,
+            )
 
 
 def _frontiers(state: SystemState) -> Rows:
@@ -139,7 +198,8 @@ def _audit_events(state: SystemState) -> Rows:
 
 
 def _object_usages(state: SystemState) -> dict[tuple[str, Timestamp], int]:
-    """Bytes of each object at each moment its collections were measured, in order of measurement."""
+    """Bytes of each object at each moment its collections were measured, in order of
+    measurement."""
     sizes: dict[tuple[str, Timestamp], int] = {}
     for usage in state.storage_usages():
         key = (usage.collection.partition("/")[0], usage.collected_at)
@@ -149,10 +209,14 @@ def _object_usages(state: SystemState) -> dict[tuple[str, Timestamp], int]:
 
 def _recent_storage_usage(state: SystemState) -> Rows:
     latest = {object_id: size for (object_id, _), size in _object_usages(state).items()}
-    return ((object_id, size) for object_id, size in latest.items() if object_id in state.catalog.items)
+    return (
+        (object_id, size) for object_id, size in latest.items() if object_id in state.catalog.items
+    )
 
 
-_DEFINED = desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, owner_id=TEXT, create_sql=TEXT)
+_DEFINED = desc(
+    "oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, owner_id=TEXT, create_sql=TEXT
+)
 
 _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
@@ -160,33 +224,76 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_databases",
         desc("oid", id=BIGINT, oid=OID, name=TEXT, owner_id=TEXT, privileges=TEXT),
         lambda state: (
-            (database.id, object_oid(database.id), database.name, database.owner_role_id, _array(shown_acl(database)))
+            (
+                database.id,
+                object_oid(database.id),
+                database.name,
+                database.owner_role_id,
+                _array(shown_acl(database)),
+            )
             for database in state.catalog.databases.values()
         ),
     ),
     Builtin(
         "mz_catalog",
         "mz_schemas",
-        desc("oid", id=BIGINT, oid=OID, database_id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT),
+        desc(
+            "oid", id=BIGINT, oid=OID, database_id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT
+        ),
         lambda state: (
-            (schema.id, object_oid(schema.id), schema.database_id, schema.name, schema.owner_role_id, _array(shown_acl(schema)))
+            (
+                schema.id,
+                object_oid(schema.id),
+                schema.database_id,
+                schema.name,
+                schema.owner_role_id,
+                _array(shown_acl(schema)),
+            )
             for schema in state.catalog.schemas.values()
         ),
     ),
     Builtin(
         "mz_catalog",
         "mz_objects",
-        desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT, privileges=TEXT),
+        desc(
+            "oid",
+            id=TEXT,
+            oid=OID,
+            schema_id=BIGINT,
+            name=TEXT,
+            type=TEXT,
+            owner_id=TEXT,
+            privileges=TEXT,
+        ),
         _objects,
     ),
-    Builtin("mz_catalog", "mz_columns", desc(id=TEXT, name=TEXT, position=INTEGER, nullable=BOOLEAN, type=TEXT), _columns),
+    Builtin(
+        "mz_catalog",
+        "mz_columns",
+        desc(id=TEXT, name=TEXT, position=INTEGER, nullable=BOOLEAN, type=TEXT),
+        _columns,
+    ),
     Builtin(
         "mz_catalog",
         "mz_sources",
-        desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT, create_sql=TEXT),
+        desc(
+            "oid",
+            id=TEXT,
+            oid=OID,
+            schema_id=BIGINT,
+            name=TEXT,
+            type=TEXT,
+            owner_id=TEXT,
+            create_sql=TEXT,
+        ),
         _sources,
     ),
-    Builtin("mz_catalog", "mz_source_progresses", desc(id=TEXT, name=TEXT, source_id=TEXT), _source_progresses),
+    Builtin(
+        "mz_catalog",
+        "mz_source_progresses",
+        desc(id=TEXT, name=TEXT, source_id=TEXT),
+        _source_progresses,
+    ),
     Builtin(
         "mz_catalog",
         "mz_tables",
@@ -208,7 +315,17 @@ _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_indexes",
-        desc("oid", id=TEXT, oid=OID, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT, maintenance=TEXT, owner_id=TEXT),
+        desc(
+            "oid",
+            id=TEXT,
+            oid=OID,
+            name=TEXT,
+            on_id=TEXT,
+            cluster_id=BIGINT,
+            key=TEXT,
+            maintenance=TEXT,
+            owner_id=TEXT,
+        ),
         _indexes,
     ),
     Builtin(
@@ -216,7 +333,14 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_clusters",
         desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT, owner_id=TEXT, privileges=TEXT),
         lambda state: (
-            (cluster.id, cluster.name, cluster.size is None, cluster.size, cluster.owner_role_id, _array(shown_acl(cluster)))
+            (
+                cluster.id,
+                cluster.name,
+                cluster.size is None,
+                cluster.size,
+                cluster.owner_role_id,
+                _array(shown_acl(cluster)),
+            )
             for cluster in state.catalog.clusters.values()
         ),
     ),
@@ -225,15 +349,31 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_cluster_replicas",
         desc(id=BIGINT, name=TEXT, cluster_id=BIGINT, size=TEXT),
         lambda state: (
-            (replica.id, replica.name, replica.cluster_id, replica.size) for replica in state.catalog.cluster_replicas.values()
+            (replica.id, replica.name, replica.cluster_id, replica.size)
+            for replica in state.catalog.cluster_replicas.values()
         ),
     ),
     Builtin(
         "mz_catalog",
         "mz_roles",
-        desc("oid", id=TEXT, oid=OID, name=TEXT, inherit=BOOLEAN, rolcanlogin=BOOLEAN, rolsuper=BOOLEAN),
+        desc(
+            "oid",
+            id=TEXT,
+            oid=OID,
+            name=TEXT,
+            inherit=BOOLEAN,
+            rolcanlogin=BOOLEAN,
+            rolsuper=BOOLEAN,
+        ),
         lambda state: (
-            (role.id, object_oid(role.id), role.name, True, "login" in role.attributes, "superuser" in role.attributes)
+            (
+                role.id,
+                object_oid(role.id),
+                role.name,
+                True,
+                "login" in role.attributes,
+                "superuser" in role.attributes,
+            )
             for role in state.catalog.roles.values()
         ),
     ),
@@ -242,7 +382,9 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_role_members",
         desc(role_id=TEXT, member=TEXT, grantor=TEXT),
         lambda state: (
-            (of, member.id, grantor) for member in state.catalog.roles.values() for of, grantor in member.membership.items()
+            (of, member.id, grantor)
+            for member in state.catalog.roles.values()
+            for of, grantor in member.membership.items()
         ),
     ),
     Builtin(
@@ -250,13 +392,22 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_role_parameters",
         desc(role_id=TEXT, parameter_name=TEXT, parameter_value=TEXT),
         lambda state: (
-            (role.id, name, value) for role in state.catalog.roles.values() for name, value in role.configuration.items()
+            (role.id, name, value)
+            for role in state.catalog.roles.values()
+            for name, value in role.configuration.items()
         ),
     ),
     Builtin(
         "mz_catalog",
         "mz_default_privileges",
-        desc(role_id=TEXT, database_id=BIGINT, schema_id=BIGINT, object_type=TEXT, grantee=TEXT, privileges=TEXT),
+        desc(
+            role_id=TEXT,
+            database_id=BIGINT,
+            schema_id=BIGINT,
+            object_type=TEXT,
+            grantee=TEXT,
+            privileges=TEXT,
+        ),
         _default_privileges,
     ),
     Builtin(
@@ -268,22 +419,39 @@ _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_audit_events",
-        desc(id=BIGINT, event_type=TEXT, object_type=TEXT, object_name=TEXT, details=TEXT, user=TEXT, occurred_at=TIMESTAMPTZ),
+        desc(
+            id=BIGINT,
+            event_type=TEXT,
+            object_type=TEXT,
+            object_name=TEXT,
+            details=TEXT,
+            user=TEXT,
+            occurred_at=TIMESTAMPTZ,
+        ),
         _audit_events,
     ),
     Builtin(
         "mz_catalog",
         "mz_storage_usage",
         desc(object_id=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
-        lambda state: ((object_id, size, _moment(at)) for (object_id, at), size in _object_usages(state).items()),
+        lambda state: (
+            (object_id, size, _moment(at))
+            for (object_id, at), size in _object_usages(state).items()
+        ),
     ),
-    Builtin("mz_catalog", "mz_recent_storage_usage", desc(object_id=TEXT, size_bytes=BIGINT), _recent_storage_usage),
+    Builtin(
+        "mz_catalog",
+        "mz_recent_storage_usage",
+        desc(object_id=TEXT, size_bytes=BIGINT),
+        _recent_storage_usage,
+    ),
     Builtin(
         "mz_internal",
         "mz_storage_usage_by_collection",
         desc(id=BIGINT, collection=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
         lambda state: (
-            (usage.id, usage.collection, usage.size_bytes, _moment(usage.collected_at)) for usage in state.storage_usages()
+            (usage.id, usage.collection, usage.size_bytes, _moment(usage.collected_at))
+            for usage in state.storage_usages()
         ),
     ),
     Builtin(
@@ -295,7 +463,15 @@ _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_frontiers",
-        desc("object_id", object_id=TEXT, since=BIGINT, upper=BIGINT, claimed_at=BIGINT, claimed_by=TEXT, claim_phase=TEXT),
+        desc(
+            "object_id",
+            object_id=TEXT,
+            since=BIGINT,
+            upper=BIGINT,
+            claimed_at=BIGINT,
+            claimed_by=TEXT,
+            claim_phase=TEXT,
+        ),
         _frontiers,
     ),
 )

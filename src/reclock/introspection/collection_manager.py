@@ -176,7 +176,9 @@ class CollectionManager:
             try:
                 self._keep_leases()
                 if self._waiting > _LONGEST_QUEUE:
-                    raise InternalError(f"{self._waiting} changes of introspection wait to be written")
+                    raise InternalError(
+                        f"{self._waiting} changes of introspection wait to be written"
+                    )
                 has_written = self._apply()
                 self._release_names()
             except BaseException:
@@ -185,7 +187,12 @@ class CollectionManager:
             return has_written
 
     def loop(
-        self, stopping: threading.Event, *, interval_ms: int, gather: Callable[[], None], close: Callable[[], None] = lambda: None
+        self,
+        stopping: threading.Event,
+        *,
+        interval_ms: int,
+        gather: Callable[[], None],
+        close: Callable[[], None] = lambda: None,
     ) -> None:
         """Call ``gather``, which issues new changes, and flush: at once, then at each interval.
 
@@ -204,7 +211,9 @@ class CollectionManager:
                     message = str(error)
                     if message != last_message:
                         detail = error.detail if isinstance(error, ReclockError) else None
-                        _logger.warning("introspection is not written", error=message, detail=detail)
+                        _logger.warning(
+                            "introspection is not written", error=message, detail=detail
+                        )
             last_message = message
             if is_last:
                 return
@@ -215,10 +224,17 @@ class CollectionManager:
             pending = self._take()
             if not pending:
                 return False
-            deletes = {name for name, requests in pending.items() if any(isinstance(request, Delete) for _, request in requests)}
+            deletes = {
+                name
+                for name, requests in pending.items()
+                if any(isinstance(request, Delete) for _, request in requests)
+            }
             contents = self.collections.read(deletes) if deletes else None
             changes = {
-                name: net_changes([request for _, request in requests], contents.rows.get(name, {}) if contents else {})
+                name: net_changes(
+                    [request for _, request in requests],
+                    contents.rows.get(name, {}) if contents else {},
+                )
                 for name, requests in pending.items()
             }
             tokens = {reporter.token for requests in pending.values() for reporter, _ in requests}
@@ -237,14 +253,17 @@ class CollectionManager:
             self._drop(pending)
             return any(changes.values())
         raise InternalError(
-            f"introspection could not be written in {_ATTEMPTS} attempts", detail="other processes write all the time"
+            f"introspection could not be written in {_ATTEMPTS} attempts",
+            detail="other processes write all the time",
         )
 
     def _take(self) -> dict[IntrospectionType, list[tuple[_Reporter, Request]]]:
         with self._guard:
             return {collection: list(queue) for collection, queue in self._queues.items() if queue}
 
-    def _drop(self, written: Mapping[IntrospectionType, Sequence[tuple[_Reporter, Request]]]) -> None:
+    def _drop(
+        self, written: Mapping[IntrospectionType, Sequence[tuple[_Reporter, Request]]]
+    ) -> None:
         with self._guard:
             for collection, requests in written.items():
                 for _ in requests:
@@ -257,7 +276,9 @@ class CollectionManager:
             lost_tokens = {reporter.token for reporter in lost}
             for collection, queue in self._queues.items():
                 self._queues[collection] = deque(
-                    (reporter, request) for reporter, request in queue if reporter.token not in lost_tokens
+                    (reporter, request)
+                    for reporter, request in queue
+                    if reporter.token not in lost_tokens
                 )
             self._waiting = sum(
                 len(request.changes) if isinstance(request, Append) else 1
@@ -289,7 +310,11 @@ class CollectionManager:
         """Release the names of closed reporters whose changes are all written."""
         with self._guard:
             busy = {reporter.token for queue in self._queues.values() for reporter, _ in queue}
-            finished = [token for token, reporter in self._reporters.items() if reporter.is_closed and token not in busy]
+            finished = [
+                token
+                for token, reporter in self._reporters.items()
+                if reporter.is_closed and token not in busy
+            ]
         if finished:
             self.names.leave(finished)
             with self._guard:

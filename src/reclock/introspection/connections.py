@@ -1,4 +1,5 @@
-"""System relations about secrets and connections. None of them has the value of a secret, nor where it is kept."""
+"""System relations about secrets and connections. None of them has the value of a secret, nor where
+it is kept."""
 
 from __future__ import annotations
 
@@ -18,15 +19,37 @@ def _connections(state: SystemState) -> Rows:
     for item in state.catalog.items.values():
         if item.type is ItemType.CONNECTION:
             kind = state.connection_types.get(item.id)
-            yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, item.create_sql
+            yield (
+                item.id,
+                object_oid(item.id),
+                item.schema_id,
+                item.name,
+                kind,
+                item.owner_role_id,
+                item.create_sql,
+            )
 
 
 CONNECTIONS: tuple[Builtin, ...] = (
-    Builtin("mz_catalog", "mz_secrets", desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, owner_id=TEXT), _secrets),
+    Builtin(
+        "mz_catalog",
+        "mz_secrets",
+        desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, owner_id=TEXT),
+        _secrets,
+    ),
     Builtin(
         "mz_catalog",
         "mz_connections",
-        desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT, create_sql=TEXT),
+        desc(
+            "oid",
+            id=TEXT,
+            oid=OID,
+            schema_id=BIGINT,
+            name=TEXT,
+            type=TEXT,
+            owner_id=TEXT,
+            create_sql=TEXT,
+        ),
         _connections,
     ),
 )

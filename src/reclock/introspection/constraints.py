@@ -15,7 +15,11 @@ _MATCHES = {"FULL": "f", "SIMPLE": "s"}
 
 
 def _all_constraints(state: SystemState) -> Iterator[tuple[GlobalId, ConstraintFacts]]:
-    return ((table, facts) for table, constraints in state.constraints().items() for facts in constraints)
+    return (
+        (table, facts)
+        for table, constraints in state.constraints().items()
+        for facts in constraints
+    )
 
 
 def _constraints(state: SystemState) -> Rows:
@@ -57,7 +61,9 @@ def _definition(facts: ConstraintFacts) -> tuple[str, str]:
         match = " MATCH FULL" if target.match == "FULL" else ""
         on_update = f" ON UPDATE {target.on_update}" if target.on_update != "NO ACTION" else ""
         on_delete = f" ON DELETE {target.on_delete}" if target.on_delete != "NO ACTION" else ""
-        definition_after_target = f"({target.key}){match}{on_update}{on_delete}{deferrable}{unchecked}"
+        definition_after_target = (
+            f"({target.key}){match}{on_update}{on_delete}{deferrable}{unchecked}"
+        )
         return f"FOREIGN KEY ({facts.key}) REFERENCES ", definition_after_target
     if facts.condition is not None:
         return f"CHECK (({facts.condition})){unchecked}", ""
@@ -70,7 +76,9 @@ def _constraint_columns(state: SystemState) -> Rows:
     for _, facts in _all_constraints(state):
         target = facts.reference
         for i, position in enumerate(facts.positions):
-            target_positions = (None, None) if target is None else (target.positions[i], target.key_positions[i])
+            target_positions = (
+                (None, None) if target is None else (target.positions[i], target.key_positions[i])
+            )
             yield facts.oid, i + 1, position, *target_positions
 
 
@@ -103,7 +111,15 @@ CONSTRAINTS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_constraint_columns",
-        desc("oid", "place", oid=OID, place=INTEGER, position=SMALLINT, target_position=SMALLINT, place_in_target_key=INTEGER),
+        desc(
+            "oid",
+            "place",
+            oid=OID,
+            place=INTEGER,
+            position=SMALLINT,
+            target_position=SMALLINT,
+            place_in_target_key=INTEGER,
+        ),
         _constraint_columns,
     ),
     *views(

@@ -14,8 +14,9 @@ def culprit(
     depends_on: Callable[[GlobalId], Iterable[GlobalId]],
     stalled: Collection[GlobalId],
 ) -> GlobalId | None:
-    """The end of the path from the object down its dependencies, at each step to the one that is complete the least far. A stalled
-    one goes before others that are as far. None if no dependency is as late as the object: it is late of itself."""
+    """The end of the path from the object down its dependencies, at each step to the one that is
+    complete the least far. A stalled one goes before others that are as far. None if no dependency
+    is as late as the object: it is late of itself."""
     current, seen = id, {id}
     while True:
         later = [other for other in depends_on(current) if other in uppers and other not in seen]
@@ -29,7 +30,8 @@ def culprit(
 def with_derived(
     uppers: Mapping[GlobalId, Timestamp], depends_on: Mapping[GlobalId, Collection[GlobalId]]
 ) -> dict[GlobalId, Timestamp]:
-    """The uppers, and for each object without one of its own the least of its dependencies', if they have any."""
+    """The uppers, and for each object without one of its own the least of its dependencies', if
+    they have any."""
     derived = dict(uppers)
 
     def upper_of(id: GlobalId, path: frozenset[GlobalId]) -> Timestamp | None:

@@ -1,4 +1,5 @@
-"""The last rows of a killed process in histories, written by the process that finds its lease expired."""
+"""The last rows of a killed process in histories, written by the process that finds its lease
+expired."""
 
 from __future__ import annotations
 
@@ -18,17 +19,21 @@ def _offline(row: Row, at: datetime) -> Row | None:
     return (replica_id, cluster_id, process, "offline", KILLED, at)
 
 
-LAST_ROWS: Mapping[IntrospectionType, tuple[IntrospectionType, Callable[[Row, datetime], Row | None]]] = {
+LAST_ROWS: Mapping[
+    IntrospectionType, tuple[IntrospectionType, Callable[[Row, datetime], Row | None]]
+] = {
     IntrospectionType.REPLICA_STATUSES: (IntrospectionType.REPLICA_STATUS_HISTORY, _offline),
     IntrospectionType.SESSIONS: (IntrospectionType.SESSION_HISTORY, lambda row, at: (*row, at)),
 }
-"""Collections of the present state, and the history that gets a row when one of theirs is deleted."""
+"""Collections of the present state, and the history that gets a row when one of theirs is
+deleted."""
 
 
 def farewells(
     name: str, rows: Mapping[IntrospectionType, Mapping[Row, int]], now: Timestamp
 ) -> Iterator[tuple[IntrospectionType, Row]]:
-    """The rows of histories for what ``rows`` still holds in the name of a reporter that is gone."""
+    """The rows of histories for what ``rows`` still holds in the name of a reporter that is
+    gone."""
     at = datetime.fromtimestamp(now / 1000, UTC)
     for collection, (history, last) in LAST_ROWS.items():
         for row in rows.get(collection, {}):

@@ -1,4 +1,5 @@
-"""Relations that the views of ``pg_catalog`` and ``information_schema`` read beside those of ``mz_catalog``."""
+"""Relations that the views of ``pg_catalog`` and ``information_schema`` read beside those of
+``mz_catalog``."""
 
 from __future__ import annotations
 
@@ -7,8 +8,24 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.object_ids import TEXTS, column_type_modifier, column_type_oid, object_oid, type_oid, type_rows
-from reclock.algebra.relations import BOOLEAN, INTEGER, OID, OIDVECTOR, REGPROC, SMALLINT, TEXT, array
+from reclock.algebra.object_ids import (
+    TEXTS,
+    column_type_modifier,
+    column_type_oid,
+    object_oid,
+    type_oid,
+    type_rows,
+)
+from reclock.algebra.relations import (
+    BOOLEAN,
+    INTEGER,
+    OID,
+    OIDVECTOR,
+    REGPROC,
+    SMALLINT,
+    TEXT,
+    array,
+)
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
@@ -26,7 +43,16 @@ def _types(state: SystemState) -> Rows:
         element = row.type.element
         element_oid = 0 if element is None else type_oid(element)
         functions = astuple(functions_of(row.name))
-        yield row.oid, row.array_oid, row.name, _sql_name(row.type), row.size, row.category, element_oid, *functions
+        yield (
+            row.oid,
+            row.array_oid,
+            row.name,
+            _sql_name(row.type),
+            row.size,
+            row.category,
+            element_oid,
+            *functions,
+        )
     for name, (oid, array_oid, sql_name, size, category) in TEXTS.items():
         yield oid, array_oid, name, sql_name, size, category, 0, *astuple(functions_of(name))
 
@@ -48,11 +74,16 @@ def _acls(state: SystemState) -> Rows:
     for kind, word in _ON:
         for thing in snapshot.sorted(kind):
             owned: Owned = thing
-            yield word, object_oid(thing.id), tuple(shown(item) for item in shown_acl(owned)) if thing.privileges else None
+            yield (
+                word,
+                object_oid(thing.id),
+                tuple(shown(item) for item in shown_acl(owned)) if thing.privileges else None,
+            )
 
 
 def _held(state: SystemState) -> Rows:
-    """Every role with every privilege that it has directly, through its roles, through PUBLIC, or as an owner."""
+    """Every role with every privilege that it has directly, through its roles, through PUBLIC, or
+    as an owner."""
     snapshot = state.catalog
     for role in snapshot.roles.values():
         for kind, word in _ON:
@@ -60,7 +91,13 @@ def _held(state: SystemState) -> Rows:
                 for privilege in names(held(snapshot, role.id, identity(thing))):
                     yield object_oid(role.id), word, object_oid(thing.id), thing.name, privilege
         for mapping in snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).values():
-            yield object_oid(role.id), "relation", object_oid(mapping.id), mapping.object_name, "SELECT"
+            yield (
+                object_oid(role.id),
+                "relation",
+                object_oid(mapping.id),
+                mapping.object_name,
+                "SELECT",
+            )
 
 
 def _columns(state: SystemState) -> Rows:
@@ -70,16 +107,40 @@ def _columns(state: SystemState) -> Rows:
         for position, column in enumerate(relation.columns, 1):
             oid, modifier = column_type_oid(column), column_type_modifier(column)
             default = column_defaults.get(column.name)
-            yield object_oid(id_), position, column.name, oid, modifier, not column.is_nullable, default
+            yield (
+                object_oid(id_),
+                position,
+                column.name,
+                oid,
+                modifier,
+                not column.is_nullable,
+                default,
+            )
     for id_, facts in state.indexes.items():
         for position, column in enumerate((part.column for part in facts.key), 1):
-            yield object_oid(id_), position, column.name, column_type_oid(column), column_type_modifier(column), False, None
+            yield (
+                object_oid(id_),
+                position,
+                column.name,
+                column_type_oid(column),
+                column_type_modifier(column),
+                False,
+                None,
+            )
     for id_, constraints in state.constraints().items():
         for constraint in constraints:
             if constraint.has_index:
                 for position, constrained in enumerate(constraint.positions, 1):
                     column = state.descs[id_].columns[constrained - 1]
-                    yield constraint.oid, position, column.name, column_type_oid(column), column_type_modifier(column), False, None
+                    yield (
+                        constraint.oid,
+                        position,
+                        column.name,
+                        column_type_oid(column),
+                        column_type_modifier(column),
+                        False,
+                        None,
+                    )
 
 
 def _indexes(state: SystemState) -> Rows:
@@ -89,13 +150,36 @@ def _indexes(state: SystemState) -> Rows:
         key = ", ".join(part.sql for part in facts.key)
         options = (0,) * len(positions)
         is_view_default, traits = facts.is_view_default, (False, False, False, True)
-        yield object_oid(id_), object_oid(facts.on_id), positions, options, key, expressions, is_view_default, *traits
+        yield (
+            object_oid(id_),
+            object_oid(facts.on_id),
+            positions,
+            options,
+            key,
+            expressions,
+            is_view_default,
+            *traits,
+        )
     for id_, constraints in state.constraints().items():
         for constraint in constraints:
             if constraint.has_index:
                 options = (0,) * len(constraint.positions)
-                traits = (True, constraint.type == "p", constraint.are_nulls_equal, not constraint.is_deferrable)
-                yield constraint.oid, object_oid(id_), constraint.positions, options, constraint.key, None, False, *traits
+                traits = (
+                    True,
+                    constraint.type == "p",
+                    constraint.are_nulls_equal,
+                    not constraint.is_deferrable,
+                )
+                yield (
+                    constraint.oid,
+                    object_oid(id_),
+                    constraint.positions,
+                    options,
+                    constraint.key,
+                    None,
+                    False,
+                    *traits,
+                )
 
 
 def _queries(state: SystemState) -> Rows:
@@ -107,7 +191,12 @@ def _time_zones(state: SystemState) -> Rows:
     now = datetime.fromtimestamp(state.now() / 1000, UTC)
     for name in zones().values():
         local = now.astimezone(ZoneInfo(name))
-        yield name, local.tzname(), int((local.utcoffset() or timedelta()).total_seconds()), bool(local.dst())
+        yield (
+            name,
+            local.tzname(),
+            int((local.utcoffset() or timedelta()).total_seconds()),
+            bool(local.dst()),
+        )
 
 
 FOR_CLIENTS: tuple[Builtin, ...] = (
@@ -142,8 +231,15 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         desc("name", name=TEXT, abbreviation=TEXT, utc_offset_s=INTEGER, is_dst=BOOLEAN),
         _time_zones,
     ),
-    Builtin("mz_internal", "mz_acls", desc("kind", "oid", kind=TEXT, oid=OID, acl=array(TEXT)), _acls),
-    Builtin("mz_internal", "mz_held_privileges", desc(role_oid=OID, kind=TEXT, oid=OID, name=TEXT, privilege=TEXT), _held),
+    Builtin(
+        "mz_internal", "mz_acls", desc("kind", "oid", kind=TEXT, oid=OID, acl=array(TEXT)), _acls
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_held_privileges",
+        desc(role_oid=OID, kind=TEXT, oid=OID, name=TEXT, privilege=TEXT),
+        _held,
+    ),
     Builtin(
         "mz_internal",
         "mz_attributes",
@@ -180,6 +276,17 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         _indexes,
     ),
     Builtin("mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), _queries),
-    Builtin("mz_internal", "mz_settings", desc("name", name=TEXT, setting=TEXT, description=TEXT), lambda state: state.settings()),
-    *views("mz_internal", "mz_relation_sizes", "mz_view_definitions", "mz_index_definitions", "mz_visible_relations"),
+    Builtin(
+        "mz_internal",
+        "mz_settings",
+        desc("name", name=TEXT, setting=TEXT, description=TEXT),
+        lambda state: state.settings(),
+    ),
+    *views(
+        "mz_internal",
+        "mz_relation_sizes",
+        "mz_view_definitions",
+        "mz_index_definitions",
+        "mz_visible_relations",
+    ),
 )

@@ -1,4 +1,5 @@
-"""``information_schema``: the standard's names for what ``pg_catalog`` has. The SQL is in ``sql/information_schema``."""
+"""``information_schema``: the standard's names for what ``pg_catalog`` has. The SQL is in
+``sql/information_schema``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Storage-managed collections in the lake: tables with a write-ahead log and a frontier group of their own."""
+"""Storage-managed collections in the lake: tables with a write-ahead log and a frontier group of
+their own."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ Ids = Callable[[], Mapping[IntrospectionType, GlobalId]]
 
 @dataclass(slots=True)
 class LakeManagedCollections:
-    """See `ManagedCollections`. A collection is made when it is first written; until then it is empty."""
+    """See `ManagedCollections`. A collection is made when it is first written; until then it is
+    empty."""
 
     lake: Lake
     consensus: Consensus
@@ -46,7 +48,9 @@ class LakeManagedCollections:
 
     def __post_init__(self) -> None:
         consensus, bound_ms = self.consensus.guarded(self._check), self.max_clock_jump_ms
-        log = TableWal(consensus, self.leadership, self.clock, OF_INTROSPECTION, max_clock_jump_ms=bound_ms)
+        log = TableWal(
+            consensus, self.leadership, self.clock, OF_INTROSPECTION, max_clock_jump_ms=bound_ms
+        )
         self.tables = Tables(self.lake, log, apply_delay_ms=self.apply_delay_ms)
 
     def rows(self, id: GlobalId, desc: RelationDesc, at: Timestamp | None = None) -> pa.Table:
@@ -57,12 +61,16 @@ class LakeManagedCollections:
             return arrow_schema(desc, with_updates=False).empty_table()
         counted = self._snapshot(id, desc, at)
         times = counted.column(DIFF_COLUMN).to_pylist()
-        repeated = pa.array([index for index, count in enumerate(times) for _ in range(count)], pa.int64())
+        repeated = pa.array(
+            [index for index, count in enumerate(times) for _ in range(count)], pa.int64()
+        )
         return counted.select(list(desc.names)).take(repeated)
 
     def newest(self) -> Timestamp:
         """The latest time at which the collections can be read."""
-        group = Frontiers(self.consensus, self.leadership).get_all([INTROSPECTION]).get(INTROSPECTION)
+        group = (
+            Frontiers(self.consensus, self.leadership).get_all([INTROSPECTION]).get(INTROSPECTION)
+        )
         return Timestamp(group.upper - 1) if group is not None else MINIMUM
 
     def read(self, collections: Set[IntrospectionType]) -> Contents:
@@ -72,7 +80,9 @@ class LakeManagedCollections:
             if self.is_known(ids[collection]):
                 columns = self._snapshot(ids[collection], MANAGED[collection].desc, at).to_pydict()
                 diffs = columns.pop(DIFF_COLUMN)
-                rows[collection] = dict(zip(zip(*columns.values(), strict=True), diffs, strict=True))
+                rows[collection] = dict(
+                    zip(zip(*columns.values(), strict=True), diffs, strict=True)
+                )
         return Contents(at, rows)
 
     def commit(
@@ -89,8 +99,13 @@ class LakeManagedCollections:
         for collection in changes:
             if not self.is_known(ids[collection]):
                 self._make(ids[collection], MANAGED[collection].desc)
-        writes = {ids[collection]: _as_table(MANAGED[collection].desc, rows) for collection, rows in changes.items()}
-        reads = frozenset(ids[collection] for collection in unchanged if self.is_known(ids[collection]))
+        writes = {
+            ids[collection]: _as_table(MANAGED[collection].desc, rows)
+            for collection, rows in changes.items()
+        }
+        reads = frozenset(
+            ids[collection] for collection in unchanged if self.is_known(ids[collection])
+        )
         self._writing_as = tokens
         try:
             self.tables.commit(writes, catalog_ts=MAXIMUM, reads=reads, read_at=since)
@@ -98,7 +113,8 @@ class LakeManagedCollections:
             self._writing_as = frozenset()
 
     def drop_unknown(self) -> None:
-        """Drop the collections of relations that this release does not have, or has with other columns."""
+        """Drop the collections of relations that this release does not have, or has with other
+        columns."""
         for id in sorted(self.tables.log.known() - set(self.ids().values())):
             self.tables.drop(id)
 
@@ -111,7 +127,9 @@ class LakeManagedCollections:
 
     def _make(self, id: GlobalId, desc: RelationDesc) -> None:
         now = self.clock()
-        Frontiers(self.consensus, self.leadership).create(INTROSPECTION, since=now, upper=Timestamp(now + 1))
+        Frontiers(self.consensus, self.leadership).create(
+            INTROSPECTION, since=now, upper=Timestamp(now + 1)
+        )
         self.tables.create(id, desc, at=self.newest())
         self._known |= {id}
 
@@ -126,11 +144,18 @@ class LakeManagedCollections:
         columns = arrow_schema(desc, with_updates=False)
         with pinned.version.reading():
             files = list(pinned.version.files(upper=Timestamp(at + 1)))
-            updates = pa.concat_tables([pinned.version.dataset(files).to_table(), pinned.tail]) if files else pinned.tail
+            updates = (
+                pa.concat_tables([pinned.version.dataset(files).to_table(), pinned.tail])
+                if files
+                else pinned.tail
+            )
         return consolidate_rows(updates, columns, at)
 
 
 def _as_table(desc: RelationDesc, rows: Mapping[Row, int]) -> pa.Table:
     schema = rows_schema(desc)
     columns = zip(*((*row, diff) for row, diff in rows.items()), strict=True)
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )

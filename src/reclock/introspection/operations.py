@@ -1,4 +1,5 @@
-"""System relations for operating an environment: dependencies, broken objects, statistics and lag."""
+"""System relations for operating an environment: dependencies, broken objects, statistics and
+lag."""
 
 from __future__ import annotations
 
@@ -24,11 +25,16 @@ _STATISTICS = desc(
 
 
 def _dependencies(state: SystemState) -> Rows:
-    return ((id, referenced) for id, on in state.dependencies().items() for referenced in sorted(on))
+    return (
+        (id, referenced) for id, on in state.dependencies().items() for referenced in sorted(on)
+    )
 
 
 def _broken(state: SystemState) -> Rows:
-    return ((object.id, object.name, object.type, object.what, object.error, object.hint) for object in state.broken())
+    return (
+        (object.id, object.name, object.type, object.what, object.error, object.hint)
+        for object in state.broken()
+    )
 
 
 def _lags(state: SystemState) -> Rows:
@@ -50,17 +56,29 @@ def _sources(state: SystemState) -> Rows:
 
 
 def _sinks(state: SystemState) -> Rows:
-    return ((total.object_id, name, total.steps, total.updates, total.bytes) for total, name in _totals(state, ItemType.SINK))
+    return (
+        (total.object_id, name, total.steps, total.updates, total.bytes)
+        for total, name in _totals(state, ItemType.SINK)
+    )
 
 
-_SINK_STATISTICS = desc(id=TEXT, name=TEXT, emissions=BIGINT, messages_committed=BIGINT, bytes_committed=BIGINT)
+_SINK_STATISTICS = desc(
+    id=TEXT, name=TEXT, emissions=BIGINT, messages_committed=BIGINT, bytes_committed=BIGINT
+)
 
 _BROKEN = desc(id=TEXT, name=TEXT, type=TEXT, broken=TEXT, error=TEXT, hint=TEXT)
 
 OPERATIONS = (
     Builtin("mz_internal", "mz_broken_objects", _BROKEN, _broken),
-    Builtin("mz_internal", "mz_object_dependencies", desc(object_id=TEXT, referenced_object_id=TEXT), _dependencies),
-    Builtin("mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags),
+    Builtin(
+        "mz_internal",
+        "mz_object_dependencies",
+        desc(object_id=TEXT, referenced_object_id=TEXT),
+        _dependencies,
+    ),
+    Builtin(
+        "mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags
+    ),
     Builtin("mz_internal", "mz_source_statistics", _STATISTICS, _sources),
     Builtin("mz_internal", "mz_sink_statistics", _SINK_STATISTICS, _sinks),
     *views(

@@ -32,7 +32,8 @@ LATE = "late"
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """What a person may decide about a stalled source: the ``statement``, and what ``follows`` from it."""
+    """What a person may decide about a stalled source: the ``statement``, and what ``follows`` from
+    it."""
 
     name: str
     statement: str
@@ -52,8 +53,9 @@ class LastRefresh:
 class ObjectOverview:
     """A relation, index or sink. ``upper`` and ``lag_ms`` are None for what depends on nothing.
 
-    ``lag_ms`` is how far the upper is behind the present. The ``culprit`` is the name of the object that holds it back. The claim
-    is work in progress, if any. ``total`` counts what a source or sink has moved, ``audit`` is a source's latest in the data docs.
+    ``lag_ms`` is how far the upper is behind the present. The ``culprit`` is the name of the object
+    that holds it back. The claim is work in progress, if any. ``total`` counts what a source or
+    sink has moved, ``audit`` is a source's latest in the data docs.
     """
 
     id: GlobalId
@@ -135,8 +137,11 @@ def in_order(objects: Iterable[ObjectOverview]) -> tuple[ObjectOverview, ...]:
     return tuple(sorted(objects, key=urgency))
 
 
-def recent_errors(history: Sequence[Status], current: Mapping[str, Status], names: Mapping[str, str]) -> tuple[RecentError, ...]:
-    """The errors in a history of statuses, newest first, of objects that have ``names``, by their ids."""
+def recent_errors(
+    history: Sequence[Status], current: Mapping[str, Status], names: Mapping[str, str]
+) -> tuple[RecentError, ...]:
+    """The errors in a history of statuses, newest first, of objects that have ``names``, by their
+    ids."""
     errors = []
     for status in reversed(history):
         if status.error is not None and status.name in names:
@@ -168,9 +173,11 @@ class PartitionOverview:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDetail:
-    """An object, what it stands on and what stands on it, and its history of statuses, newest first.
+    """An object, what it stands on and what stands on it, and its history of statuses, newest
+    first.
 
-    Of a source: ``partitions`` lists those bound last, ``partition_count`` counts all of them."""
+    Of a source: ``partitions`` lists those bound last, ``partition_count`` counts all of them.
+    """
 
     object: ObjectOverview
     inputs: tuple[ObjectOverview, ...] = ()
@@ -207,8 +214,12 @@ def newest_partitions(remap: Remap) -> tuple[PartitionOverview, ...]:
 # --- clusters ---
 
 
-def replica_overviews(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Iterable[Row]]) -> tuple[ReplicaOverview, ...]:
-    metrics: dict[Any, Any] = {id: rest for id, *rest in reported.get(IntrospectionType.REPLICA_METRICS, ())}
+def replica_overviews(
+    catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Iterable[Row]]
+) -> tuple[ReplicaOverview, ...]:
+    metrics: dict[Any, Any] = {
+        id: rest for id, *rest in reported.get(IntrospectionType.REPLICA_METRICS, ())
+    }
     replicas = []
     rows: Any = reported.get(IntrospectionType.REPLICA_STATUSES, ())
     for id, cluster_id, _, status, _, updated_at in rows:
@@ -217,7 +228,11 @@ def replica_overviews(catalog: CatalogSnapshot, reported: Mapping[IntrospectionT
             _, cpu_percent, memory_bytes, _ = metrics.get(id, (None,) * 4)
             replica = catalog.cluster_replicas.get(id)
             name = replica.name if replica is not None else None
-            replicas.append(ReplicaOverview(cluster.name, id, name, status, updated_at, cpu_percent, memory_bytes))
+            replicas.append(
+                ReplicaOverview(
+                    cluster.name, id, name, status, updated_at, cpu_percent, memory_bytes
+                )
+            )
     return tuple(sorted(replicas, key=lambda replica: (replica.cluster, replica.id)))
 
 

@@ -18,17 +18,28 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def render(overview: Overview, *, root: str) -> str:
-    """The overview as HTML. Pages are below ``root``, which ends in a slash: ``object/<id>``, ``data-docs/``."""
+    """The overview as HTML. Pages are below ``root``, which ends in a slash: ``object/<id>``,
+    ``data-docs/``."""
     return _render("overview.html", root, overview=overview)
 
 
 def render_object(detail: ObjectDetail, now: Timestamp, *, root: str) -> str:
-    """One object as HTML; where its source is stalled, a button for each way out leads to ``object/<id>/<number>``."""
-    return _render("object.html", root, detail=detail, it=detail.object, now=now, width=PLOT_WIDTH, height=PLOT_HEIGHT)
+    """One object as HTML; where its source is stalled, a button for each way out leads to
+    ``object/<id>/<number>``."""
+    return _render(
+        "object.html",
+        root,
+        detail=detail,
+        it=detail.object,
+        now=now,
+        width=PLOT_WIDTH,
+        height=PLOT_HEIGHT,
+    )
 
 
 def render_confirmation(detail: ObjectDetail, way: WayOut, *, root: str, token: str) -> str:
-    """Shows the statement of a way out, and posts ``statement`` and ``token`` to the page's own address when it is confirmed."""
+    """Shows the statement of a way out, and posts ``statement`` and ``token`` to the page's own
+    address when it is confirmed."""
     return _render("confirm.html", root, it=detail.object, way=way, token=token)
 
 
@@ -36,7 +47,9 @@ def _render(template: str, root: str, **values: Any) -> str:
     return _templates().get_template(template).render(root=root, **values)
 
 
-def stairs_path(stairs: Sequence[Stair], now: Timestamp, *, width: int = PLOT_WIDTH, height: int = PLOT_HEIGHT) -> str:
+def stairs_path(
+    stairs: Sequence[Stair], now: Timestamp, *, width: int = PLOT_WIDTH, height: int = PLOT_HEIGHT
+) -> str:
     """The stairs as the ``d`` attribute of an SVG path; empty without stairs.
 
     Time runs to the right, from the first stair to ``now``, and the total upward from 0. Between
@@ -53,7 +66,13 @@ def stairs_path(stairs: Sequence[Stair], now: Timestamp, *, width: int = PLOT_WI
     def y(total: int) -> float:
         return round(height * (1 - total / max(1, highest)), 2)
 
-    return " ".join([f"M 0 {height}", *(f"H {x(stair.at):g} V {y(stair.total):g}" for stair in stairs), f"H {width}"])
+    return " ".join(
+        [
+            f"M 0 {height}",
+            *(f"H {x(stair.at):g} V {y(stair.total):g}" for stair in stairs),
+            f"H {width}",
+        ]
+    )
 
 
 def moment(at: Timestamp) -> str:
@@ -79,7 +98,11 @@ def size(count: int) -> str:
 
 @cache
 def _templates() -> Environment:
-    environment = Environment(loader=PackageLoader("reclock.introspection", "templates"), autoescape=True, trim_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("reclock.introspection", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+    )
     environment.filters |= {"moment": moment, "duration": duration, "size": size}
     environment.globals["stairs_path"] = stairs_path
     return environment

@@ -24,7 +24,9 @@ def _visible(state: SystemState) -> Iterator[Backend]:
 
 
 def _activity(state: SystemState) -> Rows:
-    databases = {database.name: object_oid(database.id) for database in state.catalog.databases.values()}
+    databases = {
+        database.name: object_oid(database.id) for database in state.catalog.databases.values()
+    }
     for backend in state.backends():
         who = (
             databases.get(backend.database),
@@ -94,13 +96,21 @@ PG_ACTIVITY: tuple[Builtin, ...] = (
         "mz_internal",
         "mz_prepared_statements",
         desc(pid=INTEGER, name=TEXT, statement=TEXT, parameter_types=array(TEXT)),
-        lambda state: ((backend.process_id, *statement) for backend in _visible(state) for statement in backend.prepared()),
+        lambda state: (
+            (backend.process_id, *statement)
+            for backend in _visible(state)
+            for statement in backend.prepared()
+        ),
     ),
     Builtin(
         "mz_internal",
         "mz_cursors",
         desc(pid=INTEGER, name=TEXT, is_holdable=BOOLEAN),
-        lambda state: ((backend.process_id, *cursor) for backend in _visible(state) for cursor in backend.cursors()),
+        lambda state: (
+            (backend.process_id, *cursor)
+            for backend in _visible(state)
+            for cursor in backend.cursors()
+        ),
     ),
     *views(
         "pg_catalog",

@@ -1,4 +1,5 @@
-"""``pg_catalog``: what PostgreSQL's clients ask about, as views over the system relations. Their SQL is in ``sql/pg_catalog``."""
+"""``pg_catalog``: what PostgreSQL's clients ask about, as views over the system relations. Their
+SQL is in ``sql/pg_catalog``."""
 
 from __future__ import annotations
 
@@ -29,5 +30,5 @@ PG_CATALOG = views(
 )
 
 PG_DEPENDENCIES = views("pg_catalog", "pg_rewrite", "pg_depend")
-"""What views depend on, in PostgreSQL's form: each view is a rule, and the rule is a part of the view (``i``) and
-depends on the relations that it names (``n``)."""
+"""What views depend on, in PostgreSQL's form: each view is a rule, and the rule is a part of the
+view (``i``) and depends on the relations that it names (``n``)."""

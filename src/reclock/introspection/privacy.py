@@ -1,4 +1,5 @@
-"""Who sees what a session executes: superusers, its role, and the members of that, as in PostgreSQL."""
+"""Who sees what a session executes: superusers, its role, and the members of that, as in
+PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,18 +26,29 @@ class IntrospectionReader:
 
     def sees(self, backend: Backend) -> bool:
         """Whether what that session executes may be told."""
-        return backend.process_id == self.process_id or self._sees_all or backend.role_id in self._roles
+        return (
+            backend.process_id == self.process_id
+            or self._sees_all
+            or backend.role_id in self._roles
+        )
 
     def shown(self, rows: pa.Table, of: str, private: tuple[str, ...]) -> pa.Table:
-        """The rows, with ``HIDDEN`` in the columns ``private`` of those whose user, by the name in column ``of``, is not seen."""
+        """The rows, with ``HIDDEN`` in the columns ``private`` of those whose user, by the name in
+        column ``of``, is not seen."""
         if self._sees_all or not private:
             return rows
         names = {self.snapshot.roles[id].name for id in self._roles}
         is_seen = pc.is_in(rows[of], pa.array(sorted(names), pa.string()))
         for name in private:
             texts = rows[name]
-            hidden = pc.if_else(pc.is_valid(texts), pa.scalar(HIDDEN, texts.type), pa.scalar(None, texts.type))
-            rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), pc.if_else(is_seen, texts, hidden))
+            hidden = pc.if_else(
+                pc.is_valid(texts), pa.scalar(HIDDEN, texts.type), pa.scalar(None, texts.type)
+            )
+            rows = rows.set_column(
+                rows.column_names.index(name),
+                rows.schema.field(name),
+                pc.if_else(is_seen, texts, hidden),
+            )
         return rows
 
     @property

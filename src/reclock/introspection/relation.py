@@ -172,7 +172,9 @@ class Builtin:
     @property
     def fingerprint(self) -> str:
         """A hash of the definition: opening the catalog compares it to notice a change."""
-        return hashlib.sha256(f"{self.schema}.{self.name} {self.desc}{self.query or ''}".encode()).hexdigest()[:16]
+        return hashlib.sha256(
+            f"{self.schema}.{self.name} {self.desc}{self.query or ''}".encode()
+        ).hexdigest()[:16]
 
 
 def desc(*key: str, **columns: ScalarType) -> RelationDesc:

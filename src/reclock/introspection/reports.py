@@ -93,10 +93,13 @@ class Reports:
             row = self._sessions.pop(id, None)
             if row is not None and self._reporter is not None:
                 self._reporter.append(IntrospectionType.SESSIONS, [(row, -1)])
-                self._reporter.append(IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)])
+                self._reporter.append(
+                    IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)]
+                )
 
     def statement_ended(self, statement: StatementReport) -> None:
-        """Count it. Record it, unless ``STATEMENTS_AT_ONCE`` in this interval had the same outcome."""
+        """Count it. Record it, unless ``STATEMENTS_AT_ONCE`` in this interval had the same
+        outcome."""
         with self._guard:
             self._outcomes[statement.kind, statement.sqlstate] += 1
             has_failed = statement.error is not None
@@ -120,7 +123,8 @@ class Reports:
             self._reporter.append(IntrospectionType.STATEMENTS, [(row, 1)])
 
     def outcomes(self) -> dict[tuple[str, str], int]:
-        """How many statements ended since the process began to report, by kind and SQLSTATE (empty on success)."""
+        """How many statements ended since the process began to report, by kind and SQLSTATE (empty
+        on success)."""
         with self._guard:
             return dict(self._outcomes)
 
@@ -131,7 +135,9 @@ class Reports:
             if self._reporter is None or self._is_lost.is_set():
                 self._is_lost.clear()
                 self._reporter = self.recorder.report(self.process, self._is_lost.set)
-                self._reporter.append(IntrospectionType.SESSIONS, [(row, 1) for row in self._sessions.values()])
+                self._reporter.append(
+                    IntrospectionType.SESSIONS, [(row, 1) for row in self._sessions.values()]
+                )
             reporter = self._reporter  # once closed, it drops appends
         now = self.clock()
         if now - self._sampled_at < self.sample_ms:
@@ -139,7 +145,9 @@ class Reports:
         self._sampled_at = now
         lags = self.lags_ms()
         if lags is not None:
-            rows: list[Row] = [(self.process, id, lag_ms // 1000, _moment(now)) for id, lag_ms in lags.items()]
+            rows: list[Row] = [
+                (self.process, id, lag_ms // 1000, _moment(now)) for id, lag_ms in lags.items()
+            ]
             reporter.append(IntrospectionType.WALLCLOCK_LAG_HISTORY, [(row, 1) for row in rows])
             self._trim_histories(reporter, _moment(now) - timedelta(milliseconds=self.retention_ms))
 

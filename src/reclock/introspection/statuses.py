@@ -1,4 +1,5 @@
-"""How sources, indexes and sinks are doing, as relations: the present status of each, and those it had."""
+"""How sources, indexes and sinks are doing, as relations: the present status of each, and those it
+had."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.introspection.relation import SUBSOURCE, Builtin, Rows, SystemState, desc
 
-_STATUS = desc(id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ)
+_STATUS = desc(
+    id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ
+)
 
 
 def _row(id: str, name: str, status: str, at: Timestamp, *error: str | None) -> tuple[object, ...]:
@@ -24,7 +27,11 @@ def _current(type: ItemType, state: SystemState) -> Rows:
     subsource has a status only where it differs from its source's."""
     known = {status.name for status in state.statuses()}
     for item in state.catalog.items.values():
-        if item.type is type and item.id not in known and state.source_types.get(item.id) != SUBSOURCE:
+        if (
+            item.type is type
+            and item.id not in known
+            and state.source_types.get(item.id) != SUBSOURCE
+        ):
             reason = _awaited(item.id, state) if type is ItemType.INDEX else (None, None)
             yield _row(item.id, item.name, "created", item.created_at, None, *reason)
     yield from _reported(type, state, is_history=False)
@@ -38,17 +45,37 @@ def _awaited(index: GlobalId, state: SystemState) -> tuple[str, str | None]:
     if frontier.claim is not None:
         return f'"{frontier.claim.owner}" is building it', None
     cluster = state.catalog.clusters[state.indexes[index].cluster_id]
-    replicas = [replica for replica in state.catalog.cluster_replicas.values() if replica.cluster_id == cluster.id]
+    replicas = [
+        replica
+        for replica in state.catalog.cluster_replicas.values()
+        if replica.cluster_id == cluster.id
+    ]
     if cluster.size is not None and not replicas:
-        return f'cluster "{cluster.name}" has no replicas', f"ALTER CLUSTER {cluster.name} SET (REPLICATION FACTOR 1)"
-    return "it waits for its first refresh", "a process that runs `reclock serve` refreshes it, and so does a tick"
+        return (
+            f'cluster "{cluster.name}" has no replicas',
+            f"ALTER CLUSTER {cluster.name} SET (REPLICATION FACTOR 1)",
+        )
+    return (
+        "it waits for its first refresh",
+        "a process that runs `reclock serve` refreshes it, and so does a tick",
+    )
 
 
-def _reported(type: ItemType, state: SystemState, *, is_history: bool) -> Iterator[tuple[object, ...]]:
+def _reported(
+    type: ItemType, state: SystemState, *, is_history: bool
+) -> Iterator[tuple[object, ...]]:
     for status in state.status_history() if is_history else state.statuses():
         item = state.catalog.items.get(GlobalId(status.name))
         if item is not None and item.type is type:
-            yield _row(item.id, item.name, status.status, status.at, status.error, status.detail, status.hint)
+            yield _row(
+                item.id,
+                item.name,
+                status.status,
+                status.at,
+                status.error,
+                status.detail,
+                status.hint,
+            )
 
 
 STATUSES = tuple(
@@ -56,6 +83,11 @@ STATUSES = tuple(
     for type in (ItemType.SOURCE, ItemType.INDEX, ItemType.SINK)
     for builtin in (
         Builtin("mz_internal", f"mz_{type}_statuses", _STATUS, partial(_current, type)),
-        Builtin("mz_internal", f"mz_{type}_status_history", _STATUS, partial(_reported, type, is_history=True)),
+        Builtin(
+            "mz_internal",
+            f"mz_{type}_status_history",
+            _STATUS,
+            partial(_reported, type, is_history=True),
+        ),
     )
 )

@@ -53,9 +53,13 @@ _FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
     "regtype": ("regtype", TypeFunctions(2220, 2221, 2454, 2455)),
     "regrole": ("regrole", TypeFunctions(4098, 4092, 4094, 4095)),
     "regnamespace": ("regnamespace", TypeFunctions(4084, 4085, 4087, 4088)),
-    **{each.short_name: (f"{each.short_name}_", TypeFunctions(*each.functions)) for each in TEXTUAL_TYPES.values()},
+    **{
+        each.short_name: (f"{each.short_name}_", TypeFunctions(*each.functions))
+        for each in TEXTUAL_TYPES.values()
+    },
 }
-"""By the type's short name: what the functions' names begin with, and the functions. Arrays share theirs."""
+"""By the type's short name: what the functions' names begin with, and the functions. Arrays share
+theirs."""
 
 
 def functions_of(type_name: str) -> TypeFunctions:
@@ -66,9 +70,18 @@ def functions_of(type_name: str) -> TypeFunctions:
 def type_function_rows(state: SystemState) -> Rows:
     """Object id, name, type of the argument and of the answer, of each function."""
     internal, cstring = PSEUDO_TYPES["internal"], PSEUDO_TYPES["cstring"]
-    type_oids = {each.name: each.oid for each in type_rows()} | {name: oid for name, (oid, *_) in TEXTS.items()}
+    type_oids = {each.name: each.oid for each in type_rows()} | {
+        name: oid for name, (oid, *_) in TEXTS.items()
+    }
     known = [(*_FUNCTIONS[name], oid) for name, oid in type_oids.items() if name in _FUNCTIONS]
     for prefix, functions, oid in [*known, (*_ARRAY, _ANYARRAY_OID)]:
-        signatures = (("in", cstring, oid), ("out", oid, cstring), ("recv", internal, oid), ("send", oid, _BYTEA_OID))
-        for function_oid, (suffix, argument, answer) in zip(astuple(functions), signatures, strict=True):
+        signatures = (
+            ("in", cstring, oid),
+            ("out", oid, cstring),
+            ("recv", internal, oid),
+            ("send", oid, _BYTEA_OID),
+        )
+        for function_oid, (suffix, argument, answer) in zip(
+            astuple(functions), signatures, strict=True
+        ):
             yield function_oid, f"{prefix}{suffix}", (argument,), answer

@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc, ScalarType
+from reclock.algebra.relations import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    TEXT,
+    TIMESTAMPTZ,
+    Column,
+    RelationDesc,
+    ScalarType,
+)
 from reclock.protocol.introspection import IntrospectionType, LogName
 
 
@@ -22,14 +31,20 @@ LOGS: dict[LogName, RelationDesc] = {
     name: RelationDesc(columns)
     for name, columns in {
         LogName.ACTIVE_PEEKS: _columns(id=TEXT, engine=TEXT, time=BIGINT, began_at=TIMESTAMPTZ),
-        LogName.ARRANGEMENT_SIZES: _columns(export_id=TEXT, records=BIGINT, batches=BIGINT, size=BIGINT),
+        LogName.ARRANGEMENT_SIZES: _columns(
+            export_id=TEXT, records=BIGINT, batches=BIGINT, size=BIGINT
+        ),
         LogName.ERROR_COUNTS: _columns(export_id=TEXT, count=BIGINT),
         LogName.FRONTIERS: _columns(export_id=TEXT, time=BIGINT),
         LogName.HYDRATION_TIMES: _columns(export_id=TEXT, time_ns=BIGINT),
-        LogName.LAST_REFRESHES: _columns(export_id=TEXT, time=BIGINT, how=TEXT, updates=BIGINT, duration_ns=BIGINT),
+        LogName.LAST_REFRESHES: _columns(
+            export_id=TEXT, time=BIGINT, how=TEXT, updates=BIGINT, duration_ns=BIGINT
+        ),
         LogName.REFRESH_DURATIONS: _columns(export_id=TEXT, duration_ns=BIGINT, count=BIGINT),
         LogName.PEEK_DURATIONS: _columns(engine=TEXT, duration_ns=BIGINT, count=BIGINT),
-        LogName.PROCESS_USAGE: _columns(process=TEXT, cpu_percent=DOUBLE, memory_bytes=BIGINT, memory_percent=DOUBLE),
+        LogName.PROCESS_USAGE: _columns(
+            process=TEXT, cpu_percent=DOUBLE, memory_bytes=BIGINT, memory_percent=DOUBLE
+        ),
     }.items()
 }
 """The columns of a replica's logs.
@@ -57,13 +72,23 @@ def _unified(log: LogName) -> RelationDesc:
 
 
 def _history(desc: RelationDesc) -> ManagedType:
-    return ManagedType(RelationDesc((*desc.columns, Column("occurred_at", TIMESTAMPTZ))), is_history=True)
+    return ManagedType(
+        RelationDesc((*desc.columns, Column("occurred_at", TIMESTAMPTZ))), is_history=True
+    )
 
 
-_STATUS = RelationDesc(_columns(replica_id=BIGINT, cluster_id=BIGINT, process=TEXT, status=TEXT, reason=TEXT))
+_STATUS = RelationDesc(
+    _columns(replica_id=BIGINT, cluster_id=BIGINT, process=TEXT, status=TEXT, reason=TEXT)
+)
 _SESSION = RelationDesc(
     _columns(
-        process=TEXT, id=TEXT, connection_id=BIGINT, role_id=TEXT, client_ip=TEXT, application_name=TEXT, connected_at=TIMESTAMPTZ
+        process=TEXT,
+        id=TEXT,
+        connection_id=BIGINT,
+        role_id=TEXT,
+        client_ip=TEXT,
+        application_name=TEXT,
+        connected_at=TIMESTAMPTZ,
     )
 )
 
@@ -78,7 +103,9 @@ MANAGED: dict[IntrospectionType, ManagedType] = {
     IntrospectionType.PEEK_DURATIONS: ManagedType(_unified(LogName.PEEK_DURATIONS)),
     IntrospectionType.REPLICA_METRICS: ManagedType(_unified(LogName.PROCESS_USAGE)),
     IntrospectionType.REPLICA_METRICS_HISTORY: _history(_unified(LogName.PROCESS_USAGE)),
-    IntrospectionType.REPLICA_STATUSES: ManagedType(RelationDesc((*_STATUS.columns, Column("updated_at", TIMESTAMPTZ)))),
+    IntrospectionType.REPLICA_STATUSES: ManagedType(
+        RelationDesc((*_STATUS.columns, Column("updated_at", TIMESTAMPTZ)))
+    ),
     IntrospectionType.REPLICA_STATUS_HISTORY: _history(_STATUS),
     IntrospectionType.SESSIONS: ManagedType(_SESSION),
     IntrospectionType.SESSION_HISTORY: ManagedType(
@@ -103,7 +130,9 @@ MANAGED: dict[IntrospectionType, ManagedType] = {
         is_history=True,
         private=("sql", "error_message"),
     ),
-    IntrospectionType.WALLCLOCK_LAG_HISTORY: _history(RelationDesc(_columns(process=TEXT, object_id=TEXT, lag_s=INTEGER))),
+    IntrospectionType.WALLCLOCK_LAG_HISTORY: _history(
+        RelationDesc(_columns(process=TEXT, object_id=TEXT, lag_s=INTEGER))
+    ),
 }
 
 HISTORIES = frozenset(name for name, managed in MANAGED.items() if managed.is_history)

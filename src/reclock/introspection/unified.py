@@ -1,7 +1,8 @@
-"""What replicas and processes say of themselves, as relations: the third part of unified introspection.
+"""What replicas and processes say of themselves, as relations: the third part of unified
+introspection.
 
-``…_unified`` and its like are collections, readable whatever becomes of those who reported; a log is read from one replica, at
-once.
+``…_unified`` and its like are collections, readable whatever becomes of those who reported; a log
+is read from one replica, at once.
 """
 
 from __future__ import annotations
@@ -19,5 +20,8 @@ def _log(name: LogName, state: SystemState) -> Rows:
 
 UNIFIED = (
     *(Builtin("mz_internal", log.value, desc, partial(_log, log)) for log, desc in LOGS.items()),
-    *(Builtin("mz_internal", name.value, managed.desc, managed=name) for name, managed in MANAGED.items()),
+    *(
+        Builtin("mz_internal", name.value, managed.desc, managed=name)
+        for name, managed in MANAGED.items()
+    ),
 )

@@ -1,7 +1,8 @@
 """System relations that are views: one file of SQL each, ``sql/<schema>/<relation>.sql``.
 
-A comment of a name and a type, behind an output column or on a line of its own, declares the next column
-of the relation; ``!`` behind the name marks the columns of its key. Other comments are for readers.
+A comment of a name and a type, behind an output column or on a line of its own, declares the next
+column of the relation; ``!`` behind the name marks the columns of its key. Other comments are for
+readers.
 """
 
 from __future__ import annotations

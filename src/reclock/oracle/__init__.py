@@ -1,1 +1,2 @@
-"""The timestamp oracle: linearizable read and write timestamps for every process of an environment."""
+"""The timestamp oracle: linearizable read and write timestamps for every process of an
+environment."""

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.database.waiting import CHECK_INTERVAL_S, INTERRUPTIONS, InterruptibleLock, check
+from reclock.consensus.database.waiting import (
+    CHECK_INTERVAL_S,
+    INTERRUPTIONS,
+    InterruptibleLock,
+    check,
+)
 from reclock.errors import UnknownTimeline
 from reclock.oracle.oracle import TimestampOracle
 
@@ -36,7 +41,8 @@ class BatchingOracle:
         return timestamps[timeline]
 
     def read_all(self) -> Mapping[str, Timestamp]:
-        """See `TimestampOracle`. An error of the backing call is raised to every read in the batch."""
+        """See `TimestampOracle`. An error of the backing call is raised to every read in the
+        batch."""
         while True:
             with self._guard:
                 batch, leads = self._gathering, self._gathering is None

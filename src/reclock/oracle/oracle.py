@@ -40,19 +40,31 @@ _WRITE = (
     .where(
         _OF_TIMELINE,
         sa.or_(
-            _NEWEST.scalar_subquery() < sa.bindparam("max_jump_ms"),  # in 1970: no clock was followed yet
+            # in 1970: no clock was followed yet
+            _NEWEST.scalar_subquery() < sa.bindparam("max_jump_ms"),
             _NEWEST.scalar_subquery() >= sa.bindparam("now") - sa.bindparam("max_jump_ms"),
         ),
     )
-    .values(write_ts=sa.case((_timelines.c.write_ts < sa.bindparam("now"), sa.bindparam("now")), else_=_timelines.c.write_ts + 1))
+    .values(
+        write_ts=sa.case(
+            (_timelines.c.write_ts < sa.bindparam("now"), sa.bindparam("now")),
+            else_=_timelines.c.write_ts + 1,
+        )
+    )
     .returning(_timelines.c.write_ts)
 )
 _APPLY = (
     sa.update(_timelines)
     .where(_OF_TIMELINE)
     .values(
-        read_ts=sa.case((_timelines.c.read_ts < sa.bindparam("ts"), sa.bindparam("ts")), else_=_timelines.c.read_ts),
-        write_ts=sa.case((_timelines.c.write_ts < sa.bindparam("ts"), sa.bindparam("ts")), else_=_timelines.c.write_ts),
+        read_ts=sa.case(
+            (_timelines.c.read_ts < sa.bindparam("ts"), sa.bindparam("ts")),
+            else_=_timelines.c.read_ts,
+        ),
+        write_ts=sa.case(
+            (_timelines.c.write_ts < sa.bindparam("ts"), sa.bindparam("ts")),
+            else_=_timelines.c.write_ts,
+        ),
     )
 )
 
@@ -98,7 +110,9 @@ class ConsensusOracle:
     ``ClockImplausible``.
     """
 
-    def __init__(self, consensus: Consensus, clock: Clock, *, max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS) -> None:
+    def __init__(
+        self, consensus: Consensus, clock: Clock, *, max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS
+    ) -> None:
         self._consensus = consensus
         self._clock = clock
         self._max_clock_jump_ms = max_clock_jump_ms
@@ -125,7 +139,9 @@ class ConsensusOracle:
         """
         state = self._consensus.read(lambda connection: _state(connection, timeline))
         if state is None:
-            state = self._consensus.transact(lambda connection: _create(connection, timeline, floor))
+            state = self._consensus.transact(
+                lambda connection: _create(connection, timeline, floor)
+            )
         if state.write_ts < floor:
             raise TimelineBelowFloor(timeline, floor=floor, found=state.write_ts)
 
@@ -144,10 +160,13 @@ class ConsensusOracle:
         """See `TimestampOracle`: ``write_ts = max(write_ts + 1, now)``. One statement."""
         now = self._clock()
         bound_ms = self._max_clock_jump_ms
-        return self._consensus.transact(lambda connection: allocate_write(connection, timeline, now, max_jump_ms=bound_ms))
+        return self._consensus.transact(
+            lambda connection: allocate_write(connection, timeline, now, max_jump_ms=bound_ms)
+        )
 
     def apply_write(self, timeline: str, ts: Timestamp) -> None:
-        """See `TimestampOracle`: both numbers become ``max(self, ts)``. Watches of the timeline wake up."""
+        """See `TimestampOracle`: both numbers become ``max(self, ts)``. Watches of the timeline
+        wake up."""
 
         def apply(connection: sa.Connection) -> None:
             record_write(connection, timeline, ts)
@@ -155,14 +174,21 @@ class ConsensusOracle:
         self._consensus.transact(apply)
 
     def state(self, timeline: str) -> TimelineState:
-        """Both numbers at one moment, for monitoring: only ``read_ts`` and ``write_ts`` give timestamps to read or write at."""
+        """Both numbers at one moment, for monitoring: only ``read_ts`` and ``write_ts`` give
+        timestamps to read or write at."""
         state = self._consensus.read(lambda connection: _state(connection, timeline))
         if state is None:
             raise UnknownTimeline(timeline)
         return state
 
 
-def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp, *, max_jump_ms: int = MAX_CLOCK_JUMP_MS) -> Timestamp:
+def allocate_write(
+    connection: sa.Connection,
+    timeline: str,
+    now: Timestamp,
+    *,
+    max_jump_ms: int = MAX_CLOCK_JUMP_MS,
+) -> Timestamp:
     """``write_ts`` as a part of a larger write transaction, whose moment is that of the call.
     Raises ``ClockImplausible``."""
     allocated = connection.scalar(_WRITE, {"of": timeline, "now": now, "max_jump_ms": max_jump_ms})
@@ -172,7 +198,9 @@ def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp, *, 
     return Timestamp(allocated)
 
 
-def require_plausible(connection: sa.Connection, now: Timestamp, max_jump_ms: int, *, seen: Timestamp = MINIMUM) -> None:
+def require_plausible(
+    connection: sa.Connection, now: Timestamp, max_jump_ms: int, *, seen: Timestamp = MINIMUM
+) -> None:
     """Raises ``ClockImplausible`` if ``now`` is too far beyond ``seen`` and every timestamp of the
     oracle. Timestamps in 1970 do not come from a clock, and are ignored."""
     newest = max(seen, connection.scalar(_NEWEST) or MINIMUM)
@@ -198,16 +226,22 @@ def applied(connection: sa.Connection, timeline: str) -> Timestamp:
 
 def written_times(connection: sa.Connection) -> dict[str, Timestamp]:
     """The highest timestamp that each timeline ever gave out or applied."""
-    return {row.timeline: Timestamp(row.write_ts) for row in connection.execute(sa.select(_timelines))}
+    return {
+        row.timeline: Timestamp(row.write_ts) for row in connection.execute(sa.select(_timelines))
+    }
 
 
 def _create(connection: sa.Connection, timeline: str, floor: Timestamp) -> TimelineState:
     if state := _state(connection, timeline):
         return state  # another process was faster
-    connection.execute(sa.insert(_timelines).values(timeline=timeline, read_ts=floor, write_ts=floor))
+    connection.execute(
+        sa.insert(_timelines).values(timeline=timeline, read_ts=floor, write_ts=floor)
+    )
     return TimelineState(floor, floor)
 
 
 def _state(connection: sa.Connection, timeline: str) -> TimelineState | None:
-    row = connection.execute(sa.select(_timelines).where(_timelines.c.timeline == timeline)).one_or_none()
+    row = connection.execute(
+        sa.select(_timelines).where(_timelines.c.timeline == timeline)
+    ).one_or_none()
     return TimelineState(row.read_ts, row.write_ts) if row else None

@@ -69,14 +69,18 @@ def intervals(lower: Timestamp, upper: Timestamp, every_ms: int) -> Iterator[Bac
         yield BackfillInterval(Timestamp(begin), Timestamp(begin + every_ms))
 
 
-def sources(environment: Environment, only: Sequence[str] | None = None, *, by: Timestamp | None = None) -> list[str]:
+def sources(
+    environment: Environment, only: Sequence[str] | None = None, *, by: Timestamp | None = None
+) -> list[str]:
     """The full names of these sources, or of all sources in a backfill that begin at ``by`` at the
     latest. Raises ``UnknownRelation``."""
     environment.control_plane.await_storage(environment.stores.planner_catalog())
     specs = source_specs(environment.stores, only)
     if only is None:
         waiting = environment.stores.frontiers.backfilled()
-        specs = [spec for spec in specs if spec.id in waiting and (by is None or spec.created_at <= by)]
+        specs = [
+            spec for spec in specs if spec.id in waiting and (by is None or spec.created_at <= by)
+        ]
     return [spec.name for spec in specs]
 
 
@@ -92,7 +96,9 @@ def is_next(environment: Environment, source: str, interval: BackfillInterval) -
     return interval.lower <= reached(environment, source)
 
 
-def run(environment: Environment, source: str, interval: BackfillInterval, *, owner: str) -> BackfillReport:
+def run(
+    environment: Environment, source: str, interval: BackfillInterval, *, owner: str
+) -> BackfillReport:
     """Bind what the source's upstream had before the interval's end, at that end. Repeating it
     changes nothing.
 
@@ -102,7 +108,9 @@ def run(environment: Environment, source: str, interval: BackfillInterval, *, ow
     spec = _spec(environment, source)
     connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, HasHistory):
-        raise BackfillRefused(spec.name, "its upstream has no history", detail=spec.connector.lacks_history or None)
+        raise BackfillRefused(
+            spec.name, "its upstream has no history", detail=spec.connector.lacks_history or None
+        )
     at = interval.upper
     if at > environment.stores.clock():
         raise BackfillRefused(spec.name, f"the interval up to {at} is not over yet")
@@ -120,7 +128,9 @@ def run(environment: Environment, source: str, interval: BackfillInterval, *, ow
     elif not is_next(environment, source, interval):
         missing = reached(environment, source)
         raise BackfillRefused(
-            spec.name, f"what lies between {missing} and {interval.lower} is missing", hint="backfill the oldest interval first"
+            spec.name,
+            f"what lies between {missing} and {interval.lower} is missing",
+            hint="backfill the oldest interval first",
         )
     else:
         report = _step(environment, spec, at, owner)
@@ -145,7 +155,11 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
     spec = _spec(environment, source)
     connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, SupportsRebuild):
-        raise BackfillRefused(spec.name, "what was bound cannot be read again", detail=spec.connector.lacks_history or None)
+        raise BackfillRefused(
+            spec.name,
+            "what was bound cannot be read again",
+            detail=spec.connector.lacks_history or None,
+        )
     work = Rebuild(
         spec,
         connector,
@@ -174,7 +188,8 @@ def _finish(environment: Environment, spec: SourceSpec, owner: str) -> None:
         try:
             report = _step(environment, spec, claim.at, owner)
         except UpperMismatch:
-            continue  # it was complete and is published; what came later belongs to a later interval
+            # it was complete and is published; what came later belongs to a later interval
+            continue
         if report.state is IngestState.BUSY:
             time.sleep(_POLL_S)
 
@@ -193,7 +208,13 @@ def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str)
     return report
 
 
-def _check_done(environment: Environment, spec: SourceSpec, connector: HasHistory, frontier: GroupFrontier, at: Timestamp) -> None:
+def _check_done(
+    environment: Environment,
+    spec: SourceSpec,
+    connector: HasHistory,
+    frontier: GroupFrontier,
+    at: Timestamp,
+) -> None:
     """Raises ``BackfillRefused`` if the upstream has rows that belong at the published time ``at``
     and are not bound."""
     if at < frontier.since:
@@ -201,7 +222,11 @@ def _check_done(environment: Environment, spec: SourceSpec, connector: HasHistor
     collections = SourceCollections.open(environment.stores.lake, spec)
     if collections.read_bindings(at):
         return
-    missing = [increment for increment in connector.probe_until(collections.bound_at(at), at) if increment.size]
+    missing = [
+        increment
+        for increment in connector.probe_until(collections.bound_at(at), at)
+        if increment.size
+    ]
     if missing:
         raise BackfillRefused(
             spec.name,

@@ -59,7 +59,9 @@ def back_up(stores: Stores, to: Path) -> BackupReport:
     maintenance deletes files faster than they are copied.
     """
     if to.exists() and any(to.iterdir()):
-        raise ConfigurationError(f'"{to}" is not empty', hint="a backup goes into a folder of its own")
+        raise ConfigurationError(
+            f'"{to}" is not empty', hint="a backup goes into a folder of its own"
+        )
     to.mkdir(parents=True, exist_ok=True, mode=0o700)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -80,11 +82,14 @@ class _Attempt:
     def run(self) -> BackupReport:
         self.folder.mkdir(mode=0o700)
         with ExitStack() as held:
-            sinks = {sink.id for sink in self.stores.planner_catalog().sinks()}  # what they have is in their targets
+            # what they have is in their targets
+            sinks = {sink.id for sink in self.stores.planner_catalog().sinks()}
             for group, frontier in self.stores.frontiers.get_all().items():
                 if group in sinks:
                     continue
-                held.enter_context(self.stores.shared_holds.held(frozenset({group}), frontier.since))
+                held.enter_context(
+                    self.stores.shared_holds.held(frozenset({group}), frontier.since)
+                )
             before = self._states()
             failpoint("backup.before_consensus")
             consensus = Consensus.connect(f"sqlite:///{self.folder / CONSENSUS}")
@@ -105,14 +110,19 @@ class _Attempt:
         states = {id: newest_state(lake.folder_of(id), str(id)) for id in lake.list()}
         return {id: state for id, state in states.items() if state is not None}
 
-    def _copy_collections(self, consensus: Consensus, before: Mapping[StorageCollectionId, TableState]) -> dict[str, int]:
+    def _copy_collections(
+        self, consensus: Consensus, before: Mapping[StorageCollectionId, TableState]
+    ) -> dict[str, int]:
         """Copy all collections. Returns the bytes of each."""
         leadership = self.stores.leadership
         groups = Frontiers(consensus, leadership).get_all()
         staged = TableWal(consensus, leadership, self.stores.clock).pending()
         copied = {}
         for id in sorted({*before, *self.stores.lake.list()}):
-            folder, target = self.stores.lake.folder_of(id), Folder(str(self.folder / LAKE / str(id)))
+            folder, target = (
+                self.stores.lake.folder_of(id),
+                Folder(str(self.folder / LAKE / str(id))),
+            )
             newest = newest_state(folder, str(id))
             if newest is None:
                 raise BackupFailed(f'"{id}" was dropped while it was to be copied')
@@ -123,7 +133,9 @@ class _Attempt:
         for write in staged:
             if write.payload.staged is not None:
                 id = StorageCollectionId.parse(f"{write.table}/table")
-                path = self.folder / LAKE / str(id) / STAGING / write.payload.staged / "rows.parquet"
+                path = (
+                    self.folder / LAKE / str(id) / STAGING / write.payload.staged / "rows.parquet"
+                )
                 if not path.exists():
                     raise BackupFailed(f'the staged rows of "{id}" went before they were copied')
         return copied

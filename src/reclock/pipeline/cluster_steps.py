@@ -21,7 +21,13 @@ from reclock.consensus.objects.statuses import Status
 from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import sink_spec
 from reclock.errors import ClaimConflict, ReclockError, UpperMismatch
-from reclock.pipeline.object_status import error_of, error_status, record_running, record_stall, running_status
+from reclock.pipeline.object_status import (
+    error_of,
+    error_status,
+    record_running,
+    record_stall,
+    running_status,
+)
 from reclock.pipeline.source_steps import existing_sources
 from reclock.pipeline.tick_reports import ClusterReport, RefreshReport, TickFailure
 from reclock.plan.relational import Plan, collections
@@ -42,27 +48,38 @@ def cluster_names(stores: Stores) -> list[str]:
     return [cluster.name for cluster in sorted(clusters, key=lambda cluster: cluster.id)]
 
 
-def sink_names(environment: Environment, clusters: Sequence[str] | None = None, *, over: str | None = None) -> list[str]:
+def sink_names(
+    environment: Environment, clusters: Sequence[str] | None = None, *, over: str | None = None
+) -> list[str]:
     """The full names of all sinks, or of those in ``clusters``, or of those that read the frontier
     group ``over``."""
     catalog = environment.stores.planner_catalog()
     environment.control_plane.await_storage(catalog)
-    cluster_ids = {id for name, id in catalog.clusters.items() if clusters is None or name in clusters}
+    cluster_ids = {
+        id for name, id in catalog.clusters.items() if clusters is None or name in clusters
+    }
     return [
         str(sink.name)
         for sink in sinks(catalog)
-        if sink.cluster_id in cluster_ids and (over is None or _reads(sink_spec(catalog, sink.id).plan, over))
+        if sink.cluster_id in cluster_ids
+        and (over is None or _reads(sink_spec(catalog, sink.id).plan, over))
     ]
 
 
 def refresh(
-    environment: Environment, cluster: str, at: int, *, owner: str, over: str | None = None, is_patient: bool = False
+    environment: Environment,
+    cluster: str,
+    at: int,
+    *,
+    owner: str,
+    over: str | None = None,
+    is_patient: bool = False,
 ) -> RefreshReport:
-    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete; or only those that read the frontier
-    group ``over``. A cluster that was dropped has none.
+    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete; or only
+    those that read the frontier group ``over``. A cluster that was dropped has none.
 
-    An index that another process refreshes is left to that process, and the report omits it. With ``is_patient`` it is first waited
-    for, as long as a claim outlives a process that has died.
+    An index that another process refreshes is left to that process, and the report omits it. With
+    ``is_patient`` it is first waited for, as long as a claim outlives a process that has died.
     """
     stores = environment.stores
     catalog = stores.planner_catalog()
@@ -79,7 +96,9 @@ def refresh(
     failures: list[TickFailure] = []
     statuses: list[Status] = []
     error: ReclockError
-    for id, outcome in _refresh_while_claimed(stores, controller, command, is_patient=is_patient).items():
+    for id, outcome in _refresh_while_claimed(
+        stores, controller, command, is_patient=is_patient
+    ).items():
         if isinstance(outcome, Refreshed):
             reports.append(outcome)
             if outcome.error is None:
@@ -87,7 +106,9 @@ def refresh(
                 continue
             status, error = "failing", outcome.error.error()
         elif isinstance(outcome, ClaimConflict):
-            _logger.info("another process refreshes the index", index=names[id], detail=outcome.detail)
+            _logger.info(
+                "another process refreshes the index", index=names[id], detail=outcome.detail
+            )
             continue
         else:  # one index's trouble is not the others'
             status, error = "stalled", readiness.about_object(outcome, environment)
@@ -129,8 +150,8 @@ def _reads(plan: Plan, over: str | None) -> bool:
 
 
 def _retry_while_claimed(stores: Stores, work: Callable[[], T], *, is_patient: bool) -> T:
-    """The result of ``work``. With ``is_patient`` it is repeated while another process is at work, until a claim that was there
-    at the beginning can be taken over if its process has died."""
+    """The result of ``work``. With ``is_patient`` it is repeated while another process is at work,
+    until a claim that was there at the beginning can be taken over if its process has died."""
     deadline = time.monotonic() + (stores.settings.claim_lease_ms / 1000 + 1 if is_patient else 0)
     while True:
         try:
@@ -141,7 +162,9 @@ def _retry_while_claimed(stores: Stores, work: Callable[[], T], *, is_patient: b
             time.sleep(_POLL_S)
 
 
-def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient: bool = False) -> Emitted:
+def emit(
+    environment: Environment, sink: str, at: int, *, owner: str, is_patient: bool = False
+) -> Emitted:
     """Have the sink's cluster bring its target up to ``at``, or as far as its inputs are complete.
     The sink's status has the result.
 
@@ -160,7 +183,9 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient
     try:
         controller.await_frontier(catalog_ts)
         command = Emit(sink_spec(catalog, entry.id), Timestamp(at), owner, catalog_ts)
-        emitted = _retry_while_claimed(stores, partial(controller.emit, command), is_patient=is_patient)
+        emitted = _retry_while_claimed(
+            stores, partial(controller.emit, command), is_patient=is_patient
+        )
     except ClaimConflict:
         raise  # another process emits: nothing is wrong with the sink
     except Exception as failure:  # the edge of the loop over sinks
@@ -194,7 +219,9 @@ def emit_all(
 def complete_tables(stores: Stores, at: Timestamp) -> None:
     """Apply the table WAL up to ``at`` to the Delta tables of all tables."""
     if stores.tables.log.known():
-        stores.frontiers.advance_idle([TABLES], Timestamp(min(at, stores.oracle.read_ts(EPOCH_MS)) + 1))
+        stores.frontiers.advance_idle(
+            [TABLES], Timestamp(min(at, stores.oracle.read_ts(EPOCH_MS)) + 1)
+        )
         stores.tables.apply(through=at)
 
 

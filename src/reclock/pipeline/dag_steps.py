@@ -1,6 +1,8 @@
-"""The steps of the DAG ``reclock_tick``: plan, one source, all clusters. Each answers JSON, in a task or in a warm process.
+"""The steps of the DAG ``reclock_tick``: plan, one source, all clusters. Each answers JSON, in a
+task or in a warm process.
 
-``tell`` is given a line for each thing that a step has done, as it is done: they are the task's log.
+``tell`` is given a line for each thing that a step has done, as it is done: they are the task's
+log.
 """
 
 from __future__ import annotations
@@ -33,12 +35,15 @@ _SHOWN_PARTITIONS = 10
 """How many partitions of a step are listed."""
 
 
-def plan(environment: Environment, *, sources: Sequence[str] | None, at: int | None, tell: Tell) -> list[dict[str, Any]]:
-    """What the run works on: a source each, with the time of its step. Sources without news are complete up to that time
-    afterwards; if no source has any, the one item has no name.
+def plan(
+    environment: Environment, *, sources: Sequence[str] | None, at: int | None, tell: Tell
+) -> list[dict[str, Any]]:
+    """What the run works on: a source each, with the time of its step. Sources without news are
+    complete up to that time afterwards; if no source has any, the one item has no name.
 
-    A source that does not answer within ``tick_patience_ms`` is worked on, so that others do not wait for it; one on which a
-    live process is at work is left to that. Raises ``UnknownRelation``, ``TimestampNotAllowed``.
+    A source that does not answer within ``tick_patience_ms`` is worked on, so that others do not
+    wait for it; one on which a live process is at work is left to that. Raises ``UnknownRelation``,
+    ``TimestampNotAllowed``.
     """
     time_of_run = allocate(environment, at=at)
     readiness.retry_unready(environment)
@@ -67,8 +72,11 @@ def _busy(environment: Environment, specs: Sequence[SourceSpec], tell: Tell) -> 
     return busy
 
 
-def _probe(specs: Sequence[SourceSpec], environment: Environment, at: Timestamp) -> dict[GlobalId, IngestState]:
-    """What each source has that answers in time. Those that fail are left out: their own task says why."""
+def _probe(
+    specs: Sequence[SourceSpec], environment: Environment, at: Timestamp
+) -> dict[GlobalId, IngestState]:
+    """What each source has that answers in time. Those that fail are left out: their own task says
+    why."""
 
     def attempt(spec: SourceSpec) -> IngestState:
         try:
@@ -84,14 +92,21 @@ def _probe(specs: Sequence[SourceSpec], environment: Environment, at: Timestamp)
 
 
 def move_source(
-    environment: Environment, *, source: str, at: int, owner: str, is_staged: bool = False, tell: Tell
+    environment: Environment,
+    *,
+    source: str,
+    at: int,
+    owner: str,
+    is_staged: bool = False,
+    tell: Tell,
 ) -> dict[str, Any]:
-    """Ingest, audit and publish one source, then refresh the indexes and emit the sinks that read it. With ``is_staged``, another
-    process has ingested it.
+    """Ingest, audit and publish one source, then refresh the indexes and emit the sinks that read
+    it. With ``is_staged``, another process has ingested it.
 
-    Answers what ``changed``, by the names of relations and sinks: how many rows or changes, and the ``upper`` below which they can
-    be read; the page of the audit in the data ``docs``; and what ``failed``. What failed holds up nothing else: a source that
-    binds nothing is complete up to the time even so.
+    Answers what ``changed``, by the names of relations and sinks: how many rows or changes, and the
+    ``upper`` below which they can be read; the page of the audit in the data ``docs``; and what
+    ``failed``. What failed holds up nothing else: a source that binds nothing is complete up to the
+    time even so.
     """
     failed: list[TickFailure] = []
     changed: dict[str, Changes] = {}
@@ -109,26 +124,49 @@ def move_source(
                     hint = "read the data docs; ALTER SOURCE ... RETRY, WAIVE or SKIP decides"
                     detail = f"data docs: {docs}" if docs else None
                     failed.append(
-                        TickFailure(source, AuditFailed.sqlstate, f"checks failed: {', '.join(audit.failed)}", detail, hint)
+                        TickFailure(
+                            source,
+                            AuditFailed.sqlstate,
+                            f"checks failed: {', '.join(audit.failed)}",
+                            detail,
+                            hint,
+                        )
                     )
     with _timed(tell) as told:
         published = source_steps.publish(environment, [source], at, owner=owner)
         for name, rows in published.rows.items():
             told(f"published {rows:,} rows of {name} below {published.upper}")
             changed[name] = {"upper": int(published.upper), "rows": rows}
-    failed += [failure for failure in published.failed if failure.sqlstate not in {earlier.sqlstate for earlier in failed}]
+    failed += [
+        failure
+        for failure in published.failed
+        if failure.sqlstate not in {earlier.sqlstate for earlier in failed}
+    ]
     if published.rows:
         attended = task_replica.attended(environment)
         through, by = published.upper - 1, f"{owner} {source}"
         with _timed(tell) as told:
-            for report in cluster_steps.refresh_dependents(environment, source, through, clusters=attended, owner=by):
+            for report in cluster_steps.refresh_dependents(
+                environment, source, through, clusters=attended, owner=by
+            ):
                 changed |= _changed(environment, report, told)
-                for failure in report.failed:  # nothing is wrong with the source: the step of the clusters fails for it
-                    tell(f"{failure.name} failed, and is tried again with all clusters: {failure.message}")
+                # nothing is wrong with the source: the step of the clusters fails for it
+                for failure in report.failed:
+                    tell(
+                        f"{failure.name} failed, and is tried again with all clusters: "
+                        f"{failure.message}"
+                    )
     return {"changed": changed, "docs": docs, "failed": _as_json(failed)}
 
 
-def _ingest(environment: Environment, source: str, at: int, owner: str, tell: Tell, failed: list[TickFailure]) -> bool:
+def _ingest(
+    environment: Environment,
+    source: str,
+    at: int,
+    owner: str,
+    tell: Tell,
+    failed: list[TickFailure],
+) -> bool:
     """Whether a step waits for its audit."""
     report = source_steps.ingest(environment, source, at, owner=owner)
     spec = next(iter(source_steps.existing_sources(environment.stores, [source])), None)
@@ -138,9 +176,19 @@ def _ingest(environment: Environment, source: str, at: int, owner: str, tell: Te
         case IngestState.IDLE:
             tell("the upstream has nothing new")
         case IngestState.WAITING:
-            tell(f"the upstream cannot begin yet: {'; '.join({str(reason) for reason in report.waiting.values()})}")
+            tell(
+                "the upstream cannot begin yet: "
+                f"{'; '.join({str(reason) for reason in report.waiting.values()})}"
+            )
         case _:
-            tell(_step_line(report, "bytes" if spec is not None and isinstance(spec.connector, ObjectsConnector) else "offsets"))
+            tell(
+                _step_line(
+                    report,
+                    "bytes"
+                    if spec is not None and isinstance(spec.connector, ObjectsConnector)
+                    else "offsets",
+                )
+            )
     if spec is not None:
         stalled = source_steps.stalled_outputs(environment.stores, spec, report)
         failed += [TickFailure.of(str(entry.name), error) for entry, error in stalled]
@@ -150,8 +198,9 @@ def _ingest(environment: Environment, source: str, at: int, owner: str, tell: Te
 def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[str, Any]:
     """Bring every index and sink up to what can be read now, or as far as its inputs are complete.
 
-    Answers what ``changed`` and what ``failed``, as `move_source` does, the ``uppers`` of all indexes and sinks by name, and the
-    jobs to be ``submitted`` for clusters whose replicas nobody sees to (see ``reclock.runtime.task_replica``).
+    Answers what ``changed`` and what ``failed``, as `move_source` does, the ``uppers`` of all
+    indexes and sinks by name, and the jobs to be ``submitted`` for clusters whose replicas nobody
+    sees to (see ``reclock.runtime.task_replica``).
     """
     at = environment.stores.oracle.read_ts(EPOCH_MS)
     uppers: dict[str, int] = {}
@@ -163,19 +212,31 @@ def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[s
         tell("no cluster has an index or a sink")
     for cluster in clusters:
         with _timed(tell) as told:
-            refreshed = cluster_steps.refresh(environment, cluster, at, owner=owner, is_patient=True)
+            refreshed = cluster_steps.refresh(
+                environment, cluster, at, owner=owner, is_patient=True
+            )
             sinks = cluster_steps.sink_names(environment, [cluster])
-            emitted, stalled = cluster_steps.emit_all(environment, sinks, at, owner=owner, is_patient=True)
+            emitted, stalled = cluster_steps.emit_all(
+                environment, sinks, at, owner=owner, is_patient=True
+            )
             report = ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled)
             changed |= _changed(environment, report, told)
         uppers |= {index.index: int(index.upper) for index in report.indexes}
         uppers |= {sink.sink: int(sink.upper) for sink in report.emitted}
         failed += report.failed
-    return {"changed": changed, "uppers": uppers, "submitted": submitted, "failed": _as_json(failed)}
+    return {
+        "changed": changed,
+        "uppers": uppers,
+        "submitted": submitted,
+        "failed": _as_json(failed),
+    }
 
 
-def _clusters_with_work(environment: Environment, at: int, owner: str) -> tuple[list[str], list[dict[str, object]]]:
-    """The clusters that have an index or a sink: those that work for any process, and the jobs to be submitted for the others."""
+def _clusters_with_work(
+    environment: Environment, at: int, owner: str
+) -> tuple[list[str], list[dict[str, object]]]:
+    """The clusters that have an index or a sink: those that work for any process, and the jobs to
+    be submitted for the others."""
     catalog = environment.stores.planner_catalog()
     used = {index.cluster_id for index in catalog.indexes()}
     with_work = [
@@ -221,7 +282,8 @@ def _step_line(report: IngestReport, unit: str) -> str:
     shown = ", ".join(f"{name} +{count:,}" for name, count in report.bindings[:_SHOWN_PARTITIONS])
     others = f" and {more} more" if (more := len(report.bindings) - _SHOWN_PARTITIONS) > 0 else ""
     return (
-        f"bound {report.size:,} {unit} of {len(report.bindings)} partitions at {report.at}, {report.rows:,} rows: {shown}{others}"
+        f"bound {report.size:,} {unit} of {len(report.bindings)} partitions at {report.at}, "
+        f"{report.rows:,} rows: {shown}{others}"
     )
 
 
@@ -235,11 +297,18 @@ def _audit_line(audit: AuditReport) -> str:
 def _changed(environment: Environment, report: ClusterReport, tell: Tell) -> dict[str, Changes]:
     """By name, the views whose indexes have changed, and the sinks."""
     catalog = environment.stores.planner_catalog()
-    views = {str(index.name): str(entry.name) for index in catalog.indexes() if (entry := catalog.entry(index.on)) is not None}
+    views = {
+        str(index.name): str(entry.name)
+        for index in catalog.indexes()
+        if (entry := catalog.entry(index.on)) is not None
+    }
     changed: dict[str, Changes] = {}
     for index in report.indexes:
         if index.updates or index.how:
-            tell(f"refreshed {index.index} below {index.upper}: {index.updates:,} updates, {index.how or 'unchanged'}")
+            tell(
+                f"refreshed {index.index} below {index.upper}: {index.updates:,} "
+                f"updates, {index.how or 'unchanged'}"
+            )
         if index.updates and index.index in views:
             changed[views[index.index]] = {"upper": int(index.upper), "rows": index.updates}
     for sink in report.emitted:

@@ -82,7 +82,10 @@ class _Maintenance:
         while not self._stopping.is_set():
             self._changed.clear()
             try:
-                wanted = {cluster.id: cluster.name for cluster in self._environment.stores.catalog.sync().clusters.values()}
+                wanted = {
+                    cluster.id: cluster.name
+                    for cluster in self._environment.stores.catalog.sync().clusters.values()
+                }
             except Exception as error:  # the edge of the loop: the next attempt may succeed
                 _logger.warning("clusters cannot be read; retrying", error=str(error))
                 self._stopping.wait(1)
@@ -107,7 +110,9 @@ class _ClusterMaintenance:
         self._failures = 0
 
     def start(self, name: str) -> None:
-        self._thread = threading.Thread(target=self._loop, name=f"index-maintenance-{name}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop, name=f"index-maintenance-{name}", daemon=True
+        )
         self._thread.start()
 
     def wake(self) -> None:
@@ -130,7 +135,11 @@ class _ClusterMaintenance:
             except Exception as failure:  # the edge of the loop: the next attempt may succeed
                 self._failures += 1
                 if not self._stopping.is_set():
-                    _logger.warning("indexes cannot be refreshed; retrying", cluster_id=self._cluster_id, error=str(failure))
+                    _logger.warning(
+                        "indexes cannot be refreshed; retrying",
+                        cluster_id=self._cluster_id,
+                        error=str(failure),
+                    )
             if self._failures:
                 pause_s = min(max(pause_s, interval_s) * 2.0**self._failures, _LONGEST_PAUSE_S)
             self._stopping.wait(max(pause_s - (time.monotonic() - began), _LEAST_PAUSE_S))

@@ -106,7 +106,11 @@ def group_names(stores: Stores) -> dict[str, str]:
         item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
         if isinstance(entry, RelationEntry) and entry.collection.group != group:
             continue  # a guest
-        if item is not None and item.type in (ItemType.SOURCE, ItemType.INDEX) and entry is not None:
+        if (
+            item is not None
+            and item.type in (ItemType.SOURCE, ItemType.INDEX)
+            and entry is not None
+        ):
             names[group] = str(entry.name)
         elif group in (TABLES, INTROSPECTION):
             names[group] = group
@@ -118,7 +122,8 @@ def sweep(environment: Environment) -> SweepReport:
     stores = environment.stores
     catalog = stores.planner_catalog()
     assert catalog.snapshot is not None
-    environment.control_plane.storage_controller.step()  # what readers were still at, when it was dropped, goes now
+    # what readers were still at, when it was dropped, goes now
+    environment.control_plane.storage_controller.step()
     for owner in sorted(stores.holds.lasting_owners()):
         if is_dropped(catalog.snapshot, owner):  # its last refresh held inputs after it was dropped
             for hold in stores.holds.owned_by(owner):
@@ -127,7 +132,11 @@ def sweep(environment: Environment) -> SweepReport:
     groups = stores.frontiers.get_all()
     dropped = [id for id in stores.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
     abandoned = stores.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
-    orphans = [id for id in dropped if (id.source_id in abandoned if id.group == TABLES else id.group not in groups)]
+    orphans = [
+        id
+        for id in dropped
+        if (id.source_id in abandoned if id.group == TABLES else id.group not in groups)
+    ]
     for id in orphans:
         stores.lake.drop(id)
     history_from = Timestamp(stores.clock() - stores.settings.status_retention_ms)
@@ -151,7 +160,11 @@ def _sweep_secrets(stores: Stores) -> int:
     refers to it; so the old values are listed first, and then the references."""
     old = stores.secrets.kept_before(Timestamp(stores.clock() - _SECRET_GRACE_MS))
     needed = cleanup.secrets_of(stores.pending_cleanup.get_all())
-    named = {entry.reference for entry in stores.planner_catalog().entries() if isinstance(entry, SecretEntry)}
+    named = {
+        entry.reference
+        for entry in stores.planner_catalog().entries()
+        if isinstance(entry, SecretEntry)
+    }
     if unnamed := old - named - needed:
         stores.secrets.forget(unnamed)
     return len(unnamed)
@@ -164,7 +177,9 @@ def _expire_storage_usage(stores: Stores) -> int:
     while True:
         catalog.sync()
         tx = catalog.transaction()
-        old = [usage for usage in catalog.get_storage_usages() if usage.collected_at < oldest][:_USAGES_AT_ONCE]
+        old = [usage for usage in catalog.get_storage_usages() if usage.collected_at < oldest][
+            :_USAGES_AT_ONCE
+        ]
         if not old:
             return expired
         tx.expire_storage_usage(old)
@@ -257,7 +272,9 @@ def _tables(stores: Stores, group: str) -> Tables | None:
     return stores.tables if group == TABLES else None
 
 
-def _maintain_collection(stores: Stores, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
+def _maintain_collection(
+    stores: Stores, id: StorageCollectionId, since: Timestamp
+) -> CollectionReport:
     collection = stores.lake.open(id)
     files_before = len(collection.pin().all_files)
     is_bindings = id.collection is CollectionType.REMAPPING  # a progress relation shows their times
@@ -303,7 +320,8 @@ def _sizes(stores: Stores) -> dict[str, int]:
 
 
 def record_usage(stores: Stores) -> int:
-    """Record the size of each collection in the catalog, at one moment. Returns the sum of bytes."""
+    """Record the size of each collection in the catalog, at one moment. Returns the sum of
+    bytes."""
     sizes = _sizes(stores)
     measured_at = stores.clock()
     failpoint("maintenance.before_record")
@@ -323,8 +341,11 @@ def record_usage(stores: Stores) -> int:
 
 
 def compact_catalog(stores: Stores) -> int:
-    """Delete the catalog's history that is older than its retention. Returns the number of updates."""
-    return stores.catalog.compact(Timestamp(max(stores.clock() - stores.settings.catalog_retention_ms, 0)))
+    """Delete the catalog's history that is older than its retention. Returns the number of
+    updates."""
+    return stores.catalog.compact(
+        Timestamp(max(stores.clock() - stores.settings.catalog_retention_ms, 0))
+    )
 
 
 def run(environment: Environment) -> MaintenanceReport:
@@ -359,5 +380,7 @@ def run(environment: Environment) -> MaintenanceReport:
 def _as_error(name: str, failure: Exception) -> ReclockError:
     if isinstance(failure, ReclockError):
         return failure
-    internal = InternalError(f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {plain_text(failure)}")
+    internal = InternalError(
+        f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {plain_text(failure)}"
+    )
     return file_access_failure(failure) or internal

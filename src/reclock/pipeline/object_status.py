@@ -10,14 +10,18 @@ from reclock.runtime.stores import Stores
 
 
 def error_of(environment: Environment, failure: Exception, object_name: str) -> ReclockError:
-    """The error that users see for a failure of the object. Other exceptions become a ``FileAccessFailed``, or else an
-    ``InternalError``."""
+    """The error that users see for a failure of the object. Other exceptions become a
+    ``FileAccessFailed``, or else an ``InternalError``."""
     if isinstance(failure, ReclockError):
         return readiness.about_object(failure, environment)
-    return file_access_failure(failure) or InternalError(f"{object_name} failed", detail=plain_text(failure))
+    return file_access_failure(failure) or InternalError(
+        f"{object_name} failed", detail=plain_text(failure)
+    )
 
 
-def running_status(stores: Stores, id: str, *, detail: str | None = None, hint: str | None = None) -> Status:
+def running_status(
+    stores: Stores, id: str, *, detail: str | None = None, hint: str | None = None
+) -> Status:
     return Status(id, "running", None, detail, hint, stores.clock())
 
 
@@ -26,10 +30,14 @@ def error_status(stores: Stores, id: str, *, status: str, error: ReclockError) -
     return Status(id, status, error.message, error.detail, error.hint, stores.clock())
 
 
-def record_running(stores: Stores, id: str, *, detail: str | None = None, hint: str | None = None) -> None:
+def record_running(
+    stores: Stores, id: str, *, detail: str | None = None, hint: str | None = None
+) -> None:
     stores.statuses.record_all([running_status(stores, id, detail=detail, hint=hint)])
 
 
 def record_stall(stores: Stores, *ids: str, error: ReclockError) -> None:
     """Record that ``error`` stalls the objects."""
-    stores.statuses.record_all([error_status(stores, id, status="stalled", error=error) for id in ids])
+    stores.statuses.record_all(
+        [error_status(stores, id, status="stalled", error=error) for id in ids]
+    )

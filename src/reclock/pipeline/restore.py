@@ -35,7 +35,12 @@ from reclock.pipeline.backup import CATALOG_FOLDER, CONSENSUS, DATA, FORMAT, LAK
 from reclock.runtime.environment import Environment
 from reclock.runtime.system_relations import SYSTEM_OBJECTS
 
-_LEFT_OUT = ("reclock_environment", "reclock_leadership", "reclock_store_mark", "reclock_controller")
+_LEFT_OUT = (
+    "reclock_environment",
+    "reclock_leadership",
+    "reclock_store_mark",
+    "reclock_controller",
+)
 """The tables that are not restored: those that let processes join and write come last, with a new
 epoch, and the marks of the stores begin anew."""
 
@@ -67,7 +72,9 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
     try:
         known = consensus.read(fence.current)
         if not may_replace and (known is not None or _own_folders(lake, settings, mark)):
-            raise ConfigurationError("there is an environment already", hint="--replace puts the backup in its place")
+            raise ConfigurationError(
+                "there is an environment already", hint="--replace puts the backup in its place"
+            )
         clear(consensus)
         failpoint("restore.consensus_cleared")
         for name in _own_folders(lake, settings, mark):
@@ -92,9 +99,13 @@ def _read_manifest(backup: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads((backup / MANIFEST).read_text())
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f'"{backup}" is no complete backup', detail=f"its {MANIFEST} cannot be read") from error
+        raise ConfigurationError(
+            f'"{backup}" is no complete backup', detail=f"its {MANIFEST} cannot be read"
+        ) from error
     if manifest["format"] != FORMAT:
-        raise ConfigurationError(f'"{backup}" has format {manifest["format"]}', detail=f"this program reads {FORMAT}")
+        raise ConfigurationError(
+            f'"{backup}" has format {manifest["format"]}', detail=f"this program reads {FORMAT}"
+        )
     return manifest
 
 
@@ -104,7 +115,9 @@ def _require_settings(settings: Settings, mark: EnvironmentMark) -> None:
         ("catalog", settings.catalog, mark.catalog),
     ):
         if setting not in ("", stored):
-            raise ConfigurationError(f'setting "{name}" is "{setting}", the backup is of "{stored}"')
+            raise ConfigurationError(
+                f'setting "{name}" is "{setting}", the backup is of "{stored}"'
+            )
 
 
 def _own_folders(lake: Folder, settings: Settings, mark: EnvironmentMark) -> list[str]:
@@ -118,7 +131,10 @@ def _own_folders(lake: Folder, settings: Settings, mark: EnvironmentMark) -> lis
 def _copy_lake(data: Path, lake: Folder, settings: Settings, mark: EnvironmentMark) -> None:
     copy_folder(Folder(str(data / LAKE)), lake)
     if mark.catalog != "stash":
-        copy_folder(Folder(str(data / CATALOG_FOLDER)), persist_folder(settings.lake_root, mark.id, settings.lake_options))
+        copy_folder(
+            Folder(str(data / CATALOG_FOLDER)),
+            persist_folder(settings.lake_root, mark.id, settings.lake_options),
+        )
 
 
 def _copy_consensus(file: Path, consensus: Consensus) -> None:
@@ -135,7 +151,8 @@ def _lead(settings: Settings, consensus: Consensus, mark: EnvironmentMark, above
     release's layout."""
     catalog = DurableCatalog(
         open_log(mark.catalog, mark.id, settings, consensus),
-        oracle=ConsensusOracle(consensus, consensus.clock, max_clock_jump_ms=MAXIMUM),  # a backup may be old
+        # a backup may be old
+        oracle=ConsensusOracle(consensus, consensus.clock, max_clock_jump_ms=MAXIMUM),
         clock=consensus.clock,
         deploy_generation=settings.deploy_generation,
         epoch_above=above,

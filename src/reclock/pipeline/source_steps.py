@@ -50,8 +50,8 @@ _ATTEMPTS = 5
 
 
 def source_names(environment: Environment, only: Sequence[str] | None = None) -> list[str]:
-    """The full names of all sources, or of those in ``only``, without those whose history is being backfilled. Raises
-    ``UnknownRelation``."""
+    """The full names of all sources, or of those in ``only``, without those whose history is being
+    backfilled. Raises ``UnknownRelation``."""
     return [spec.name for spec in ticking_sources(environment, only)]
 
 
@@ -74,11 +74,15 @@ def existing_sources(stores: Stores, names: Sequence[str]) -> list[SourceSpec]:
     return list({spec.id: spec for spec in specs}.values())
 
 
-def ingest(environment: Environment, source: str, at: int, *, owner: str, is_history: bool = False) -> IngestReport:
-    """Bring one source to a staged step at ``at``, or resume the step that an earlier tick left. Raises ``SourceError`` if the
-    source stalls. With ``is_history`` it binds what the upstream had before ``at``, and takes no newer time.
+def ingest(
+    environment: Environment, source: str, at: int, *, owner: str, is_history: bool = False
+) -> IngestReport:
+    """Bring one source to a staged step at ``at``, or resume the step that an earlier tick left.
+    Raises ``SourceError`` if the source stalls. With ``is_history`` it binds what the upstream had
+    before ``at``, and takes no newer time.
 
-    The source's status says so either way. Any other exception becomes an ``InternalError`` of this source.
+    The source's status says so either way. Any other exception becomes an ``InternalError`` of this
+    source.
     """
     readiness.retry_unready(environment)
     [spec] = source_specs(environment.stores, [source])
@@ -86,13 +90,19 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str, is_his
 
 
 def probe_spec(environment: Environment, spec: SourceSpec, at: Timestamp) -> IngestReport:
-    """Whether `ingest` has anything to do for the source: ``NEW`` or ``IDLE``. The source's status says if it cannot be known,
-    and why; raises as `ingest` does."""
+    """Whether `ingest` has anything to do for the source: ``NEW`` or ``IDLE``. The source's status
+    says if it cannot be known, and why; raises as `ingest` does."""
     return ingest_spec(environment, spec, at, "", is_probe=True)
 
 
 def ingest_spec(
-    environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool = False, *, is_probe: bool = False
+    environment: Environment,
+    spec: SourceSpec,
+    at: Timestamp,
+    owner: str,
+    is_history: bool = False,
+    *,
+    is_probe: bool = False,
 ) -> IngestReport:
     """See `ingest` and `probe_spec`."""
     try:
@@ -133,25 +143,40 @@ def _abandoned_detail(names: Sequence[str]) -> tuple[str | None, str | None]:
     return f"given up, nothing more is read of: {shown}{others}", RESTART_HINT
 
 
-def stalled_outputs(stores: Stores, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, SourceError]]:
+def stalled_outputs(
+    stores: Stores, spec: SourceSpec, report: IngestReport
+) -> list[tuple[Entry, SourceError]]:
     """The subsources that failed, and the guests that cannot begin, each with its error."""
     catalog = stores.planner_catalog()
     errors: list[tuple[Entry | None, SourceError]] = [
         (catalog.kept_in(spec.output(output)), OutputFailed(failed.message, detail=failed.detail))
         for output, failed in report.failed
     ]
-    errors += [(catalog.entry(guest), error) for guest, error in report.waiting.items() if isinstance(error, SourceError)]
+    errors += [
+        (catalog.entry(guest), error)
+        for guest, error in report.waiting.items()
+        if isinstance(error, SourceError)
+    ]
     return [(entry, error) for entry, error in errors if entry is not None]
 
 
 def _ingest_at_possible_time(
-    environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool, is_probe: bool
+    environment: Environment,
+    spec: SourceSpec,
+    at: Timestamp,
+    owner: str,
+    is_history: bool,
+    is_probe: bool,
 ) -> IngestReport:
     """Ingest at ``at``, or at a newer time if a reader or another tick has moved the idle source
     past it."""
     stores, runtime = environment.stores, environment.runtime
     settings = stores.settings
-    engines = Engines(lambda: runtime.engines.spark(pool=spec.id), lambda: runtime.engines.small, settings.spark_threshold_bytes)
+    engines = Engines(
+        lambda: runtime.engines.spark(pool=spec.id),
+        lambda: runtime.engines.small,
+        settings.spark_threshold_bytes,
+    )
     for _ in range(_ATTEMPTS):
         try:
             return ingestion.ingest(
@@ -178,9 +203,12 @@ def _ingest_at_possible_time(
 
 
 def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditReport]:
-    """Check every staged step of ``sources`` in one pass. The failed checks are in the step's claim and in the source's status."""
+    """Check every staged step of ``sources`` in one pass. The failed checks are in the step's claim
+    and in the source's status."""
     frontiers, lease_ms = stores.frontiers, stores.settings.claim_lease_ms
-    claimed = {group for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
+    claimed = {
+        group for group, frontier in frontiers.get_all().items() if frontier.claim is not None
+    }
     cases = []
     for spec in existing_sources(stores, sources):
         if spec.id in claimed:
@@ -207,14 +235,20 @@ def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditRepo
         # Somebody decided about the step meanwhile: it is audited again at the next tick.
         return AuditReport(case.source.name, case.step.at, False, (), (), result.docs)
     if step.blocking:
-        details = "; ".join(f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed")
+        details = "; ".join(
+            f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed"
+        )
         error = AuditFailed(case.source.name, list(step.blocking), detail=details)
         record_stall(stores, *case.source.all_ids, error=error)
     waived = tuple(result.names("waived"))
-    return AuditReport(case.source.name, step.at, not step.blocking, step.blocking, waived, result.docs)
+    return AuditReport(
+        case.source.name, step.at, not step.blocking, step.blocking, waived, result.docs
+    )
 
 
-def publish(environment: Environment, sources: Sequence[str], at: int, *, owner: str) -> PublishReport:
+def publish(
+    environment: Environment, sources: Sequence[str], at: int, *, owner: str
+) -> PublishReport:
     """Commit the steps that passed their audits, publish them with every idle source in one
     transaction, and apply the time to the oracle.
 
@@ -222,7 +256,9 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
     """
     stores = environment.stores
     frontiers = stores.frontiers
-    claimed = {group for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
+    claimed = {
+        group for group, frontier in frontiers.get_all().items() if frontier.claim is not None
+    }
     specs = existing_sources(stores, sources)
     published = commit_and_publish(
         [spec for spec in specs if spec.id in claimed],
@@ -255,4 +291,9 @@ def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> No
     try:
         open_connector(source, environment.runtime.connection_context).acknowledge(uppers)
     except SourceError as error:
-        _logger.warning("upstream was not told what is published", source=source.name, error=error.message, detail=error.detail)
+        _logger.warning(
+            "upstream was not told what is published",
+            source=source.name,
+            error=error.message,
+            detail=error.detail,
+        )

@@ -18,7 +18,13 @@ from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError, TimestampNotAllowed
 from reclock.ingest.report import IngestReport
 from reclock.pipeline.cluster_steps import cluster_names, emit_all, refresh, sink_names
-from reclock.pipeline.source_steps import audit, ingest_spec, publish, stalled_outputs, ticking_sources
+from reclock.pipeline.source_steps import (
+    audit,
+    ingest_spec,
+    publish,
+    stalled_outputs,
+    ticking_sources,
+)
 from reclock.pipeline.tick_reports import TickFailure, TickReport
 from reclock.runtime.environment import Environment
 
@@ -78,7 +84,9 @@ def run(
     return report
 
 
-def settle(environment: Environment, *, only: Sequence[str] | None = None, owner: str) -> list[TickReport]:
+def settle(
+    environment: Environment, *, only: Sequence[str] | None = None, owner: str
+) -> list[TickReport]:
     """Wait for the ingestions of earlier ticks, and publish each when it is ready."""
     specs = {spec.id: spec for spec in ticking_sources(environment, only)}
     reports = []
@@ -95,13 +103,17 @@ def _finish(
     time: Timestamp,
     owner: str,
 ) -> TickReport:
-    """Audit and publish the sources whose ingestion has finished, and let indexes and sinks follow."""
+    """Audit and publish the sources whose ingestion has finished, and let indexes and sinks
+    follow."""
     names = [specs[id].name for id in outcomes]
     failures = [outcome for outcome in outcomes.values() if isinstance(outcome, TickFailure)]
-    ingested = {id: outcome for id, outcome in outcomes.items() if isinstance(outcome, IngestReport)}
+    ingested = {
+        id: outcome for id, outcome in outcomes.items() if isinstance(outcome, IngestReport)
+    }
     for id, outcome in ingested.items():
         failures += [
-            TickFailure.of(str(entry.name), error) for entry, error in stalled_outputs(environment.stores, specs[id], outcome)
+            TickFailure.of(str(entry.name), error)
+            for entry, error in stalled_outputs(environment.stores, specs[id], outcome)
         ]
     audited = audit(environment.stores, names, owner=owner)
     published = publish(environment, names, time, owner=owner)
@@ -109,7 +121,11 @@ def _finish(
     clusters = cluster_names(environment.stores)
     refreshed = [refresh(environment, cluster, through, owner=owner) for cluster in clusters]
     emitted, stalled = emit_all(environment, sink_names(environment), through, owner=owner)
-    failures += [*published.failed, *(failure for report in refreshed for failure in report.failed), *stalled]
+    failures += [
+        *published.failed,
+        *(failure for report in refreshed for failure in report.failed),
+        *stalled,
+    ]
     steps = (tuple(ingested.values()), tuple(audited), published, tuple(refreshed), emitted)
     sources = tuple(spec.name for spec in specs.values())
     return TickReport(time, sources, *steps, tuple(failures))

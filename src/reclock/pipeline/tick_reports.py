@@ -28,7 +28,8 @@ class TickFailure:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The checks of one source's step. ``docs`` is the page of the data docs, relative to their root, if one was written."""
+    """The checks of one source's step. ``docs`` is the page of the data docs, relative to their
+    root, if one was written."""
 
     source: str
     at: Timestamp
@@ -88,7 +89,9 @@ class TickReport:
             later.published.upper,
             self.published.rows | later.published.rows,
             _latest(self.published.failed, later.published.failed),
-            tuple({*self.published.waiting, *later.published.waiting} - later.published.rows.keys()),
+            tuple(
+                {*self.published.waiting, *later.published.waiting} - later.published.rows.keys()
+            ),
         )
         return TickReport(
             self.at,
@@ -106,18 +109,31 @@ class TickReport:
         return not self.failed
 
     def summary(self) -> str:
-        """A line for the tick, one for each source that another writer claims, and one for each failure."""
+        """A line for the tick, one for each source that another writer claims, and one for each
+        failure."""
         published, rows = self.published.rows, sum(self.published.rows.values())
         updates = sum(index.updates for report in self.refreshed for index in report.indexes)
         first = (
-            f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} sources, {rows} rows; {updates} index updates"
+            f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} "
+            f"sources, {rows} rows; {updates} index updates"
         )
         if self.emitted:
             first += f", {sum(sink.changes for sink in self.emitted)} changes emitted"
-        busy = {report.source: report.claimed_by for report in self.ingested if report.claimed_by is not None}
-        claimed = [f"  {name}: {holder}; a later tick goes on with its step" for name, holder in busy.items()]
-        return "\n".join([first, *claimed, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
+        busy = {
+            report.source: report.claimed_by
+            for report in self.ingested
+            if report.claimed_by is not None
+        }
+        claimed = [
+            f"  {name}: {holder}; a later tick goes on with its step"
+            for name, holder in busy.items()
+        ]
+        return "\n".join(
+            [first, *claimed, *(f"  {failure.name}: {failure.message}" for failure in self.failed)]
+        )
 
 
-def _latest(earlier: Sequence[TickFailure], later: Sequence[TickFailure]) -> tuple[TickFailure, ...]:
+def _latest(
+    earlier: Sequence[TickFailure], later: Sequence[TickFailure]
+) -> tuple[TickFailure, ...]:
     return tuple({failure.name: failure for failure in (*earlier, *later)}.values())

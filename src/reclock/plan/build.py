@@ -10,7 +10,18 @@ from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.plan.functions.aggregates import COUNTS
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
 from reclock.plan.properties import unique_key
-from reclock.plan.relational import Constant, Distinct, Filter, Join, JoinKind, Map, Plan, Project, Reduce, Union
+from reclock.plan.relational import (
+    Constant,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Map,
+    Plan,
+    Project,
+    Reduce,
+    Union,
+)
 from reclock.plan.scalar_trees import columns_of, is_nullable, move_columns
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.plan.totality import could_error
@@ -20,7 +31,9 @@ ONE_ROW = Constant(rows=((),), desc=RelationDesc(()))
 
 
 def filter_rows(plan: Plan, predicates: Iterable[Any]) -> Plan:
-    kept_predicates = tuple(predicate for predicate in predicates if predicate != Literal(True, predicate.type))
+    kept_predicates = tuple(
+        predicate for predicate in predicates if predicate != Literal(True, predicate.type)
+    )
     return Filter(plan, kept_predicates) if kept_predicates else plan
 
 
@@ -31,7 +44,8 @@ def map_columns(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None 
     columns = plan.desc.columns
     column_names = names or [f"column{len(columns) + i + 1}" for i in range(len(scalars))]
     added = tuple(
-        Column(name, scalar.type, is_nullable(scalar, columns)) for name, scalar in zip(column_names, scalars, strict=True)
+        Column(name, scalar.type, is_nullable(scalar, columns))
+        for name, scalar in zip(column_names, scalars, strict=True)
     )
     return Map(plan, tuple(scalars), RelationDesc(columns + added, plan.desc.key))
 
@@ -43,9 +57,13 @@ def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = No
     """
     columns = tuple(plan.desc.columns[i] for i in indexes)
     if names is not None:
-        columns = tuple(replace(column, name=name) for name, column in zip(names, columns, strict=True))
+        columns = tuple(
+            replace(column, name=name) for name, column in zip(names, columns, strict=True)
+        )
     if isinstance(plan, Project):
-        return project(plan.input, [plan.indexes[i] for i in indexes], [column.name for column in columns])
+        return project(
+            plan.input, [plan.indexes[i] for i in indexes], [column.name for column in columns]
+        )
     if tuple(indexes) == tuple(range(len(plan.desc))) and columns == plan.desc.columns:
         return plan
     key = unique_key(plan)
@@ -66,16 +84,27 @@ def compute(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = No
         if scalar not in computed:
             computed.append(scalar)
         indexes.append(width + computed.index(scalar))
-    names = names if names is not None else [_name(plan, scalar, i) for i, scalar in enumerate(scalars)]
+    names = (
+        names if names is not None else [_name(plan, scalar, i) for i, scalar in enumerate(scalars)]
+    )
     mapped_names = [names[indexes.index(width + i)] for i in range(len(computed))]
     return project(map_columns(plan, computed, mapped_names), indexes, names)
 
 
 def _name(plan: Plan, scalar: Any, position: int) -> str:
-    return plan.desc.columns[scalar.index].name if isinstance(scalar, ColumnRef) else f"column{position + 1}"
+    return (
+        plan.desc.columns[scalar.index].name
+        if isinstance(scalar, ColumnRef)
+        else f"column{position + 1}"
+    )
 
 
-def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Plan:
+def reduce(
+    plan: Plan,
+    group_by: Sequence[int],
+    aggregates: Sequence[Aggregate],
+    names: Sequence[str] | None = None,
+) -> Plan:
     """One row a group: the columns ``group_by``, then the ``aggregates``."""
     column_names = names or [aggregate.function for aggregate in aggregates]
     wide, spans = with_spans(plan, group_by)
@@ -83,28 +112,56 @@ def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate],
         return _reduce(plan, group_by, aggregates, column_names)
     # Intervals are grouped by their spans, and of those in a group the smallest is shown.
     intervals = [index for index, key in zip(group_by, spans, strict=True) if index != key]
-    shown = [Aggregate("min", (ColumnRef(index, plan.desc.types[index]),), plan.desc.types[index]) for index in intervals]
+    shown = [
+        Aggregate("min", (ColumnRef(index, plan.desc.types[index]),), plan.desc.types[index])
+        for index in intervals
+    ]
     shown_names = [plan.desc.names[index] for index in intervals]
     grouped = _reduce(wide, spans, [*shown, *aggregates], [*shown_names, *column_names])
     width = len(group_by)
-    places = [width + intervals.index(index) if index in intervals else place for place, index in enumerate(group_by)]
+    places = [
+        width + intervals.index(index) if index in intervals else place
+        for place, index in enumerate(group_by)
+    ]
     return project(grouped, [*places, *range(width + len(shown), len(grouped.desc))])
 
 
 def with_spans(plan: Plan, indexes: Sequence[int]) -> tuple[Plan, list[int]]:
-    """``plan`` with columns that engines can group by, and the places of these columns: of an interval its span."""
-    intervals = [index for index in dict.fromkeys(indexes) if plan.desc.types[index].name is TypeName.INTERVAL]
-    scalars = [Call(SPAN, (ColumnRef(index, plan.desc.types[index]),), SPAN_TYPE) for index in intervals]
+    """``plan`` with columns that engines can group by, and the places of these columns: of an
+    interval its span."""
+    intervals = [
+        index
+        for index in dict.fromkeys(indexes)
+        if plan.desc.types[index].name is TypeName.INTERVAL
+    ]
+    scalars = [
+        Call(SPAN, (ColumnRef(index, plan.desc.types[index]),), SPAN_TYPE) for index in intervals
+    ]
     width = len(plan.desc)
-    return map_columns(plan, scalars), [width + intervals.index(index) if index in intervals else index for index in indexes]
+    return map_columns(plan, scalars), [
+        width + intervals.index(index) if index in intervals else index for index in indexes
+    ]
 
 
-def _reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], column_names: Sequence[str]) -> Reduce:
+def _reduce(
+    plan: Plan,
+    group_by: Sequence[int],
+    aggregates: Sequence[Aggregate],
+    column_names: Sequence[str],
+) -> Reduce:
     keys = tuple(plan.desc.columns[i] for i in group_by)
-    results = tuple(Column(name, a.type, a.function not in COUNTS) for name, a in zip(column_names, aggregates, strict=True))
+    results = tuple(
+        Column(name, a.type, a.function not in COUNTS)
+        for name, a in zip(column_names, aggregates, strict=True)
+    )
     key_names = tuple(column.name for column in keys)
     is_key = len(set(key_names) | {column.name for column in results}) == len(keys) + len(results)
-    return Reduce(plan, tuple(group_by), tuple(aggregates), RelationDesc(keys + results, key_names if is_key else None))
+    return Reduce(
+        plan,
+        tuple(group_by),
+        tuple(aggregates),
+        RelationDesc(keys + results, key_names if is_key else None),
+    )
 
 
 def union(plans: Sequence[Plan]) -> Plan:
@@ -114,9 +171,17 @@ def union(plans: Sequence[Plan]) -> Plan:
     columns = []
     for i, column in enumerate(plans[0].desc.columns):
         merged_columns = [plan.desc.columns[i] for plan in plans]
-        limit = column.limit if all(other.limit == column.limit for other in merged_columns) else None
-        columns.append(Column(column.name, column.type, any(other.is_nullable for other in merged_columns), limit))
-    inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
+        limit = (
+            column.limit if all(other.limit == column.limit for other in merged_columns) else None
+        )
+        columns.append(
+            Column(
+                column.name, column.type, any(other.is_nullable for other in merged_columns), limit
+            )
+        )
+    inputs = tuple(
+        part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,))
+    )
     return Union(inputs, RelationDesc(tuple(columns)))
 
 
@@ -153,7 +218,12 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
             and not could_error(condition)
         ):
             to_left.append(condition)
-        elif columns and min(columns) >= width and kind not in (JoinKind.RIGHT, JoinKind.FULL) and not could_error(condition):
+        elif (
+            columns
+            and min(columns) >= width
+            and kind not in (JoinKind.RIGHT, JoinKind.FULL)
+            and not could_error(condition)
+        ):
             to_right.append(move_columns(condition, lambda i: i - width))
         else:
             residual.append(condition)
@@ -161,7 +231,10 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
     wide_left, left_keys = _with_keys(left, [key for key, _ in keys])
     wide_right, right_keys = _with_keys(right, [key for _, key in keys])
     added_count = len(wide_left.desc) - width
-    shifted = tuple(move_columns(condition, lambda i: i if i < width else i + added_count) for condition in residual)
+    shifted = tuple(
+        move_columns(condition, lambda i: i if i < width else i + added_count)
+        for condition in residual
+    )
     joined = Join(
         left=wide_left,
         right=wide_right,
@@ -199,14 +272,19 @@ def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
 def _with_keys(plan: Plan, keys: Sequence[Any]) -> tuple[Plan, list[int]]:
     computed = list(dict.fromkeys(key for key in keys if not isinstance(key, ColumnRef)))
     width = len(plan.desc)
-    indexes = [key.index if isinstance(key, ColumnRef) else width + computed.index(key) for key in keys]
+    indexes = [
+        key.index if isinstance(key, ColumnRef) else width + computed.index(key) for key in keys
+    ]
     return map_columns(plan, computed), indexes
 
 
 def _join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return left.desc
-    left_may_miss, right_may_miss = kind in (JoinKind.RIGHT, JoinKind.FULL), kind in (JoinKind.LEFT, JoinKind.FULL)
+    left_may_miss, right_may_miss = (
+        kind in (JoinKind.RIGHT, JoinKind.FULL),
+        kind in (JoinKind.LEFT, JoinKind.FULL),
+    )
     columns = [replace(c, is_nullable=c.is_nullable or left_may_miss) for c in left.desc.columns]
     columns += [replace(c, is_nullable=c.is_nullable or right_may_miss) for c in right.desc.columns]
     return RelationDesc(tuple(columns))

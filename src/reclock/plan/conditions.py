@@ -1,4 +1,5 @@
-"""Conditions whose truth is known without an engine: comparisons of exact values, and logic over them."""
+"""Conditions whose truth is known without an engine: comparisons of exact values, and logic over
+them."""
 
 from __future__ import annotations
 
@@ -19,14 +20,22 @@ _COMPARISONS = {
     ">=": operator.ge,
 }
 _LOGIC = ("and", "or", "not", "is_null", "is_true", "is_false")
-_EXACT = (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC, TypeName.BOOLEAN, TypeName.DATE)
+_EXACT = (
+    TypeName.SMALLINT,
+    TypeName.INTEGER,
+    TypeName.BIGINT,
+    TypeName.NUMERIC,
+    TypeName.BOOLEAN,
+    TypeName.DATE,
+)
 """Types that Python compares as SQL does."""
 
 
 def is_simple(condition: Any) -> bool:
     """Whether ``is_satisfied`` knows the condition's truth."""
     return all(
-        isinstance(part, ColumnRef | Literal) or (isinstance(part, Call) and _is_simple_call(part)) for part in walk(condition)
+        isinstance(part, ColumnRef | Literal) or (isinstance(part, Call) and _is_simple_call(part))
+        for part in walk(condition)
     )
 
 
@@ -50,13 +59,21 @@ def is_satisfied(condition: Any, row: Sequence[Any]) -> bool | None:
             return None if value is None else not value
         case _:
             left, right = (is_satisfied(argument, row) for argument in condition.arguments)
-            return None if left is None or right is None else _COMPARISONS[condition.function](left, right)
+            return (
+                None
+                if left is None or right is None
+                else _COMPARISONS[condition.function](left, right)
+            )
 
 
 def _is_simple_call(call: Call) -> bool:
     if call.function in _LOGIC:
         return True
-    return call.function in _COMPARISONS and len(call.arguments) == 2 and _are_comparable(*(a.type for a in call.arguments))
+    return (
+        call.function in _COMPARISONS
+        and len(call.arguments) == 2
+        and _are_comparable(*(a.type for a in call.arguments))
+    )
 
 
 def _are_comparable(left: ScalarType, right: ScalarType) -> bool:

@@ -35,7 +35,26 @@ from reclock.plan.relational import (
 )
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
 
-_INFIX = {"+", "-", "*", "/", "%", "&", "|", "#", "=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike"}
+_INFIX = {
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "&",
+    "|",
+    "#",
+    "=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "and",
+    "or",
+    "like",
+    "ilike",
+}
 _WORDS = {"concat": "||", "is_not_distinct": "is not distinct from"}
 _POSTFIX = {"is_null": "is null", "is_true": "is true", "is_false": "is false"}
 
@@ -47,7 +66,10 @@ def explain(plan: Plan, finishing: Finishing | None = None) -> str:
     """
     lines = list(_tree(plan, 0))
     if finishing is not None and finishing != Finishing():
-        lines = [f"Finish {_finishing(finishing, plan.desc.names)}", *(f"  {line}" for line in lines)]
+        lines = [
+            f"Finish {_finishing(finishing, plan.desc.names)}",
+            *(f"  {line}" for line in lines),
+        ]
     return "\n".join(lines)
 
 
@@ -60,42 +82,66 @@ def _tree(plan: Plan, depth: int) -> Iterator[str]:
 def _line(plan: Plan) -> str:
     match plan:
         case Get(collection=collection, name=name):
-            part = f", {collection.collection}" if collection.collection is not CollectionType.RECLOCKED else ""
+            part = (
+                f", {collection.collection}"
+                if collection.collection is not CollectionType.RECLOCKED
+                else ""
+            )
             return f"Get {name} ({collection.source_id}{part})"
         case Constant(rows=rows):
-            shown_rows = ", ".join(f"({', '.join(_value(value) for value in row)})" for row in rows[:5])
-            return f"Constant {shown_rows or '(no rows)'}" + (f", … {len(rows)} rows" if len(rows) > 5 else "")
+            shown_rows = ", ".join(
+                f"({', '.join(_value(value) for value in row)})" for row in rows[:5]
+            )
+            return f"Constant {shown_rows or '(no rows)'}" + (
+                f", … {len(rows)} rows" if len(rows) > 5 else ""
+            )
         case Map(input=input, scalars=scalars, desc=desc):
             names, width = _columns(input.desc.names), len(input.desc)
             added = zip(scalars, desc.names[width:], strict=True)
-            return "Map " + ", ".join(f"{_scalar(scalar, names)} as {name}" for scalar, name in added)
+            return "Map " + ", ".join(
+                f"{_scalar(scalar, names)} as {name}" for scalar, name in added
+            )
         case Filter(input=input, predicates=predicates):
             return "Filter " + _all(predicates, _columns(input.desc.names))
         case Project(input=input, indexes=indexes, desc=desc):
             names = _columns(input.desc.names)
-            return "Project " + ", ".join(_renamed(names[i], new) for i, new in zip(indexes, desc.names, strict=True))
+            return "Project " + ", ".join(
+                _renamed(names[i], new) for i, new in zip(indexes, desc.names, strict=True)
+            )
         case Join():
             return _join(plan)
         case Reduce(input=input, group_by=group_by, aggregates=aggregates):
             names = _columns(input.desc.names)
             keys = f" by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            return f"Reduce{keys}" + (": " + ", ".join(_aggregate(a, names) for a in aggregates) if aggregates else "")
+            return f"Reduce{keys}" + (
+                ": " + ", ".join(_aggregate(a, names) for a in aggregates) if aggregates else ""
+            )
         case Distinct():
             return "Distinct"
         case TopK(input=input, group_by=group_by, order=order, limit=limit, offset=offset):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            return " ".join(part for part in ("TopK", keys, _order(order, names), _limit(limit, offset)) if part)
+            return " ".join(
+                part for part in ("TopK", keys, _order(order, names), _limit(limit, offset)) if part
+            )
         case FlatMap(input=input, arrays=arrays, desc=desc):
             added = zip(arrays, desc.names[len(input.desc) :], strict=True)
             names = _columns(input.desc.names)
-            return "FlatMap " + ", ".join(f"unnest {_scalar(array, names)} as {name}" for array, name in added)
+            return "FlatMap " + ", ".join(
+                f"unnest {_scalar(array, names)} as {name}" for array, name in added
+            )
         case Window(input=input, group_by=group_by, order=order, function=function, frame=frame):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            call_sql = _aggregate(function, names) if isinstance(function, Aggregate) else _window_function(function, names)
+            call_sql = (
+                _aggregate(function, names)
+                if isinstance(function, Aggregate)
+                else _window_function(function, names)
+            )
             frame_sql = "" if frame == Frame() else _frame(frame)
-            return " ".join(part for part in ("Window", call_sql, keys, _order(order, names), frame_sql) if part)
+            return " ".join(
+                part for part in ("Window", call_sql, keys, _order(order, names), frame_sql) if part
+            )
         case Union():
             return "Union"
         case Except():
@@ -120,7 +166,9 @@ def _join(plan: Join) -> str:
 
 
 def _columns(names: Sequence[str]) -> list[str]:
-    return [name if list(names).count(name) == 1 else f"{name}#{i + 1}" for i, name in enumerate(names)]
+    return [
+        name if list(names).count(name) == 1 else f"{name}#{i + 1}" for i, name in enumerate(names)
+    ]
 
 
 def _renamed(old: str, new: str) -> str:
@@ -134,19 +182,27 @@ def _all(predicates: Sequence[Scalar], names: Sequence[str]) -> str:
 def _window_function(function: WindowFunction, names: Sequence[str]) -> str:
     arguments = [] if function.value is None else [names[function.value]]
     if function.name in ("lag", "lead", "ntile"):
-        arguments += [str(function.offset), *([] if function.default is None else [names[function.default]])]
+        arguments += [
+            str(function.offset),
+            *([] if function.default is None else [names[function.default]]),
+        ]
     return f"{function.name}({', '.join(arguments)})"
 
 
 def _frame(frame: Frame) -> str:
-    start, end = ("unbounded" if bound is None else f"{bound:+d}" if bound else "current" for bound in (frame.start, frame.end))
+    start, end = (
+        "unbounded" if bound is None else f"{bound:+d}" if bound else "current"
+        for bound in (frame.start, frame.end)
+    )
     return f"{'range' if frame.is_range else 'rows'} {start} to {end}"
 
 
 def _aggregate(aggregate: Aggregate, names: Sequence[str]) -> str:
     arguments = ", ".join(_scalar(argument, names) for argument in aggregate.arguments) or "*"
     filter = f" filter ({_scalar(aggregate.filter, names)})" if aggregate.filter is not None else ""
-    return f"{aggregate.function}({'distinct ' if aggregate.is_distinct else ''}{arguments}){filter}"
+    return (
+        f"{aggregate.function}({'distinct ' if aggregate.is_distinct else ''}{arguments}){filter}"
+    )
 
 
 def _scalar(scalar: Scalar, names: Sequence[str]) -> str:
@@ -163,7 +219,9 @@ def _scalar(scalar: Scalar, names: Sequence[str]) -> str:
         case Cast(operand, type):
             return f"{inner(operand)}::{type}"
         case Case(branches, otherwise):
-            whens = " ".join(f"when {inner(condition)} then {inner(result)}" for condition, result in branches)
+            whens = " ".join(
+                f"when {inner(condition)} then {inner(result)}" for condition, result in branches
+            )
             return f"case {whens} else {inner(otherwise)} end"
         case Call("not", (operand,)):
             return f"not {inner(operand)}"
@@ -196,14 +254,24 @@ def _value(value: Any) -> str:
 
 
 def _finishing(finishing: Finishing, names: Sequence[str]) -> str:
-    output = f"output {', '.join(names[: finishing.visible])}" if finishing.visible is not None else ""
+    output = (
+        f"output {', '.join(names[: finishing.visible])}" if finishing.visible is not None else ""
+    )
     return " ".join(
-        part for part in (_order(finishing.order, _columns(names)), _limit(finishing.limit, finishing.offset), output) if part
+        part
+        for part in (
+            _order(finishing.order, _columns(names)),
+            _limit(finishing.limit, finishing.offset),
+            output,
+        )
+        if part
     )
 
 
 def _order(order: Sequence[Ordering], names: Sequence[str]) -> str:
-    return "order by " + ", ".join(_ordering(ordering, names) for ordering in order) if order else ""
+    return (
+        "order by " + ", ".join(_ordering(ordering, names) for ordering in order) if order else ""
+    )
 
 
 def _ordering(ordering: Ordering, names: Sequence[str]) -> str:
@@ -213,4 +281,11 @@ def _ordering(ordering: Ordering, names: Sequence[str]) -> str:
 
 
 def _limit(limit: int | None, offset: int) -> str:
-    return " ".join(part for part in (f"limit {limit}" if limit is not None else "", f"offset {offset}" if offset else "") if part)
+    return " ".join(
+        part
+        for part in (
+            f"limit {limit}" if limit is not None else "",
+            f"offset {offset}" if offset else "",
+        )
+        if part
+    )

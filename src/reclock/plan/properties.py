@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from reclock.plan.relational import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK
+from reclock.plan.relational import (
+    Constant,
+    Distinct,
+    Filter,
+    Get,
+    Join,
+    JoinKind,
+    Map,
+    Plan,
+    Project,
+    Reduce,
+    TopK,
+)
 
 
 def unique_key(plan: Plan) -> tuple[int, ...] | None:
@@ -20,8 +32,14 @@ def unique_key(plan: Plan) -> tuple[int, ...] | None:
             key = unique_key(input)
             if key is not None and set(key) <= set(indexes):
                 return tuple(indexes.index(i) for i in key)
-            declared = [i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())]
-            return tuple(declared) if plan.desc.key is not None and len(declared) == len(plan.desc.key) else None
+            declared = [
+                i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())
+            ]
+            return (
+                tuple(declared)
+                if plan.desc.key is not None and len(declared) == len(plan.desc.key)
+                else None
+            )
         case Join(left=left, right=right, kind=kind, keys=keys):
             if kind in (JoinKind.SEMI, JoinKind.ANTI):
                 return unique_key(left)
@@ -44,7 +62,13 @@ def most_rows(plan: Plan) -> int | None:
             return 1
         case TopK(group_by=(), limit=limit) if limit is not None and limit <= 1:
             return limit
-        case Map(input=input) | Project(input=input) | Filter(input=input) | Distinct(input=input) | TopK(input=input):
+        case (
+            Map(input=input)
+            | Project(input=input)
+            | Filter(input=input)
+            | Distinct(input=input)
+            | TopK(input=input)
+        ):
             return most_rows(input)
         case _:
             return None

@@ -84,11 +84,35 @@ def has(scalar: Any, *kinds: type) -> bool:
 
 def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
     """The scalar with every reference to column ``i`` made one to column ``to(i)``."""
-    return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
+    return rewrite(
+        scalar,
+        lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None,
+    )
 
 
 _STRICT = frozenset(
-    ["+", "-", "*", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"]
+    [
+        "+",
+        "-",
+        "*",
+        "%",
+        "&",
+        "|",
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+        "not",
+        "concat",
+        "||",
+        "like",
+        "ilike",
+        "negate",
+    ]
 ) | {SPAN}
 
 
@@ -106,6 +130,8 @@ def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:
         case Call(function, arguments) if function in _STRICT:
             return any(is_nullable(part, columns) for part in arguments)
         case Case(branches, otherwise):
-            return any(is_nullable(result, columns) for _, result in branches) or is_nullable(otherwise, columns)
+            return any(is_nullable(result, columns) for _, result in branches) or is_nullable(
+                otherwise, columns
+            )
         case _:
             return True

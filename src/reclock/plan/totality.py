@@ -1,4 +1,5 @@
-"""Scalars that have a value for every row, so that they may be evaluated on more rows than SQL says."""
+"""Scalars that have a value for every row, so that they may be evaluated on more rows than SQL
+says."""
 
 from __future__ import annotations
 
@@ -45,14 +46,17 @@ _TOTAL = frozenset(
 
 
 def could_error(scalar: Any) -> bool:
-    """Whether evaluating the scalar could raise an error for some row. Columns, constants and unplanned scalars could not."""
+    """Whether evaluating the scalar could raise an error for some row. Columns, constants and
+    unplanned scalars could not."""
     match scalar:
         case Cast(operand, target):
             return not _is_widening(operand.type, target) or could_error(operand)
         case Call(function, arguments):
             return function not in _TOTAL or any(could_error(part) for part in arguments)
         case Case(branches, otherwise):
-            return any(could_error(part) for branch in branches for part in branch) or could_error(otherwise)
+            return any(could_error(part) for branch in branches for part in branch) or could_error(
+                otherwise
+            )
         case _:
             return False
 
@@ -72,5 +76,7 @@ def _is_widening(source: ScalarType, target: ScalarType) -> bool:
         if source.is_integer:
             return whole >= _INTEGER_DIGITS[source.name.value]
         if source.precision is not None:
-            return whole >= source.precision - (source.scale or 0) and (target.scale or 0) >= (source.scale or 0)
+            return whole >= source.precision - (source.scale or 0) and (target.scale or 0) >= (
+                source.scale or 0
+            )
     return False

@@ -116,7 +116,14 @@ class Emit:
     catalog_ts: Timestamp = MINIMUM
 
 
-ComputeCommand = CreateDataflow | DropDataflow | AdvanceCatalogFrontier | CancelPeek | Subscribe | CancelSubscribe
+ComputeCommand = (
+    CreateDataflow
+    | DropDataflow
+    | AdvanceCatalogFrontier
+    | CancelPeek
+    | Subscribe
+    | CancelSubscribe
+)
 
 
 # --- responses ---

@@ -34,7 +34,8 @@ class EndedProcess:
 
 
 class Orchestrator(Protocol):
-    """Starts and stops the processes of replicas. They outlive the process that had them started."""
+    """Starts and stops the processes of replicas. They outlive the process that had them
+    started."""
 
     def has_room(self) -> bool:
         """Whether another process can be started."""

@@ -37,8 +37,16 @@ _VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "timestamp": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
     "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
     "interval": (Interval, astuple, lambda parts: Interval(*parts)),
-    "tuple": (tuple, lambda values: [write_value(each) for each in values], lambda values: tuple(map(read_value, values))),
-    "list": (list, lambda values: [write_value(each) for each in values], lambda values: list(map(read_value, values))),
+    "tuple": (
+        tuple,
+        lambda values: [write_value(each) for each in values],
+        lambda values: tuple(map(read_value, values)),
+    ),
+    "list": (
+        list,
+        lambda values: [write_value(each) for each in values],
+        lambda values: list(map(read_value, values)),
+    ),
 }
 """The types that JSON cannot represent, by the name that they get."""
 
@@ -54,7 +62,9 @@ def decode(data: bytes, type_: type[T]) -> T:
     try:
         return _converter.loads(data, type_)
     except Exception as error:  # whatever the bytes made of it
-        raise InternalError("a message between processes cannot be read", detail=f"{type(error).__name__}: {error}") from error
+        raise InternalError(
+            "a message between processes cannot be read", detail=f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def encode_command(command: ComputeCommand) -> bytes:
@@ -80,7 +90,9 @@ def encode_error(error: Exception) -> bytes:
     message."""
     if not isinstance(error, ReclockError):
         error = InternalError(f"{type(error).__name__}: {error}")
-    fields = {name: write_value(value) for name, value in error.__dict__.items() if _is_plain(value)}
+    fields = {
+        name: write_value(value) for name, value in error.__dict__.items() if _is_plain(value)
+    }
     return json.dumps({"class": type(error).__name__, "fields": fields}).encode()
 
 
@@ -89,7 +101,9 @@ def decode_error(data: bytes) -> ReclockError:
     try:
         written = json.loads(data)
         fields = {name: read_value(value) for name, value in written["fields"].items()}
-        class_ = next(each for each in _subclasses(ReclockError) if each.__name__ == written["class"])
+        class_ = next(
+            each for each in _subclasses(ReclockError) if each.__name__ == written["class"]
+        )
     except (ValueError, KeyError, StopIteration) as invalid:
         return InternalError("an error of another process cannot be read", detail=str(invalid))
     error = class_.__new__(class_)
@@ -173,23 +187,47 @@ def _read_table(text: str, _: object) -> pa.Table:
 def _made() -> JsonConverter:
     converter = make_converter(forbid_extra_keys=True)
     converter.register_unstructure_hook(StorageCollectionId, str)
-    converter.register_structure_hook(StorageCollectionId, lambda text, _: StorageCollectionId.parse(text))
+    converter.register_structure_hook(
+        StorageCollectionId, lambda text, _: StorageCollectionId.parse(text)
+    )
     converter.register_unstructure_hook(pa.Table, _write_table)
     converter.register_structure_hook(pa.Table, _read_table)
-    plainly = override(unstruct_hook=write_value, struct_hook=lambda written, _: read_value(written))
-    converter.register_unstructure_hook(Literal, make_dict_unstructure_fn(Literal, converter, value=plainly))
-    converter.register_structure_hook(Literal, make_dict_structure_fn(Literal, converter, value=plainly))
-    converter.register_unstructure_hook(Constant, make_dict_unstructure_fn(Constant, converter, rows=plainly))
-    converter.register_structure_hook(Constant, make_dict_structure_fn(Constant, converter, rows=plainly))
-    converter.register_unstructure_hook_func(_is_error, lambda error: json.loads(encode_error(error)))
-    converter.register_structure_hook_func(_is_error, lambda written, _: decode_error(json.dumps(written).encode()))
+    plainly = override(
+        unstruct_hook=write_value, struct_hook=lambda written, _: read_value(written)
+    )
+    converter.register_unstructure_hook(
+        Literal, make_dict_unstructure_fn(Literal, converter, value=plainly)
+    )
+    converter.register_structure_hook(
+        Literal, make_dict_structure_fn(Literal, converter, value=plainly)
+    )
+    converter.register_unstructure_hook(
+        Constant, make_dict_unstructure_fn(Constant, converter, rows=plainly)
+    )
+    converter.register_structure_hook(
+        Constant, make_dict_structure_fn(Constant, converter, rows=plainly)
+    )
+    converter.register_unstructure_hook_func(
+        _is_error, lambda error: json.loads(encode_error(error))
+    )
+    converter.register_structure_hook_func(
+        _is_error, lambda written, _: decode_error(json.dumps(written).encode())
+    )
     configure_tagged_union(Scalar, converter)  # under "_type": operators have a "kind"
     optional = override(
-        unstruct_hook=lambda scalar: scalar and converter.unstructure(scalar, unstructure_as=Scalar),
-        struct_hook=lambda written, _: written and converter.structure(written, cast(type[Scalar], Scalar)),
+        unstruct_hook=lambda scalar: (
+            scalar and converter.unstructure(scalar, unstructure_as=Scalar)
+        ),
+        struct_hook=lambda written, _: (
+            written and converter.structure(written, cast(type[Scalar], Scalar))
+        ),
     )
-    converter.register_unstructure_hook(Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional))
-    converter.register_structure_hook(Aggregate, make_dict_structure_fn(Aggregate, converter, filter=optional))
+    converter.register_unstructure_hook(
+        Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional)
+    )
+    converter.register_structure_hook(
+        Aggregate, make_dict_structure_fn(Aggregate, converter, filter=optional)
+    )
     for union in (Plan, ComputeCommand, Target, *_FORMATS, Refreshed | RefreshFailed):
         configure_tagged_union(union, converter)
     return converter

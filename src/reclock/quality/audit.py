@@ -20,7 +20,10 @@ from reclock.quality.suites import ROWS_LIMIT, UserExpectation, load_suite, read
 
 if TYPE_CHECKING:
     import pandas as pd
-    from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
+    from great_expectations.core import (
+        ExpectationSuiteValidationResult,
+        ExpectationValidationResult,
+    )
     from great_expectations.data_context import AbstractDataContext
     from great_expectations.expectations.expectation import Expectation
 
@@ -85,7 +88,10 @@ def _audit(
     from reclock.quality import docs
 
     context = _context()
-    audited = [_audit_one(context, slice_, suites, waived_checks.get(slice_.source, frozenset()), read) for slice_ in slices]
+    audited = [
+        _audit_one(context, slice_, suites, waived_checks.get(slice_.source, frozenset()), read)
+        for slice_ in slices
+    ]
     pages: list[str | None] = [None] * len(audited)
     try:
         entries = [(slice_, *found) for slice_, found in zip(slices, audited, strict=True)]
@@ -96,14 +102,36 @@ def _audit(
 
 
 def _audit_one(
-    context: AbstractDataContext, slice_: AuditSlice, suites: Path | None, waived: frozenset[str], read: ReadRows
+    context: AbstractDataContext,
+    slice_: AuditSlice,
+    suites: Path | None,
+    waived: frozenset[str],
+    read: ReadRows,
 ) -> tuple[AuditResult, list[ExpectationSuiteValidationResult]]:
     from reclock.quality import expectations, frames
 
     results = [
-        _validate(context, slice_, "bindings", frames.bindings_frame(slice_), expectations.binding_expectations(slice_)),
-        _validate(context, slice_, "ranges", frames.ranges_frame(slice_), expectations.range_expectations()),
-        _validate(context, slice_, "staged", frames.staged_frame(slice_), expectations.staged_expectations()),
+        _validate(
+            context,
+            slice_,
+            "bindings",
+            frames.bindings_frame(slice_),
+            expectations.binding_expectations(slice_),
+        ),
+        _validate(
+            context,
+            slice_,
+            "ranges",
+            frames.ranges_frame(slice_),
+            expectations.range_expectations(),
+        ),
+        _validate(
+            context,
+            slice_,
+            "staged",
+            frames.staged_frame(slice_),
+            expectations.staged_expectations(),
+        ),
     ]
     checks = [_check(result, waived) for validation in results for result in validation.results]
     if suites is not None:
@@ -113,9 +141,11 @@ def _audit_one(
                 validation = _validate_user(context, slice_, read(slice_), user)
                 results.append(validation)
                 checks += [
-                    _check(result, waived, seen=min(slice_.rows, ROWS_LIMIT), of=slice_.rows) for result in validation.results
+                    _check(result, waived, seen=min(slice_.rows, ROWS_LIMIT), of=slice_.rows)
+                    for result in validation.results
                 ]
-        except Exception as failure:  # the edge between a user's suite and the other sources: recorded as a check
+        except Exception as failure:
+            # the edge between a user's suite and the other sources: recorded as a check
             checks.append(_suite_failed(failure, waived))
     success = all(check.status != "failed" for check in checks)
     return AuditResult(slice_.source, success, tuple(checks)), results
@@ -141,7 +171,11 @@ def _context() -> AbstractDataContext:
 
 
 def _validate(
-    context: AbstractDataContext, slice_: AuditSlice, name: str, frame: pd.DataFrame, expectations: Sequence[Expectation]
+    context: AbstractDataContext,
+    slice_: AuditSlice,
+    name: str,
+    frame: pd.DataFrame,
+    expectations: Sequence[Expectation],
 ) -> ExpectationSuiteValidationResult:
     import great_expectations as gx
 
@@ -151,25 +185,42 @@ def _validate(
     suite = gx.ExpectationSuite(name=asset_name, expectations=list(expectations))
     shown = _SHOWN.get(name)
     named: dict[str, Any] = {"unexpected_index_column_names": shown} if shown else {}
-    validation = batch.validate(suite, result_format={"result_format": "SUMMARY", "partial_unexpected_count": EXAMPLES} | named)
-    order = {str(expectation.meta["check"]): position for position, expectation in enumerate(expectations) if expectation.meta}
+    validation = batch.validate(
+        suite,
+        result_format={"result_format": "SUMMARY", "partial_unexpected_count": EXAMPLES} | named,
+    )
+    order = {
+        str(expectation.meta["check"]): position
+        for position, expectation in enumerate(expectations)
+        if expectation.meta
+    }
     validation.results.sort(key=lambda result: order[_name(result)])
     return validation
 
 
 def _validate_user(
-    context: AbstractDataContext, slice_: AuditSlice, rows: pd.DataFrame, user: Sequence[UserExpectation]
+    context: AbstractDataContext,
+    slice_: AuditSlice,
+    rows: pd.DataFrame,
+    user: Sequence[UserExpectation],
 ) -> ExpectationSuiteValidationResult:
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
-    expectations = [ExpectationConfiguration(**expectation.configuration).to_domain_obj() for expectation in user]
+    expectations = [
+        ExpectationConfiguration(**expectation.configuration).to_domain_obj()
+        for expectation in user
+    ]
     return _validate(context, slice_, "rows", rows, expectations)
 
 
-def _check(result: ExpectationValidationResult, waived: frozenset[str], *, seen: int = 0, of: int = 0) -> ExpectationResult:
+def _check(
+    result: ExpectationValidationResult, waived: frozenset[str], *, seen: int = 0, of: int = 0
+) -> ExpectationResult:
     name, success = _name(result), bool(result.success)
     configuration = result.expectation_config
-    severity = str(getattr(configuration, "severity", None) or "critical").rpartition(".")[2].lower()
+    severity = (
+        str(getattr(configuration, "severity", None) or "critical").rpartition(".")[2].lower()
+    )
     detail = str(getattr(configuration, "description", None) or f"{name} must hold.")
     raised = _raised(result)
     if raised:
@@ -179,7 +230,11 @@ def _check(result: ExpectationValidationResult, waived: frozenset[str], *, seen:
     if seen < of:
         detail += f" (seen: the first {seen} of {of} rows)"
     return ExpectationResult(
-        name, success, _status(name, success, severity, waived), detail, {} if success else _evidence(result.result)
+        name,
+        success,
+        _status(name, success, severity, waived),
+        detail,
+        {} if success else _evidence(result.result),
     )
 
 
@@ -210,8 +265,14 @@ def _name(result: ExpectationValidationResult) -> str:
 def _raised(result: ExpectationValidationResult) -> str | None:
     """Why an expectation could not be evaluated, or None."""
     info = result.exception_info or {}
-    entries = [info] if "raised_exception" in info else [entry for entry in info.values() if isinstance(entry, dict)]
-    messages = [str(entry.get("exception_message")) for entry in entries if entry.get("raised_exception")]
+    entries = (
+        [info]
+        if "raised_exception" in info
+        else [entry for entry in info.values() if isinstance(entry, dict)]
+    )
+    messages = [
+        str(entry.get("exception_message")) for entry in entries if entry.get("raised_exception")
+    ]
     return "; ".join(messages) or None
 
 
@@ -223,7 +284,11 @@ def _observed(result: Mapping[str, Any]) -> str:
 
 def _evidence(result: Mapping[str, Any]) -> dict[str, Any]:
     by_row = result.get("partial_unexpected_index_list")
-    examples = by_row if by_row and isinstance(by_row[0], dict) else result.get("partial_unexpected_list", [])
+    examples = (
+        by_row
+        if by_row and isinstance(by_row[0], dict)
+        else result.get("partial_unexpected_list", [])
+    )
     evidence = {
         "observed": _plain(result.get("observed_value")),
         "unexpected_count": _plain(result.get("unexpected_count")),

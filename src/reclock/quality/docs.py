@@ -23,7 +23,9 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from great_expectations.core import ExpectationSuiteValidationResult
-from great_expectations.core.expectation_validation_result import expectationSuiteValidationResultSchema
+from great_expectations.core.expectation_validation_result import (
+    expectationSuiteValidationResultSchema,
+)
 from great_expectations.render.renderer import ValidationResultsPageRenderer
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
@@ -34,7 +36,9 @@ from reclock.quality.results import AuditResult, ExpectationResult
 from reclock.quality.slice import AuditSlice
 
 _TEMPLATES = PackageLoader("reclock.quality", "templates")
-_SUITE_LINK = re.compile(r'<a href="[^"]*/expectations/[^"]*"\s*>(.*?)</a>(?:<br>\s*Data asset: None)?', re.DOTALL)
+_SUITE_LINK = re.compile(
+    r'<a href="[^"]*/expectations/[^"]*"\s*>(.*?)</a>(?:<br>\s*Data asset: None)?', re.DOTALL
+)
 """A link to the page of a suite, which does not exist, and the asset's name after it, which is that
 of the suite."""
 
@@ -61,7 +65,9 @@ def publish(
         entries.append(_entry(slice_, result, f"{quote(folder.name)}/{slice_.at}.html", now))
     with _locked(root / ".lock"):
         retained, dropped = docs_index.retain(entries, docs_index.read_index(root))
-        _replace(root / docs_index.FILE, json.dumps([asdict(entry) for entry in retained], indent=1))
+        _replace(
+            root / docs_index.FILE, json.dumps([asdict(entry) for entry in retained], indent=1)
+        )
         _replace(root / "index.html", render_index(retained))
     for entry in dropped:
         page = root / quote(entry.source, safe=".") / f"{entry.at}.html"
@@ -75,9 +81,13 @@ def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
     numpy's numbers)."""
     loaded = json.loads(document)
     for found in loaded["results"]:
-        found |= {part: _escaped(found[part]) for part in ("result", "exception_info")}  # the renderers print these as they are,
+        # the renderers print these as they are,
+        found |= {part: _escaped(found[part]) for part in ("result", "exception_info")}
         named = found["expectation_config"]["kwargs"]  # and the names of columns, in headings
-        named |= {part: _escaped(named[part]) for part in named.keys() & {"column", "column_A", "column_B", "column_list"}}
+        named |= {
+            part: _escaped(named[part])
+            for part in named.keys() & {"column", "column_A", "column_B", "column_list"}
+        }
         for counted in found["result"].get("partial_unexpected_counts", []):
             if isinstance(counted["value"], list):  # else the page shows it with nothing in between
                 counted["value"] = ", ".join(map(str, counted["value"]))
@@ -89,7 +99,9 @@ def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
 
 def render_index(entries: Sequence[Entry]) -> str:
     """The self-contained list of audits."""
-    environment = Environment(loader=_TEMPLATES, autoescape=select_autoescape(default=True, default_for_string=True))
+    environment = Environment(
+        loader=_TEMPLATES, autoescape=select_autoescape(default=True, default_for_string=True)
+    )
     return environment.get_template("index.html").render(entries=entries)
 
 
@@ -103,7 +115,10 @@ def _page_view() -> DefaultJinjaPageView:
 
 
 def _combine(
-    slice_: AuditSlice, result: AuditResult, validations: Sequence[ExpectationSuiteValidationResult], now: datetime
+    slice_: AuditSlice,
+    result: AuditResult,
+    validations: Sequence[ExpectationSuiteValidationResult],
+    now: datetime,
 ) -> ExpectationSuiteValidationResult:
     """The validations of one audit as one result, with the decisions about them."""
     results = [found for validation in validations for found in validation.results]
@@ -121,7 +136,11 @@ def _combine(
         meta={
             "run_id": {"run_name": "reclock", "run_time": now.isoformat()},
             "active_batch_definition": {"data_asset_name": slice_.source},
-            "reclock": {"upper": slice_.upper, "at": slice_.at, "checks": [_summary(check) for check in result.checks]},
+            "reclock": {
+                "upper": slice_.upper,
+                "at": slice_.at,
+                "checks": [_summary(check) for check in result.checks],
+            },
         },
     )
 
@@ -145,9 +164,21 @@ def _summary(check: ExpectationResult) -> dict[str, str]:
 
 def _entry(slice_: AuditSlice, result: AuditResult, page: str, now: datetime) -> Entry:
     failed, waived = result.names("failed"), result.names("waived")
-    outcome: Literal["passed", "waived", "failed"] = "failed" if failed else "waived" if waived else "passed"
+    outcome: Literal["passed", "waived", "failed"] = (
+        "failed" if failed else "waived" if waived else "passed"
+    )
     rows, bindings = slice_.rows, len(slice_.bindings)
-    return Entry(slice_.source, slice_.at, outcome, failed, waived, rows, bindings, now.isoformat(timespec="seconds"), page)
+    return Entry(
+        slice_.source,
+        slice_.at,
+        outcome,
+        failed,
+        waived,
+        rows,
+        bindings,
+        now.isoformat(timespec="seconds"),
+        page,
+    )
 
 
 def _replace(path: Path, text: str) -> None:

@@ -28,7 +28,14 @@ class FrontierAdvances(MulticolumnMapMetricProvider):
     its last row ended, and advances. Rows of other partitions do not matter."""
 
     condition_metric_name = "multicolumn_values.frontier_advances"
-    condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
+    condition_domain_keys = (
+        "batch_id",
+        "table",
+        "column_list",
+        "row_condition",
+        "condition_parser",
+        "ignore_row_if",
+    )
 
     @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:
@@ -53,7 +60,14 @@ class TimesAreBound(MulticolumnMapMetricProvider):
     or there is no row and no time."""
 
     condition_metric_name = "multicolumn_values.times_are_bound"
-    condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
+    condition_domain_keys = (
+        "batch_id",
+        "table",
+        "column_list",
+        "row_condition",
+        "condition_parser",
+        "ignore_row_if",
+    )
 
     @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:
@@ -82,14 +96,19 @@ def binding_expectations(slice_: AuditSlice) -> list[Expectation]:
         ),
         ExpectFrontiersToAdvance(
             column_list=["partition", "mz_timestamp", "previous", "frontier"],
-            description="Each partition's frontier begins where it ended before, and only grows with time.",
+            description=(
+                "Each partition's frontier begins where it ended before, and only grows with time."
+            ),
             meta={"check": "frontiers_monotonic"},
         ),
         gxe.ExpectColumnPairValuesAToBeGreaterThanB(
             column_A="mz_timestamp",
             column_B="upper",
             or_equal=True,
-            description=f"Bindings lie at the claim's time, {slice_.at}, and not below the published upper, {slice_.upper}.",
+            description=(
+                f"Bindings lie at the claim's time, {slice_.at}, and not below the published "
+                f"upper, {slice_.upper}."
+            ),
             meta={"check": "bindings_inside_claim"},
         ),
         gxe.ExpectCompoundColumnsToBeUnique(
@@ -106,7 +125,10 @@ def range_expectations() -> list[Expectation]:
         gxe.ExpectColumnPairValuesToBeEqual(
             column_A="read_offsets",
             column_B="bound_offsets",
-            description="The offsets read of each partition are the offsets bound: none missing, none twice, none unbound.",
+            description=(
+                "The offsets read of each partition are the offsets bound: none missing, "
+                "none twice, none unbound."
+            ),
             meta={"check": "ranges_read_as_bound"},
         ),
     ]
@@ -117,7 +139,10 @@ def staged_expectations() -> list[Expectation]:
     return [
         ExpectTimesToBeBound(
             column_list=["at", "rows", "min_time", "max_time"],
-            description="Every staged row has the time of the bindings it was read under, and none lacks one.",
+            description=(
+                "Every staged row has the time of the bindings it was read under, and none "
+                "lacks one."
+            ),
             meta={"check": "staged_times_bound"},
         ),
         gxe.ExpectColumnValuesToBeBetween(

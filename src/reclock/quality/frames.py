@@ -17,7 +17,9 @@ def bindings_frame(slice_: AuditSlice) -> pd.DataFrame:
         previous = reached.get(partition, 0)
         reached[partition] = previous + increment
         rows.append((partition, slice_.at, slice_.upper, previous, increment, reached[partition]))
-    return pd.DataFrame(rows, columns=["partition", "mz_timestamp", "upper", "previous", "increment", "frontier"])
+    return pd.DataFrame(
+        rows, columns=["partition", "mz_timestamp", "upper", "previous", "increment", "frontier"]
+    )
 
 
 def ranges_frame(slice_: AuditSlice) -> pd.DataFrame:
@@ -27,7 +29,10 @@ def ranges_frame(slice_: AuditSlice) -> pd.DataFrame:
     for partition, increment in slice_.bindings:
         bound[partition] = bound.get(partition, 0) + increment
     partitions = sorted(bound.keys() | slice_.covered.keys())
-    rows = [(partition, bound.get(partition, 0), slice_.covered.get(partition, 0)) for partition in partitions]
+    rows = [
+        (partition, bound.get(partition, 0), slice_.covered.get(partition, 0))
+        for partition in partitions
+    ]
     return pd.DataFrame(rows, columns=["partition", "bound_offsets", "read_offsets"])
 
 

@@ -29,7 +29,8 @@ class ExpectationResult:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """All checks of one source at one time. ``docs`` is its page, relative to the root of the data docs, if one was written."""
+    """All checks of one source at one time. ``docs`` is its page, relative to the root of the data
+    docs, if one was written."""
 
     source: str
     success: bool

@@ -61,18 +61,26 @@ def load_suite(path: Path) -> list[UserExpectation]:
     except FileNotFoundError:
         return []
     except (OSError, ValidationError) as invalid:
-        raise ConfigurationError(f'invalid expectation suite "{path.name}"', detail=str(invalid)) from invalid
+        raise ConfigurationError(
+            f'invalid expectation suite "{path.name}"', detail=str(invalid)
+        ) from invalid
     seen: dict[str, int] = {}
     named = []
     for expectation in suite.expectations:
         name = str(expectation.meta.get("check") or _name(expectation))
         seen[name] = seen.get(name, 0) + 1
         check = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        named.append(UserExpectation(check, expectation.model_dump() | {"meta": expectation.meta | {"check": check}}))
+        named.append(
+            UserExpectation(
+                check, expectation.model_dump() | {"meta": expectation.meta | {"check": check}}
+            )
+        )
     return named
 
 
-def read_rows(files: Sequence[str], *, limit: int = ROWS_LIMIT, filesystem: pafs.FileSystem | None = None) -> pd.DataFrame:
+def read_rows(
+    files: Sequence[str], *, limit: int = ROWS_LIMIT, filesystem: pafs.FileSystem | None = None
+) -> pd.DataFrame:
     """The first ``limit`` rows of the Parquet ``files``, in their order. Reads only the row groups
     that it needs."""
     import pandas as pd
@@ -81,11 +89,17 @@ def read_rows(files: Sequence[str], *, limit: int = ROWS_LIMIT, filesystem: pafs
     if not files:
         return pd.DataFrame()
     paths = [file.removeprefix("file://") for file in files]
-    rows: pd.DataFrame = ds.dataset(paths, format="parquet", filesystem=filesystem).head(limit).to_pandas()
+    rows: pd.DataFrame = (
+        ds.dataset(paths, format="parquet", filesystem=filesystem).head(limit).to_pandas()
+    )
     return rows
 
 
 def _name(expectation: _Expectation) -> str:
-    columns = [expectation.kwargs[key] for key in ("column", "column_A", "column_B") if key in expectation.kwargs]
+    columns = [
+        expectation.kwargs[key]
+        for key in ("column", "column_A", "column_B")
+        if key in expectation.kwargs
+    ]
     columns += expectation.kwargs.get("column_list", [])
     return f"{expectation.type}({', '.join(map(str, columns))})" if columns else expectation.type

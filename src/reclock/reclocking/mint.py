@@ -36,12 +36,16 @@ def mint(reached: SourceFrontier, bound: SourceFrontier, at: Timestamp) -> list[
 
 def updates_of(bindings: Iterable[Binding]) -> list[Update]:
     """The bindings as updates of the remap collection."""
-    return [Update(_row(binding.partition), binding.time, binding.increment) for binding in bindings]
+    return [
+        Update(_row(binding.partition), binding.time, binding.increment) for binding in bindings
+    ]
 
 
 def bindings_of(updates: Iterable[Update]) -> list[Binding]:
     """The updates of a remap collection as bindings; the inverse of ``updates_of``."""
-    return [Binding(update.row[0] if update.row else (), update.time, update.diff) for update in updates]
+    return [
+        Binding(update.row[0] if update.row else (), update.time, update.diff) for update in updates
+    ]
 
 
 def _row(partition: Partition) -> tuple[Partition, ...]:

@@ -40,7 +40,8 @@ class Staircase:
 
 @dataclass(frozen=True, slots=True)
 class Remap:
-    """The bindings of a source. Frontiers only grow with time, and every bound offset has exactly one time."""
+    """The bindings of a source. Frontiers only grow with time, and every bound offset has exactly
+    one time."""
 
     partitions: Mapping[Partition, Staircase]
 
@@ -53,7 +54,10 @@ class Remap:
         by_partition: dict[Partition, list[Binding]] = {}
         for binding in bindings_of(consolidate(updates_of(bindings))):
             if binding.increment < 0:
-                raise InternalError(f'partition "{binding.partition}" is bound backwards by {-binding.increment} at {binding.time}')
+                raise InternalError(
+                    f'partition "{binding.partition}" is bound backwards by '
+                    f"{-binding.increment} at {binding.time}"
+                )
             by_partition.setdefault(binding.partition, []).append(binding)
         return cls(
             {
@@ -61,7 +65,9 @@ class Remap:
                     tuple(binding.time for binding in bindings_of_partition),
                     tuple(accumulate(binding.increment for binding in bindings_of_partition)),
                 )
-                for partition, bindings_of_partition in sorted(by_partition.items(), key=itemgetter(0))
+                for partition, bindings_of_partition in sorted(
+                    by_partition.items(), key=itemgetter(0)
+                )
             }
         )
 
@@ -93,6 +99,8 @@ class Remap:
         return [
             BoundRange(partition, start, end, time)
             for partition, stairs in self.partitions.items()
-            for time, start, end in zip(stairs.times, (0, *stairs.offsets), stairs.offsets, strict=False)
+            for time, start, end in zip(
+                stairs.times, (0, *stairs.offsets), stairs.offsets, strict=False
+            )
             if lower <= time and (upper is None or time < upper)
         ]

@@ -79,7 +79,9 @@ def fresh(log: Sequence[TransactionEnd], known: Collection[str]) -> list[Transac
     return list(transactions.values())
 
 
-def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Partition, Stretch]) -> Cut:
+def cut(
+    log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Partition, Stretch]
+) -> Cut:
     """The part of ``read`` that can be bound. ``log`` is the unbound part of the log, ``known`` are
     the transactions before it.
 
@@ -92,7 +94,9 @@ def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Par
         spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.skipped
     complete: list[TransactionEnd] = []
     for ended in fresh(log, known):
-        missing = {name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare}
+        missing = {
+            name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare
+        }
         if any(not 0 <= count <= spare[name] for name, count in missing.items()):
             break
         spare = {name: skipped - missing[name] for name, skipped in spare.items()}
@@ -141,7 +145,10 @@ def caught_up(parts: Iterable[Sequence[TransactionEnd]], read: Reading) -> Cut |
         if len(bindable.bound) < len(complete):
             return _missing(complete, len(bindable.bound), known, stretches, rest)
         uppers.update(bindable.uppers)
-        dropped |= {partition: dropped.get(partition, ()) + offsets for partition, offsets in bindable.dropped.items()}
+        dropped |= {
+            partition: dropped.get(partition, ()) + offsets
+            for partition, offsets in bindable.dropped.items()
+        }
         known |= dict.fromkeys(ended.id for ended in complete)
         known = dict.fromkeys(islice(known, max(0, len(known) - KNOWN_TRANSACTIONS), None))
     return Cut((), uppers, dropped)
@@ -156,7 +163,10 @@ def _missing(
 ) -> Missing:
     _, seen = _find_repeated(known, read)
     ended = complete[place]
-    missing = {s.collection: ended.counts.get(s.collection, 0) - seen.get((ended.id, s.collection), 0) for s in read.values()}
+    missing = {
+        s.collection: ended.counts.get(s.collection, 0) - seen.get((ended.id, s.collection), 0)
+        for s in read.values()
+    }
     waited_for = [stretch for stretch in read.values() if missing[stretch.collection] > 0]
     blocking = {stretch.events[-1].transaction for stretch in waited_for if stretch.events} - {
         *known,
@@ -165,12 +175,22 @@ def _missing(
     later = {transaction.id for transaction in complete[place + 1 :]} | {
         transaction.id for part in rest for transaction in part if transaction.id in blocking
     }
-    are_past = [any(event.transaction in later for event in stretch.events) for stretch in waited_for]
-    return Missing(ended.id, sum(count for count in missing.values() if count > 0), bool(are_past) and all(are_past))
+    are_past = [
+        any(event.transaction in later for event in stretch.events) for stretch in waited_for
+    ]
+    return Missing(
+        ended.id,
+        sum(count for count in missing.values() if count > 0),
+        bool(are_past) and all(are_past),
+    )
 
 
 def _upper(stretch: Stretch, bound: Collection[str]) -> int:
-    waiting = (event.offset for event in stretch.events if event.transaction is not None and event.transaction not in bound)
+    waiting = (
+        event.offset
+        for event in stretch.events
+        if event.transaction is not None and event.transaction not in bound
+    )
     return next(waiting, stretch.upper)
 
 

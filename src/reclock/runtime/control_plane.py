@@ -47,7 +47,9 @@ class ControlPlane:
     waits here until the controllers have created them.
     """
 
-    def __init__(self, stores: Stores, active_peeks: ActivePeeks, make_replica: MakeReplica) -> None:
+    def __init__(
+        self, stores: Stores, active_peeks: ActivePeeks, make_replica: MakeReplica
+    ) -> None:
         self._stores, self._make_replica = stores, make_replica
         self.active_peeks = active_peeks
         """The peeks that this process waits for. They end when their cluster is dropped."""
@@ -58,7 +60,9 @@ class ControlPlane:
         """The leadership of this controller, for this actor."""
         stores = self._stores
         lease_ms = stores.settings.controller_lease_ms
-        return Seat(stores.consensus, stores.leadership, controller, owner=stores.actor, lease_ms=lease_ms)
+        return Seat(
+            stores.consensus, stores.leadership, controller, owner=stores.actor, lease_ms=lease_ms
+        )
 
     # --- storage ---
 
@@ -69,7 +73,12 @@ class ControlPlane:
 
         def make_plane(term: Term, publish: Callable[[Timestamp], None]) -> Storage:
             stores, consensus, leadership = self._stores, seat.within(term), self._stores.leadership
-            table_wal = TableWal(consensus, leadership, stores.clock, max_clock_jump_ms=stores.settings.max_clock_jump_ms)
+            table_wal = TableWal(
+                consensus,
+                leadership,
+                stores.clock,
+                max_clock_jump_ms=stores.settings.max_clock_jump_ms,
+            )
             return Storage(
                 stores.lake,
                 Tables(stores.lake, table_wal),
@@ -82,7 +91,9 @@ class ControlPlane:
                 lambda: stores.oracle.read_ts(EPOCH_MS),
             )
 
-        return StorageController(self._stores.planner_catalog, self._stores.oracle, seat, make_plane)
+        return StorageController(
+            self._stores.planner_catalog, self._stores.oracle, seat, make_plane
+        )
 
     def await_storage(self, catalog: PlannerCatalog, pause: Pause | None = None) -> None:
         """Wait until everything that ``catalog`` defines can be read and written, unless it was
@@ -98,7 +109,8 @@ class ControlPlane:
         return catalog.by_object(self._stores.frontiers.get_all())
 
     def object_lags_ms(self) -> dict[str, int] | None:
-        """How far each object is behind the present, if this process, or none, leads the storage controller."""
+        """How far each object is behind the present, if this process, or none, leads the storage
+        controller."""
         stores = self._stores
         if self.storage_controller.leader() not in (stores.actor, None):
             return None
@@ -125,13 +137,17 @@ class ControlPlane:
     def managed_controller(self, cluster_id: int) -> ManagedClusterController:
         """The controller of a cluster whose replicas are processes."""
         controller = self._managed_controllers.get(cluster_id)
-        return controller or self._managed_controllers.setdefault(cluster_id, self._make_managed_controller(cluster_id))
+        return controller or self._managed_controllers.setdefault(
+            cluster_id, self._make_managed_controller(cluster_id)
+        )
 
     def _make_managed_controller(self, cluster_id: int) -> ManagedClusterController:
         stores, seat = self._stores, self.seat(f"compute {cluster_id}")
 
         def registry(term: Term | None) -> Replicas:
-            return Replicas(stores.consensus if term is None else seat.within(term), stores.leadership)
+            return Replicas(
+                stores.consensus if term is None else seat.within(term), stores.leadership
+            )
 
         def connect(registration: Registration) -> RemoteReplica:
             known = stores.catalog.snapshot().cluster_replicas.get(registration.replica_id)
@@ -145,14 +161,23 @@ class ControlPlane:
 
         start_ms = stores.settings.replica_start_ms
         return ManagedClusterController(
-            stores.planner_catalog, stores.oracle, seat, cluster_id, registry, connect, self.orchestrator, start_ms
+            stores.planner_catalog,
+            stores.oracle,
+            seat,
+            cluster_id,
+            registry,
+            connect,
+            self.orchestrator,
+            start_ms,
         )
 
     @cached_property
     def system_controller(self) -> ComputeController:
         """The controller that answers queries about the system in this process, even if there is no
         cluster."""
-        return ComputeController(self._stores.planner_catalog, SYSTEM_CLUSTER_ID, self._make_replica())
+        return ComputeController(
+            self._stores.planner_catalog, SYSTEM_CLUSTER_ID, self._make_replica()
+        )
 
     @cached_property
     def orchestrator(self) -> Orchestrator:
@@ -161,17 +186,24 @@ class ControlPlane:
         return ProcessOrchestrator(settings.home, autostart=settings.replica_autostart)
 
     def reported_replicas(self) -> dict[int, tuple[int, Reporting | None]]:
-        """By id, each with its cluster: the replicas of managed clusters, None for those that this process does not lead, and
-        this process's own replicas of virtual clusters."""
+        """By id, each with its cluster: the replicas of managed clusters, None for those that this
+        process does not lead, and this process's own replicas of virtual clusters."""
         replicas: dict[int, tuple[int, Reporting | None]] = {}
         snapshot = self._stores.catalog.sync()
         for cluster in snapshot.clusters.values():
             controller = self.compute_controller(cluster.id)
             if isinstance(controller, ManagedClusterController):
                 led = controller.led()
-                ids = {replica.id for replica in snapshot.cluster_replicas.values() if replica.cluster_id == cluster.id}
+                ids = {
+                    replica.id
+                    for replica in snapshot.cluster_replicas.values()
+                    if replica.cluster_id == cluster.id
+                }
                 replicas |= {id: (cluster.id, led.get(id)) for id in ids | led.keys()}
             elif isinstance(controller, ComputeController):
                 controller.try_advance(snapshot.upper)  # no session may have used the cluster yet
-                replicas[in_process_replica_id(cluster.id, self._stores.actor)] = (cluster.id, controller.target(""))
+                replicas[in_process_replica_id(cluster.id, self._stores.actor)] = (
+                    cluster.id,
+                    controller.target(""),
+                )
         return replicas

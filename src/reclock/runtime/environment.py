@@ -1,4 +1,5 @@
-"""An environment as one process works with it: its stores, its control plane and the process's runtime, wired together."""
+"""An environment as one process works with it: its stores, its control plane and the process's
+runtime, wired together."""
 
 from __future__ import annotations
 
@@ -21,7 +22,14 @@ class Environment:
     at the end, and stops the Spark session that it started. A function takes the part that it uses,
     or the environment if it needs several."""
 
-    def __init__(self, settings: Settings, clock: Clock | None, spark: SparkSession | None, *, may_create: bool) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock | None,
+        spark: SparkSession | None,
+        *,
+        may_create: bool,
+    ) -> None:
         """Connects, but does not open the catalog. Use ``open`` or ``initialise``."""
         active_peeks = ActivePeeks()
         self.stores = Stores(settings, clock, may_create=may_create, on_catalog=active_peeks.learn)
@@ -46,10 +54,18 @@ class Environment:
         """
         settings = Settings.load(home)
         settings.make_folders()
-        return cls(settings, clock, spark, may_create=True)._opened(may_lead=True, accept_loss=accept_loss)
+        return cls(settings, clock, spark, may_create=True)._opened(
+            may_lead=True, accept_loss=accept_loss
+        )
 
     @classmethod
-    def open(cls, home: Path | str | None = None, *, clock: Clock | None = None, spark: SparkSession | None = None) -> Self:
+    def open(
+        cls,
+        home: Path | str | None = None,
+        *,
+        clock: Clock | None = None,
+        spark: SparkSession | None = None,
+    ) -> Self:
         """Join the environment at ``home``. Raises ``CatalogUninitialized``,
         ``CatalogVersionUnsupported``, ``Fenced``, ``StoreRolledBack``."""
         return cls(Settings.load(home), clock, spark, may_create=False)._opened(may_lead=False)

@@ -25,7 +25,10 @@ def leading(environment: Environment) -> Iterator[None]:
     stopping, changed = threading.Event(), threading.Event()
     arguments = (environment, stopping, changed)
     thread = threading.Thread(target=_follow_clusters, args=arguments, name="clusters", daemon=True)
-    with environment.control_plane.storage_controller.looping(), environment.stores.consensus.timeline_changes.calling(changed.set):
+    with (
+        environment.control_plane.storage_controller.looping(),
+        environment.stores.consensus.timeline_changes.calling(changed.set),
+    ):
         thread.start()
         try:
             yield
@@ -35,7 +38,9 @@ def leading(environment: Environment) -> Iterator[None]:
             thread.join()
 
 
-def _follow_clusters(environment: Environment, stopping: threading.Event, changed: threading.Event) -> None:
+def _follow_clusters(
+    environment: Environment, stopping: threading.Event, changed: threading.Event
+) -> None:
     """Run a loop for each managed cluster, and for each dropped one whose replicas have not ended
     yet."""
     loops: dict[int, ExitStack] = {}
@@ -47,7 +52,9 @@ def _follow_clusters(environment: Environment, stopping: threading.Event, change
                 wanted = _clusters(environment)
             except Exception as error:  # the edge of the loop: the next attempt may succeed
                 detail = getattr(error, "detail", None)
-                _logger.warning("clusters cannot be read; retrying", error=str(error), detail=detail)
+                _logger.warning(
+                    "clusters cannot be read; retrying", error=str(error), detail=detail
+                )
                 stopping.wait(_AGAIN_S)
                 continue
             for id in wanted - loops.keys():
@@ -59,5 +66,9 @@ def _follow_clusters(environment: Environment, stopping: threading.Event, change
 
 
 def _clusters(environment: Environment) -> set[int]:
-    sized = {cluster.id for cluster in environment.stores.catalog.sync().clusters.values() if cluster.size is not None}
+    sized = {
+        cluster.id
+        for cluster in environment.stores.catalog.sync().clusters.values()
+        if cluster.size is not None
+    }
     return sized | {registration.cluster_id for registration in environment.stores.replicas.all()}

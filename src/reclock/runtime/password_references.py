@@ -15,17 +15,22 @@ from reclock.errors import UpperMismatch
 
 
 def settle_password_references(catalog: DurableCatalogState, passwords: Passwords) -> None:
-    """Every role refers to a verifier of its own, or has no password. Does nothing if that is so already."""
-    while legacy := [role for role in catalog.snapshot().roles.values() if role.password == role.id]:
+    """Every role refers to a verifier of its own, or has no password. Does nothing if that is so
+    already."""
+    while legacy := [
+        role for role in catalog.snapshot().roles.values() if role.password == role.id
+    ]:
         tx = catalog.transaction()
         verifiers = passwords.get_all()
         references = {role.id: uuid4().hex for role in legacy if role.id in verifiers}
-        passwords.put({reference: verifiers[id] for id, reference in references.items()})  # before the catalog names them
+        # before the catalog names them
+        passwords.put({reference: verifiers[id] for id, reference in references.items()})
         for role in legacy:
             tx.update(replace(role, password=references.get(role.id)))
         try:
             catalog.commit_transaction(tx)
         except UpperMismatch:
-            passwords.forget(references.values())  # decide again on what another process has committed
+            # decide again on what another process has committed
+            passwords.forget(references.values())
         else:
             passwords.forget(references)

@@ -26,7 +26,12 @@ class PlannerCatalogs:
         on_snapshot: Callable[[CatalogSnapshot], None],
     ) -> None:
         """``on_snapshot`` is called with each version that this process learns of."""
-        self._catalog, self._oracle, self._settings, self._on_snapshot = catalog, oracle, settings, on_snapshot
+        self._catalog, self._oracle, self._settings, self._on_snapshot = (
+            catalog,
+            oracle,
+            settings,
+            on_snapshot,
+        )
         self._newest: PlannerCatalog | None = None
 
     def current(self) -> PlannerCatalog:
@@ -44,17 +49,22 @@ class PlannerCatalogs:
         snapshot = self._catalog.snapshot()
         if snapshot.upper != now[CATALOG]:
             snapshot = self._catalog.sync()
-        return self._resolve_shared(snapshot), now[EPOCH_MS] if snapshot.upper == now[CATALOG] else None
+        return self._resolve_shared(snapshot), now[EPOCH_MS] if snapshot.upper == now[
+            CATALOG
+        ] else None
 
     def resolve(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
         """The catalog of ``snapshot``, which may have uncommitted changes. Reuses what ``previous``
         resolved."""
-        return build_catalog(snapshot, system_entries(self._catalog.snapshot()), previous, self._settings())
+        return build_catalog(
+            snapshot, system_entries(self._catalog.snapshot()), previous, self._settings()
+        )
 
     def _resolve_shared(self, snapshot: CatalogSnapshot) -> PlannerCatalog:
         newest = self._newest
         if newest is None or newest.snapshot is not snapshot:
             newest = self.resolve(snapshot, newest)
             self._on_snapshot(snapshot)
-            self._newest = newest  # another thread may put an older one there, but is not answered from it
+            # another thread may put an older one there, but is not answered from it
+            self._newest = newest
         return newest

@@ -52,7 +52,9 @@ class ProcessRuntime:
         self.settings = size.applied_to(self.settings)
         return size
 
-    def make_replica(self, pool: str = "default", size: ReplicaSize | None = None) -> InProcessReplica:
+    def make_replica(
+        self, pool: str = "default", size: ReplicaSize | None = None
+    ) -> InProcessReplica:
         """A replica in this process, on its engines. Its Spark jobs run in the scheduling pool of
         this name. A replica with a size has the process for itself."""
         stores, sample_ms = self._stores, self.settings.introspection_sample_ms
@@ -67,7 +69,13 @@ class ProcessRuntime:
             lambda: self.engines.small,
             lambda: self.engines.large(pool),
             stores.published_uppers,
-            Measurements(lambda ids: stores.frontiers.get_all(list(ids)), stores.lake, stores.clock, sample_ms, usage),
+            Measurements(
+                lambda ids: stores.frontiers.get_all(list(ids)),
+                stores.lake,
+                stores.clock,
+                sample_ms,
+                usage,
+            ),
             self.sink_context,
             RefreshCosts(self.settings.refresh_recompute_bytes),
         )
@@ -87,7 +95,8 @@ class ProcessRuntime:
 
     @cached_property
     def ingestions(self) -> IngestionPool[Any]:
-        """The ingestions that ticks of this process have started, and that are not published yet."""
+        """The ingestions that ticks of this process have started, and that are not published
+        yet."""
         return IngestionPool(self.threads)
 
     @cached_property
@@ -108,7 +117,9 @@ class ProcessRuntime:
             access_key_id=settings.s3_access_key_id,
             secret_access_key=settings.s3_secret_access_key.get_secret_value(),
         )
-        return ConnectionContext(buckets, stores.clock, lambda secret: stores.secrets.get(secret.reference, secret.name))
+        return ConnectionContext(
+            buckets, stores.clock, lambda secret: stores.secrets.get(secret.reference, secret.name)
+        )
 
     @property
     def sink_context(self) -> SinkContext:
@@ -127,7 +138,9 @@ class ProcessRuntime:
     def collection_manager(self) -> CollectionManager:
         """Writes what replicas and processes report."""
         stores = self._stores
-        reporters = Reporters(stores.consensus, stores.leadership, lease_ms=self.settings.introspection_lease_ms)
+        reporters = Reporters(
+            stores.consensus, stores.leadership, lease_ms=self.settings.introspection_lease_ms
+        )
         return CollectionManager(stores.managed, reporters, HISTORIES, stores.clock)
 
     def close(self) -> None:

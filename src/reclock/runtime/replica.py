@@ -15,7 +15,13 @@ from reclock.algebra.timestamps import MINIMUM
 from reclock.catalog.objects import ClusterReplica
 from reclock.clusters.flight import ReplicaServer
 from reclock.consensus.processes.replicas import Incarnation
-from reclock.errors import ConsensusUnavailable, Fenced, InvalidOption, ReplicaSuperseded, UnknownObject
+from reclock.errors import (
+    ConsensusUnavailable,
+    Fenced,
+    InvalidOption,
+    ReplicaSuperseded,
+    UnknownObject,
+)
 from reclock.plan.relational import Constant, Finishing
 from reclock.runtime.environment import Environment
 
@@ -28,14 +34,19 @@ def find(environment: Environment, cluster: str, replica: str) -> ClusterReplica
     """The replica of this name in the catalog. Raises ``UnknownObject``, and ``InvalidOption`` if
     it has no size."""
     snapshot = environment.stores.catalog.sync()
-    owner = next((candidate for candidate in snapshot.clusters.values() if candidate.name == cluster), None)
+    owner = next(
+        (candidate for candidate in snapshot.clusters.values() if candidate.name == cluster), None
+    )
     if owner is None:
         raise UnknownObject("cluster", cluster)
     description = snapshot.replica_by_name(owner.id, replica)
     if description is None:
         raise UnknownObject("cluster replica", f"{cluster}.{replica}")
     if description.size is None:
-        raise InvalidOption(f'cluster replica "{cluster}.{replica}" has no size', hint="that of a virtual cluster is no process")
+        raise InvalidOption(
+            f'cluster replica "{cluster}.{replica}" has no size',
+            hint="that of a virtual cluster is no process",
+        )
     return description
 
 
@@ -57,19 +68,29 @@ def run(
     assert replica.size is not None
     size = environment.runtime.use_size(replica.size)
     if incarnation is None:
-        incarnation = registry.begin(replica.id, replica.cluster_id, lease_ms=settings.replica_start_ms, supersede=True)
+        incarnation = registry.begin(
+            replica.id, replica.cluster_id, lease_ms=settings.replica_start_ms, supersede=True
+        )
         assert incarnation is not None
     environment.runtime.engines.small.run(
         _ONE_ROW, Finishing(), {}, MINIMUM
     ).batches.read_all()  # so that who asks first need not wait
     host, advertised = settings.replica_host, settings.replica_advertised_host
     made = environment.runtime.make_replica(size=size)
-    with ReplicaServer(made, registry.token(replica.id, incarnation), host=host, advertised=advertised) as server:
-        registry.announce(replica.id, incarnation, server.address, lease_ms=settings.replica_lease_ms)
-        _logger.info("replica can be asked", replica_id=replica.id, incarnation=incarnation, pid=os.getpid())
+    with ReplicaServer(
+        made, registry.token(replica.id, incarnation), host=host, advertised=advertised
+    ) as server:
+        registry.announce(
+            replica.id, incarnation, server.address, lease_ms=settings.replica_lease_ms
+        )
+        _logger.info(
+            "replica can be asked", replica_id=replica.id, incarnation=incarnation, pid=os.getpid()
+        )
         ready(server.address)
         if settings.replica_warm_up:
-            threading.Thread(target=_warm_up, args=(environment,), name="warm-up", daemon=True).start()
+            threading.Thread(
+                target=_warm_up, args=(environment,), name="warm-up", daemon=True
+            ).start()
         return _live(environment, replica, incarnation, stopping, server)
 
 
@@ -93,9 +114,15 @@ def _live(
                 led = time.monotonic()
         except (ReplicaSuperseded, Fenced) as over:
             return over.message
-        except ConsensusUnavailable as outage:  # nothing new can be asked without consensus, which may come back
-            _logger.warning("heartbeat failed; retrying", error=outage.message, detail=outage.detail)
-        if time.monotonic() - max(led, server.asked_at) > settings.replica_linger_ms / 1000 and not server.is_busy:
+        except ConsensusUnavailable as outage:
+            # nothing new can be asked without consensus, which may come back
+            _logger.warning(
+                "heartbeat failed; retrying", error=outage.message, detail=outage.detail
+            )
+        if (
+            time.monotonic() - max(led, server.asked_at) > settings.replica_linger_ms / 1000
+            and not server.is_busy
+        ):
             registry.lost(replica.id, incarnation, "nobody led or asked it")
             return "nobody leads the cluster or asks this replica anything"
     registry.lost(replica.id, incarnation, "it was stopped")

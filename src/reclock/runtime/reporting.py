@@ -20,7 +20,9 @@ def reporting(environment: Environment) -> Iterator[None]:
     actor, clock = environment.stores.actor, environment.stores.clock
     replicas = ReportedReplicas(environment.control_plane.reported_replicas, manager, actor, clock)
     times = settings.introspection_sample_ms, settings.introspection_retention_ms
-    reports = environment.runtime.reports = Reports(manager, actor, clock, *times, environment.control_plane.object_lags_ms)
+    reports = environment.runtime.reports = Reports(
+        manager, actor, clock, *times, environment.control_plane.object_lags_ms
+    )
 
     def gather() -> None:
         reports.step()
@@ -31,7 +33,13 @@ def reporting(environment: Environment) -> Iterator[None]:
         reports.close()
 
     stopping = threading.Event()
-    loop = partial(manager.loop, stopping, interval_ms=settings.introspection_interval_ms, gather=gather, close=close)
+    loop = partial(
+        manager.loop,
+        stopping,
+        interval_ms=settings.introspection_interval_ms,
+        gather=gather,
+        close=close,
+    )
     thread = threading.Thread(target=loop, name="introspection", daemon=True)
     thread.start()
     try:

@@ -16,7 +16,13 @@ from reclock.catalog.persist import PersistLog
 from reclock.collections.lake import Lake
 from reclock.collections.marks import StoreMarks
 from reclock.config import Settings
-from reclock.errors import CollectionDamaged, StoreRolledBack, UnknownCollection, UnknownTimeline, UpperMismatch
+from reclock.errors import (
+    CollectionDamaged,
+    StoreRolledBack,
+    UnknownCollection,
+    UnknownTimeline,
+    UpperMismatch,
+)
 from reclock.oracle.oracle import ConsensusOracle
 
 _logger = structlog.get_logger(__name__)
@@ -51,7 +57,12 @@ class StoreChecks:
         """
         newest = self.marks.newest_in_lake()
         is_lost = newest.number > 0 and self.marks.is_new()
-        if is_lost and may_recover and self.settings.environment_id and self.settings.catalog == "persist":
+        if (
+            is_lost
+            and may_recover
+            and self.settings.environment_id
+            and self.settings.catalog == "persist"
+        ):
             return self.loss()
         if is_lost:
             raise StoreRolledBack("consensus", "the lake", found=0, expected=newest.number)
@@ -62,7 +73,10 @@ class StoreChecks:
 
     def loss(self) -> Loss:
         """What the lake knows. Reads the Delta log of every collection."""
-        lake, newest = Lake(self.settings.lake_root, self.settings.lake_options), self.marks.newest_in_lake()
+        lake, newest = (
+            Lake(self.settings.lake_root, self.settings.lake_options),
+            self.marks.newest_in_lake(),
+        )
         times = [MINIMUM, (newest.timelines or {}).get(EPOCH_MS, MINIMUM)]
         collections = lake.list()
         for id in collections:
@@ -70,7 +84,9 @@ class StoreChecks:
                 times.append(Timestamp(max(lake.open(id).upper() - 1, MINIMUM)))
             except (CollectionDamaged, UnknownCollection) as broken:
                 _logger.warning("a collection is left out", collection=str(id), error=str(broken))
-        return Loss(max(times), {id.guest or id.source_id for id in collections}, max(newest.number, 1))
+        return Loss(
+            max(times), {id.guest or id.source_id for id in collections}, max(newest.number, 1)
+        )
 
     def _check_catalog(self) -> None:
         """Compare the catalog in the lake with the oracle, which gives out the time of each commit
@@ -81,10 +97,14 @@ class StoreChecks:
             return  # nothing was ever committed
         upper = self.log.upper()
         if upper < before.read_ts:
-            raise StoreRolledBack("the catalog in the lake", "consensus", found=upper, expected=before.read_ts)
+            raise StoreRolledBack(
+                "the catalog in the lake", "consensus", found=upper, expected=before.read_ts
+            )
         after = self.oracle.state(CATALOG)
         if upper - 1 > after.write_ts:
-            raise StoreRolledBack("consensus", "the catalog in the lake", found=after.write_ts, expected=upper - 1)
+            raise StoreRolledBack(
+                "consensus", "the catalog in the lake", found=after.write_ts, expected=upper - 1
+            )
 
 
 def reserve_ids(catalog: DurableCatalogState, ids: Set[str]) -> None:
@@ -94,7 +114,9 @@ def reserve_ids(catalog: DurableCatalogState, ids: Set[str]) -> None:
         catalog.sync()
         tx = catalog.transaction()
         allocator: IdAllocator = tx.snapshot.all(Kind.ID_ALLOCATOR)["user"]
-        tx.update(IdAllocator("user", max([allocator.next_id, *(number + 1 for number in numbers)])))
+        tx.update(
+            IdAllocator("user", max([allocator.next_id, *(number + 1 for number in numbers)]))
+        )
         try:
             catalog.commit_transaction(tx)
             return

@@ -58,21 +58,33 @@ class Stores:
     """
 
     def __init__(
-        self, settings: Settings, clock: Clock | None, *, may_create: bool, on_catalog: Callable[[CatalogSnapshot], None]
+        self,
+        settings: Settings,
+        clock: Clock | None,
+        *,
+        may_create: bool,
+        on_catalog: Callable[[CatalogSnapshot], None],
     ) -> None:
         """Connects, but does not open the catalog. ``on_catalog`` is called with each version of
         the catalog that this process learns of.
 
         Raises ``CatalogUninitialized`` if nothing exists yet, unless the caller ``may_create`` it.
         """
-        if not may_create and settings.consensus_file is not None and not settings.consensus_file.exists():
-            raise CatalogUninitialized(settings.home)  # an attempt to open it must not create the file
+        if (
+            not may_create
+            and settings.consensus_file is not None
+            and not settings.consensus_file.exists()
+        ):
+            # an attempt to open it must not create the file
+            raise CatalogUninitialized(settings.home)
         self.settings = settings
         self.consensus = Consensus.connect(settings.consensus.get_secret_value())
         self.clock = clock or self.consensus.clock
         """The consensus database's clock, so that no process's own clock matters; tests may replace
         it."""
-        oracle = ConsensusOracle(self.consensus, self.clock, max_clock_jump_ms=settings.max_clock_jump_ms)
+        oracle = ConsensusOracle(
+            self.consensus, self.clock, max_clock_jump_ms=settings.max_clock_jump_ms
+        )
         self.oracle: TimestampOracle = BatchingOracle(oracle)
         try:
             self.mark = find_mark(settings, self.consensus, may_make=may_create)
@@ -82,17 +94,28 @@ class Stores:
             self.consensus.close()
             raise
         self.catalog: DurableCatalogState = DurableCatalog(
-            log, oracle=self.oracle, clock=self.clock, deploy_generation=settings.deploy_generation, epoch_above=epoch
+            log,
+            oracle=self.oracle,
+            clock=self.clock,
+            deploy_generation=settings.deploy_generation,
+            epoch_above=epoch,
         )
         self._log, self._oracle = log, oracle
-        lake, interval_ms = Folder(settings.lake_root, settings.lake_options), settings.store_mark_interval_ms
-        self.marks = StoreMarks(self.consensus, lake, self.clock, lambda: self.leadership, interval_ms=interval_ms)
+        lake, interval_ms = (
+            Folder(settings.lake_root, settings.lake_options),
+            settings.store_mark_interval_ms,
+        )
+        self.marks = StoreMarks(
+            self.consensus, lake, self.clock, lambda: self.leadership, interval_ms=interval_ms
+        )
         """What the lake and consensus remember of each other."""
         self._is_open = False
         self.actor = f"actor-{secrets.token_hex(6)}"
         """A unique name of this process: the owner of its read holds, and of claims without a run
         of their own."""
-        self.planner_catalogs = PlannerCatalogs(self.catalog, self.oracle, self._planner_settings, on_catalog)
+        self.planner_catalogs = PlannerCatalogs(
+            self.catalog, self.oracle, self._planner_settings, on_catalog
+        )
         self.shared_holds = SharedHolds(lambda: self.holds, self.actor, settings.read_hold_lease_ms)
         """The read holds that queries of this process share."""
         self.ddl_lock = threading.Lock()
@@ -130,7 +153,9 @@ class Stores:
         self._oracle.check_clock()
         if loss is not None:
             self.oracle.apply_write(EPOCH_MS, loss.newest_time)
-            reserve_ids(self.catalog, loss.ids | self.frontiers.get_all().keys() | self.tables.log.known())
+            reserve_ids(
+                self.catalog, loss.ids | self.frontiers.get_all().keys() | self.tables.log.known()
+            )
             self.marks.write(above=loss.mark)
         settle_password_references(self.catalog, self.passwords)
         self.marks.refresh()
@@ -139,7 +164,8 @@ class Stores:
     # --- the catalog ---
 
     def planner_catalog(self) -> PlannerCatalog:
-        """The catalog as statements see it, with every change that was committed before the call."""
+        """The catalog as statements see it, with every change that was committed before the
+        call."""
         return self.planner_catalogs.current()
 
     @cached_property
@@ -200,7 +226,9 @@ class Stores:
     def note_published(self, uppers: Mapping[str, Timestamp]) -> None:
         """Remember uppers that were published."""
         known = self.published_uppers
-        self.published_uppers |= {group: max(upper, known.get(group, upper)) for group, upper in uppers.items()}
+        self.published_uppers |= {
+            group: max(upper, known.get(group, upper)) for group, upper in uppers.items()
+        }
 
     # --- the lake ---
 
@@ -209,13 +237,19 @@ class Stores:
         return Lake(self.settings.lake_root, self.settings.lake_options, self._incarnation_of)
 
     def _incarnation_of(self, id: StorageCollectionId) -> str | None:
-        """The incarnation of a user's collection, by the newest catalog that this process has seen."""
+        """The incarnation of a user's collection, by the newest catalog that this process has
+        seen."""
         item = self.catalog.snapshot().items.get(id.guest or id.source_id)
         return item.incarnation if item is not None else None
 
     @cached_property
     def tables(self) -> Tables:
-        log = TableWal(self.consensus, self.leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)
+        log = TableWal(
+            self.consensus,
+            self.leadership,
+            self.clock,
+            max_clock_jump_ms=self.settings.max_clock_jump_ms,
+        )
         return Tables(self.lake, log, apply_delay_ms=self.settings.table_apply_delay_ms)
 
     @cached_property

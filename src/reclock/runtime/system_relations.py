@@ -14,7 +14,13 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import QualifiedName
 
 SYSTEM_OBJECTS = tuple(
-    BuiltinObject(builtin.schema, builtin.kind, builtin.name, builtin.fingerprint, is_stored=builtin.managed is not None)
+    BuiltinObject(
+        builtin.schema,
+        builtin.kind,
+        builtin.name,
+        builtin.fingerprint,
+        is_stored=builtin.managed is not None,
+    )
     for builtin in BUILTINS
 )
 
@@ -26,7 +32,10 @@ def system_entries(snapshot: CatalogSnapshot) -> list[RelationEntry]:
     for builtin in BUILTINS:
         if (builtin.schema, builtin.name) not in ids:
             raise CatalogError(
-                f'the catalog does not know the system relation "{builtin.schema}.{builtin.name}" yet',
+                (
+                    "the catalog does not know the system relation "
+                    f'"{builtin.schema}.{builtin.name}" yet'
+                ),
                 hint="upgrade the environment with `reclock init` or a tick",
             )
     return [
@@ -45,7 +54,11 @@ def system_entries(snapshot: CatalogSnapshot) -> list[RelationEntry]:
 def managed_ids(snapshot: CatalogSnapshot) -> dict[IntrospectionType, GlobalId]:
     """The ids of the relations that storage manages."""
     ids = _ids(snapshot)
-    return {builtin.managed: ids[builtin.schema, builtin.name] for builtin in BUILTINS if builtin.managed is not None}
+    return {
+        builtin.managed: ids[builtin.schema, builtin.name]
+        for builtin in BUILTINS
+        if builtin.managed is not None
+    }
 
 
 def _ids(snapshot: CatalogSnapshot) -> dict[tuple[str, str], GlobalId]:

@@ -26,18 +26,23 @@ def attended(environment: Environment) -> list[str]:
     return [
         name
         for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1])
-        if not replicas_of(catalog, id) or environment.control_plane.managed_controller(id).is_attended()
+        if not replicas_of(catalog, id)
+        or environment.control_plane.managed_controller(id).is_attended()
     ]
 
 
-def submissions(environment: Environment, *, but: Sequence[str], at: int, owner: str) -> list[dict[str, object]]:
+def submissions(
+    environment: Environment, *, but: Sequence[str], at: int, owner: str
+) -> list[dict[str, object]]:
     """For each other cluster, what spark-submit needs: the arguments of ``jobs/work_cluster.py``,
     and the options of its replica's size that the driver must have before it starts. The job sets
     all others itself, such as the master."""
     catalog, found = environment.stores.planner_catalog(), list[dict[str, object]]()
     for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1]):
         if name not in but:
-            options = _options(environment, next((replica.size for replica in replicas_of(catalog, id)), None))
+            options = _options(
+                environment, next((replica.size for replica in replicas_of(catalog, id)), None)
+            )
             arguments = [
                 "--home",
                 str(environment.stores.settings.home.absolute()),
@@ -48,7 +53,11 @@ def submissions(environment: Environment, *, but: Sequence[str], at: int, owner:
                 "--owner",
                 owner,
             ]
-            early = {option: value for option, value in options.items() if option.startswith(_KNOWN_TO_SUBMIT)}
+            early = {
+                option: value
+                for option, value in options.items()
+                if option.startswith(_KNOWN_TO_SUBMIT)
+            }
             found.append({"application_args": arguments, "conf": early})
     return found
 
@@ -60,7 +69,11 @@ def _options(environment: Environment, size: str | None) -> Mapping[str, str]:
         sized = None if size is None else size_named(size, environment.stores.replica_sizes)
     except InvalidOption:
         return {}
-    return configuration(environment.stores.settings if sized is None else sized.applied_to(environment.stores.settings))
+    return configuration(
+        environment.stores.settings
+        if sized is None
+        else sized.applied_to(environment.stores.settings)
+    )
 
 
 @contextmanager
@@ -94,10 +107,18 @@ class WithinThisProcess:
                 found = find(self._environment, replica.cluster, replica.name)
                 why = run(self._environment, found, incarnation=incarnation, stopping=stopping)
             except Exception as error:  # the edge of the replica
-                why = error.message if isinstance(error, ReclockError) else f"{type(error).__name__}: {error}"
+                why = (
+                    error.message
+                    if isinstance(error, ReclockError)
+                    else f"{type(error).__name__}: {error}"
+                )
             self._ended.append(EndedProcess(replica.id, incarnation, why))
 
-        self._living = replica.id, threading.Thread(target=work, name=f"replica-{replica}", daemon=True), stopping
+        self._living = (
+            replica.id,
+            threading.Thread(target=work, name=f"replica-{replica}", daemon=True),
+            stopping,
+        )
         self._living[1].start()
 
     def stop(self, replica_id: int) -> None:

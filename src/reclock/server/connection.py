@@ -1,4 +1,5 @@
-"""One connection after its handshake: the simple and the extended query protocol over one session."""
+"""One connection after its handshake: the simple and the extended query protocol over one
+session."""
 
 from __future__ import annotations
 
@@ -55,7 +56,11 @@ _REPORTED = (
     "timezone",
 )
 """Variables whose changes are reported to the client."""
-_PROTOCOL_NAMES = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
+_PROTOCOL_NAMES = {
+    "datestyle": "DateStyle",
+    "intervalstyle": "IntervalStyle",
+    "timezone": "TimeZone",
+}
 _INTERRUPT_INTERVAL_S = 0.05
 _ONE_INSERTED = messages.command_complete("INSERT 0 1")
 
@@ -76,9 +81,12 @@ class Portal:
 
 
 class ClientConnection:
-    """Handles the messages of one client one after the other. ``cancel`` may be called meanwhile."""
+    """Handles the messages of one client one after the other. ``cancel`` may be called
+    meanwhile."""
 
-    def __init__(self, stream: MessageStream, session: Session, run: Run, task: asyncio.Task[None]) -> None:
+    def __init__(
+        self, stream: MessageStream, session: Session, run: Run, task: asyncio.Task[None]
+    ) -> None:
         """``task`` is the one that will ``serve``."""
         self.task = task
         self._stream, self._session, self._run_in_thread = stream, session, run
@@ -117,7 +125,8 @@ class ClientConnection:
         return self._is_running
 
     def _expire(self, work: int) -> None:
-        """Interrupt a statement whose time is over. One that waits notices by itself; an engine must be interrupted."""
+        """Interrupt a statement whose time is over. One that waits notices by itself; an engine
+        must be interrupted."""
         if self._is_running and self._work == work:
             if self._session.cancellation.is_late:
                 self._keep_interrupting()
@@ -143,7 +152,8 @@ class ClientConnection:
     # --- the loop ---
 
     async def serve(self) -> None:
-        """Serve until the client leaves. Raises ``ProtocolViolation`` if its messages cannot be parsed any more."""
+        """Serve until the client leaves. Raises ``ProtocolViolation`` if its messages cannot be
+        parsed any more."""
         self._report_variables()
         await self._ready()
         while True:
@@ -208,7 +218,11 @@ class ClientConnection:
         timeout_ms = self._session.variables.statement_timeout_ms
         self._is_running = True
         self._work += 1
-        timer = self._loop.call_later(timeout_ms / 1000, self._expire, self._work) if timeout_ms else None
+        timer = (
+            self._loop.call_later(timeout_ms / 1000, self._expire, self._work)
+            if timeout_ms
+            else None
+        )
         try:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer
@@ -226,7 +240,8 @@ class ClientConnection:
         if not isinstance(raised, ReclockError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
         if isinstance(raised, Fenced):
-            self._session.environment.control_plane.storage_controller.wake()  # so that it notices at once, and the server too
+            # so that it notices at once, and the server too
+            self._session.environment.control_plane.storage_controller.wake()
         self._session.fail()
         self._stream.send(reports.error(raised))
 
@@ -275,7 +290,8 @@ class ClientConnection:
                 return answer.tag
 
     async def _send_rows(self, rows: DataRows, piece: bytes) -> None:
-        """Send the remaining rows in pieces; each is computed after the client has taken the one before."""
+        """Send the remaining rows in pieces; each is computed after the client has taken the one
+        before."""
         try:
             self._stream.send(piece)
             while not rows.is_done:
@@ -292,11 +308,15 @@ class ClientConnection:
     # --- the extended protocol ---
 
     async def _handle_extended(self, message: messages.Frontend) -> bool:
-        """Handle one message of the extended protocol, with the executions that repeat a Bind of an INSERT and have arrived.
+        """Handle one message of the extended protocol, with the executions that repeat a Bind of an
+        INSERT and have arrived.
 
         False after an error, which was sent: messages until Sync are skipped.
         """
-        if isinstance(message, messages.Bind) and (executions := await self._executions(message)) is not None:
+        if (
+            isinstance(message, messages.Bind)
+            and (executions := await self._executions(message)) is not None
+        ):
             return await self._until_error(self._insert_all(executions))
         return await self._until_error(self._handle(message))
 
@@ -335,7 +355,9 @@ class ClientConnection:
             self._session.statements.prepared.discard("")
         types = [type_of(number) for number in message.parameter_oids]
         prepared = await self._run(self._session.prepare, message.text, types, message.name)
-        declared = tuple(oid if type else 0 for oid, type in zip(message.parameter_oids, types, strict=True))
+        declared = tuple(
+            oid if type else 0 for oid, type in zip(message.parameter_oids, types, strict=True)
+        )
         self._session.statements.prepared.add(replace(prepared, declared_oids=declared))
         self._stream.send(messages.PARSE_COMPLETE)
 
@@ -344,7 +366,9 @@ class ClientConnection:
         if message.portal and message.portal in self._portals:
             raise DuplicateCursor("portal", message.portal)
         types, codes = prepared.parameter_types, _parameter_formats(message, prepared)
-        values = tuple(decode(*parameter) for parameter in zip(message.parameters, types, codes, strict=True))
+        values = tuple(
+            decode(*parameter) for parameter in zip(message.parameters, types, codes, strict=True)
+        )
         if prepared.desc is not None:
             fields(prepared.desc.columns, message.result_formats)
         previous = self._portals.pop(message.portal, None)
@@ -361,7 +385,9 @@ class ClientConnection:
         else:
             cursors = self._session.statements.cursors
             if message.name in cursors:
-                self._stream.send(messages.row_description(fields(cursors.get(message.name).desc.columns, ())))
+                self._stream.send(
+                    messages.row_description(fields(cursors.get(message.name).desc.columns, ()))
+                )
                 return
             portal = self._portal(message.name)
             prepared, formats = portal.prepared, portal.formats
@@ -371,7 +397,8 @@ class ClientConnection:
             self._stream.send(messages.row_description(fields(prepared.desc.columns, formats)))
 
     async def _executions(self, bind: messages.Bind) -> Executions | None:
-        """The executions of INSERTs that have arrived. None for one alone, and for other statements."""
+        """The executions of INSERTs that have arrived. None for one alone, and for other
+        statements."""
         prepared = self._session.statements.prepared
 
         def is_insert(name: str) -> bool:
@@ -382,7 +409,8 @@ class ClientConnection:
         return executions_ahead(bind, await self._stream.ahead(), is_insert)
 
     async def _insert_all(self, executions: Executions) -> None:
-        """Execute INSERTs many times: all at once, or one by one if an error must be found or a row needs an engine."""
+        """Execute INSERTs many times: all at once, or one by one if an error must be found or a row
+        needs an engine."""
         self._stream.skip(executions.bytes_ahead)
         self._session.begin_together()
         try:
@@ -403,7 +431,11 @@ class ClientConnection:
         last = executions.statements[executions.rows[-1][0]]
         prepared = self._session.statements.prepared.get(last.statement)
         self._portals[""] = Portal(prepared, (), last.result_formats, is_finished=True)
-        answers = [messages.BIND_COMPLETE, messages.NO_DATA if executions.is_described else b"", _ONE_INSERTED]
+        answers = [
+            messages.BIND_COMPLETE,
+            messages.NO_DATA if executions.is_described else b"",
+            _ONE_INSERTED,
+        ]
         self._stream.send(b"".join(answers) * len(executions.rows))
 
     async def _execute(self, message: messages.Execute) -> None:
@@ -415,7 +447,9 @@ class ClientConnection:
             raise ProtocolViolation(f'portal "{message.portal}" cannot be run', sqlstate="55000")
         piece, taken = b"", 0
         if portal.rows is None:
-            answer, portal.rows, piece, taken = await self._run(_begin, self._session, portal, message.limit)
+            answer, portal.rows, piece, taken = await self._run(
+                _begin, self._session, portal, message.limit
+            )
             if portal.rows is None:
                 portal.is_finished = True
                 self._complete(await self._finish_without_rows(answer))
@@ -451,7 +485,9 @@ def _parameter_formats(bind: messages.Bind, prepared: PreparedStatement) -> Sequ
     """Of each parameter. Raises ``ProtocolViolation``, ``WrongNumberOfParameters``."""
     formats, count = bind.parameter_formats, len(bind.parameters)
     if len(formats) not in (0, 1, count):
-        raise ProtocolViolation(f"bind message has {len(formats)} parameter formats but {count} parameters")
+        raise ProtocolViolation(
+            f"bind message has {len(formats)} parameter formats but {count} parameters"
+        )
     prepared.check_count(count)
     return formats if len(formats) == count else [*formats, 0][:1] * count
 
@@ -469,7 +505,8 @@ def _insert_all(session: Session, executions: Executions) -> bool:
 
 
 def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, bytes] | None:
-    """The next statement's answer with the first piece of its rows, so that a small one needs one turn."""
+    """The next statement's answer with the first piece of its rows, so that a small one needs one
+    turn."""
     answer = next(results, None)
     if answer is None:
         return None
@@ -479,7 +516,9 @@ def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, byte
     return answer, rows, rows.take()[0]
 
 
-def _begin(session: Session, portal: Portal, limit: int) -> tuple[Answer, DataRows | None, bytes, int]:
+def _begin(
+    session: Session, portal: Portal, limit: int
+) -> tuple[Answer, DataRows | None, bytes, int]:
     answer = session.execute_prepared(portal.prepared, portal.values)
     if not isinstance(answer, Result) or answer.desc is None:
         return answer, None, b"", 0

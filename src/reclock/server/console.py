@@ -1,4 +1,5 @@
-"""What a superuser may ask a server for over HTTP: pages about the environment, and steps of DAGs."""
+"""What a superuser may ask a server for over HTTP: pages about the environment, and steps of
+DAGs."""
 
 from __future__ import annotations
 
@@ -25,9 +26,12 @@ _STEPS = "/steps/"
 class Console:
     """A WSGI application over an environment that this process has open.
 
-    - ``GET /`` and below are the pages of ``reclock.server.pages``, ``POST`` a decision that was confirmed there.
-    - ``POST /steps/<key>`` begins a step of a DAG, ``{"step": ..., "arguments": {...}}``, unless it runs.
-    - ``GET /steps/<key>?after=<lines>&wait=<seconds>`` is what the step has told since, and its outcome.
+    - ``GET /`` and below are the pages of ``reclock.server.pages``, ``POST`` a decision that was
+      confirmed there.
+    - ``POST /steps/<key>`` begins a step of a DAG, ``{"step": ..., "arguments": {...}}``, unless it
+      runs.
+    - ``GET /steps/<key>?after=<lines>&wait=<seconds>`` is what the step has told since, and its
+      outcome.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -39,7 +43,9 @@ class Console:
         try:
             return self._answer(request, start_response)
         except HttpRefused as refused:
-            return respond(start_response, refused.status, "text/plain", refused.text, *refused.headers)
+            return respond(
+                start_response, refused.status, "text/plain", refused.text, *refused.headers
+            )
 
     def _answer(self, request: Request, start_response: StartResponse) -> Iterable[bytes]:
         method, path = request["REQUEST_METHOD"], request["PATH_INFO"]
@@ -56,15 +62,21 @@ class Console:
             return respond(start_response, HTTPStatus.ACCEPTED, "application/json", "{}")
         return self._look(key, parse_qs(request.get("QUERY_STRING", "")), start_response)
 
-    def _page(self, path: str, request: Request, user: str, start_response: StartResponse) -> Iterable[bytes]:
+    def _page(
+        self, path: str, request: Request, user: str, start_response: StartResponse
+    ) -> Iterable[bytes]:
         if request["REQUEST_METHOD"] == "POST":
             fields = parse_qs(_body(request).decode(errors="replace"))
-            page = self._pages.decide(path, {name: values[0] for name, values in fields.items()}, user, role=user)
+            page = self._pages.decide(
+                path, {name: values[0] for name, values in fields.items()}, user, role=user
+            )
         else:
             page = self._pages.get(path, user)
         return respond(start_response, page.status, "text/html", page.html, *_headers(page))
 
-    def _look(self, key: str, query: Mapping[str, list[str]], start_response: StartResponse) -> Iterable[bytes]:
+    def _look(
+        self, key: str, query: Mapping[str, list[str]], start_response: StartResponse
+    ) -> Iterable[bytes]:
         try:
             after, wait_s = int(query.get("after", ["0"])[0]), float(query.get("wait", ["0"])[0])
         except ValueError:
@@ -99,8 +111,16 @@ def _body(request: Request) -> bytes:
 
 
 def respond(
-    start_response: StartResponse, status: HTTPStatus, media_type: str, text: str, *headers: tuple[str, str]
+    start_response: StartResponse,
+    status: HTTPStatus,
+    media_type: str,
+    text: str,
+    *headers: tuple[str, str],
 ) -> Iterable[bytes]:
-    own = [("Content-Type", f"{media_type}; charset=utf-8"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+    own = [
+        ("Content-Type", f"{media_type}; charset=utf-8"),
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+    ]
     start_response(f"{status.value} {status.phrase}", [*own, *headers])
     return [text.encode()]

@@ -33,7 +33,8 @@ async def copy_out(copy: CopyOut, stream: MessageStream, run: Run) -> str:
 
 
 async def copy_in(copy: CopyIn, stream: MessageStream, run: Run) -> Result:
-    """Receive the data. Raises what is wrong with it, ``CopyAbandoned`` if the client gives up, and ``ProtocolViolation``."""
+    """Receive the data. Raises what is wrong with it, ``CopyAbandoned`` if the client gives up, and
+    ``ProtocolViolation``."""
     stream.send(messages.copy_in_response(copy.width, is_binary=copy.is_binary))
     await stream.flush()
     received: list[bytes] = []
@@ -57,7 +58,9 @@ async def copy_in(copy: CopyIn, stream: MessageStream, run: Run) -> Result:
             case messages.Flush() | messages.Sync():
                 pass  # ignored, like in PostgreSQL: some clients send them early
             case _:
-                raise ProtocolViolation(f"unexpected message {type(message).__name__} during COPY from stdin")
+                raise ProtocolViolation(
+                    f"unexpected message {type(message).__name__} during COPY from stdin"
+                )
 
 
 def _next(lines: Iterator[pa.LargeBinaryArray]) -> MessageBuffer | None:

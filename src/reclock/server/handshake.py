@@ -20,9 +20,8 @@ NEWEST_MINOR = 2
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a user must prove to log in. An open role needs no password on this machine. Any other role needs the password of
-    ``verifier``, and cannot log in if there is none.
-    """
+    """What a user must prove to log in. An open role needs no password on this machine. Any other
+    role needs the password of ``verifier``, and cannot log in if there is none."""
 
     is_open: bool
     verifier: str | None
@@ -46,8 +45,11 @@ class StartupParameters:
     variables: dict[str, str]
 
 
-async def open_connection(stream: MessageStream, tls: ssl.SSLContext | None) -> messages.Startup | messages.CancelRequest:
-    """Read the startup message or a cancel request, after encryption if the client asks for it. Raises ``ProtocolViolation``."""
+async def open_connection(
+    stream: MessageStream, tls: ssl.SSLContext | None
+) -> messages.Startup | messages.CancelRequest:
+    """Read the startup message or a cancel request, after encryption if the client asks for it.
+    Raises ``ProtocolViolation``."""
     while True:
         match await stream.handshake_message():
             case messages.SslRequest() if tls is not None and not stream.is_encrypted:
@@ -67,7 +69,9 @@ def read_startup(stream: MessageStream, startup: messages.Startup) -> StartupPar
     parameters = {name: value for name, value in startup.parameters.items() if name not in unknown}
     user = parameters.pop("user", "")
     if not user:
-        raise ConnectionRefused("no PostgreSQL user name specified in startup packet", sqlstate="28000")
+        raise ConnectionRefused(
+            "no PostgreSQL user name specified in startup packet", sqlstate="28000"
+        )
     if parameters.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
         raise ConnectionRefused("replication is not supported", sqlstate="0A000")
     variables = options(parameters.pop("options", ""))
@@ -76,30 +80,50 @@ def read_startup(stream: MessageStream, startup: messages.Startup) -> StartupPar
 
 
 def options(text: str) -> dict[str, str]:
-    """Variables of ``options``: ``-c name=value``, ``-cname=value`` or ``--name=value``. Raises ``ConnectionRefused``."""
+    """Variables of ``options``: ``-c name=value``, ``-cname=value`` or ``--name=value``. Raises
+    ``ConnectionRefused``."""
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ConnectionRefused("invalid command-line arguments for server process", hint=str(error)) from None
+        raise ConnectionRefused(
+            "invalid command-line arguments for server process", hint=str(error)
+        ) from None
     variables = {}
     while words:
         word = words.pop(0)
-        setting = words.pop(0) if word == "-c" and words else word.removeprefix("-c" if word.startswith("-c") else "--")
-        matched = re.fullmatch(r"([A-Za-z_][\w.-]*)=(.*)", setting, re.DOTALL) if setting != word or word == "-c" else None
+        setting = (
+            words.pop(0)
+            if word == "-c" and words
+            else word.removeprefix("-c" if word.startswith("-c") else "--")
+        )
+        matched = (
+            re.fullmatch(r"([A-Za-z_][\w.-]*)=(.*)", setting, re.DOTALL)
+            if setting != word or word == "-c"
+            else None
+        )
         if matched is None:
-            raise ConnectionRefused(f'invalid command-line argument for server process: "{word}"', sqlstate="42601")
+            raise ConnectionRefused(
+                f'invalid command-line argument for server process: "{word}"', sqlstate="42601"
+            )
         variables[matched[1].replace("-", "_")] = matched[2]
     return variables
 
 
-async def authenticate(stream: MessageStream, user: str, credential: Credential, server_secret: bytes) -> None:
-    """Return once the client has proved to be ``user``. A role without a password is open to clients of this machine alone.
+async def authenticate(
+    stream: MessageStream, user: str, credential: Credential, server_secret: bytes
+) -> None:
+    """Return once the client has proved to be ``user``. A role without a password is open to
+    clients of this machine alone.
 
-    An unknown user goes through the same exchange as a user with a password, and fails at its end. Raises ``AuthenticationFailed``,
-    ``ConnectionRefused``, ``ProtocolViolation``.
+    An unknown user goes through the same exchange as a user with a password, and fails at its end.
+    Raises ``AuthenticationFailed``, ``ConnectionRefused``, ``ProtocolViolation``.
     """
     if not stream.is_local and not stream.is_encrypted:
-        raise ConnectionRefused(f'connection of user "{user}" is not encrypted', sqlstate="28000", hint="use sslmode=require")
+        raise ConnectionRefused(
+            f'connection of user "{user}" is not encrypted',
+            sqlstate="28000",
+            hint="use sslmode=require",
+        )
     if credential.is_open and stream.is_local:
         return
     scram = Scram(user, credential.verifier, server_secret)

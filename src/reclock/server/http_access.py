@@ -1,4 +1,5 @@
-"""Who may ask a process over HTTP for more than its metrics: superusers, by the rules of the SQL port."""
+"""Who may ask a process over HTTP for more than its metrics: superusers, by the rules of the SQL
+port."""
 
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ class HttpRefused(Exception):
 def authenticated_superuser(request: Request, stores: Stores) -> str:
     """The name of the superuser who sent the request, with HTTP's basic authentication.
 
-    As at the SQL port, a role without a password is open to clients of this machine alone, and a password is not accepted from
-    another machine unless the request is encrypted. Raises ``HttpRefused``.
+    As at the SQL port, a role without a password is open to clients of this machine alone, and a
+    password is not accepted from another machine unless the request is encrypted. Raises
+    ``HttpRefused``.
     """
     origin = request.get("HTTP_ORIGIN")
     if origin is not None and urlsplit(origin).netloc != request.get("HTTP_HOST"):
@@ -51,16 +53,21 @@ def authenticated_superuser(request: Request, stores: Stores) -> str:
         is_proved = _is_password(password, Verifier.parse(credential.verifier))
     if role is None or not is_proved:
         challenge = ("WWW-Authenticate", 'Basic realm="reclock", charset="UTF-8"')
-        raise HttpRefused(HTTPStatus.UNAUTHORIZED, "the name or password of a role is needed", challenge)
+        raise HttpRefused(
+            HTTPStatus.UNAUTHORIZED, "the name or password of a role is needed", challenge
+        )
     if not is_superuser(catalog, role.id):
         raise HttpRefused(HTTPStatus.FORBIDDEN, f'role "{user}" is not a superuser')
     return user
 
 
 def _is_local(request: Request) -> bool:
-    """Whether a program on this machine sent the request, and asked for this machine: no proxy passed it on, and no other name
-    that a site gave to this address made a browser send it."""
-    if not ipaddress.ip_address(request["REMOTE_ADDR"]).is_loopback or "HTTP_X_FORWARDED_FOR" in request:
+    """Whether a program on this machine sent the request, and asked for this machine: no proxy
+    passed it on, and no other name that a site gave to this address made a browser send it."""
+    if (
+        not ipaddress.ip_address(request["REMOTE_ADDR"]).is_loopback
+        or "HTTP_X_FORWARDED_FOR" in request
+    ):
         return False
     return _is_loopback(urlsplit(f"//{request.get('HTTP_HOST', '')}").hostname or "")
 

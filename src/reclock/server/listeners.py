@@ -1,7 +1,8 @@
-"""Where a server's connections come from: a port of its own, or the process that listens for several workers.
+"""Where a server's connections come from: a port of its own, or the process that listens for
+several workers.
 
-A worker and the process that started it talk over one socket of type ``SOCK_SEQPACKET``. A message is
-one packet: its kind, one byte, and what belongs to it.
+A worker and the process that started it talk over one socket of type ``SOCK_SEQPACKET``. A message
+is one packet: its kind, one byte, and what belongs to it.
 
 ====================  =========  ===============================================================
 kind                  direction  meaning
@@ -53,14 +54,16 @@ class Listener(Protocol):
 
     number: int
     count: int
-    """Which server this is, from 0 on, of how many behind one address. It numbers its connections from ``number`` + 1 on, in steps
-    of ``count``."""
+    """Which server this is, from 0 on, of how many behind one address. It numbers its connections
+    from ``number`` + 1 on, in steps of ``count``."""
 
     def share(self, backends: Backends) -> None:
-        """Let the other servers see these sessions, and give these the others as peers. Call before ``start``."""
+        """Let the other servers see these sessions, and give these the others as peers. Call before
+        ``start``."""
 
     async def start(self, accept: Accept, cancel: Cancel) -> None:
-        """Raises ``ConfigurationError``. ``cancel`` takes the cancel requests that other servers forward."""
+        """Raises ``ConfigurationError``. ``cancel`` takes the cancel requests that other servers
+        forward."""
 
     def connection_closed(self) -> None:
         """To be called once for each connection that was accepted."""
@@ -72,7 +75,8 @@ class Listener(Protocol):
 
 
 class PortListener:
-    """A port of this process, the same at each ``start``. ``ready`` is called with address and port, once clients can connect."""
+    """A port of this process, the same at each ``start``. ``ready`` is called with address and
+    port, once clients can connect."""
 
     def __init__(self, host: str, port: int, ready: Callable[[str, int], None]) -> None:
         self.host, self._port = host, port
@@ -168,7 +172,9 @@ class WorkerListener:
             self._cancel(CancelRequest(process_id, packet[5:]))
         elif packet[:1] == ASK:
             asker = socket.socket(fileno=sockets[0])
-            Thread(target=answer, args=(packet[1:], self._backends, asker), name="peer", daemon=True).start()
+            Thread(
+                target=answer, args=(packet[1:], self._backends, asker), name="peer", daemon=True
+            ).start()
 
     async def _open(self, client: socket.socket) -> None:
         client.setblocking(False)
@@ -183,7 +189,8 @@ class WorkerListener:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only processes of this machine reach a port on this address. Of names, only ``localhost`` counts."""
+    """Whether only processes of this machine reach a port on this address. Of names, only
+    ``localhost`` counts."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,5 @@
-"""Messages of the PostgreSQL wire protocol 3: bytes to values and values to bytes, and nothing else.
+"""Messages of the PostgreSQL wire protocol 3: bytes to values and values to bytes, and nothing
+else.
 
 Source: PostgreSQL documentation, chapter "Frontend/Backend Protocol", section "Message Formats".
 """
@@ -39,7 +40,8 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """``minor`` is the requested version of protocol 3; ``parameters`` are those of the client, in order."""
+    """``minor`` is the requested version of protocol 3; ``parameters`` are those of the client, in
+    order."""
 
     minor: int
     parameters: Mapping[str, str]
@@ -64,7 +66,9 @@ def read_opening(body: bytes) -> Opening:
             return CancelRequest(struct.unpack_from("!I", body, 4)[0], body[8:])
     if code >> 16 != 3:
         raise ProtocolViolation(
-            f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}", sqlstate="0A000", hint="use protocol 3.0 or 3.2"
+            f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}",
+            sqlstate="0A000",
+            hint="use protocol 3.0 or 3.2",
         )
     reader = MessageReader(body, 4)
     parameters: dict[str, str] = {}
@@ -165,11 +169,26 @@ class CopyFail:
     reason: str
 
 
-Frontend = Query | Parse | Bind | Describe | Execute | Close | Flush | Sync | Terminate | Password | CopyData | CopyDone | CopyFail
+Frontend = (
+    Query
+    | Parse
+    | Bind
+    | Describe
+    | Execute
+    | Close
+    | Flush
+    | Sync
+    | Terminate
+    | Password
+    | CopyData
+    | CopyDone
+    | CopyFail
+)
 
 
 class MessageReader:
-    """Fields of one message, in order. Raises ``ProtocolViolation`` where the message ends too early."""
+    """Fields of one message, in order. Raises ``ProtocolViolation`` where the message ends too
+    early."""
 
     def __init__(self, body: bytes, at: int = 0) -> None:
         self.body, self.at = body, at
@@ -216,7 +235,9 @@ def _read(tag: bytes, reader: MessageReader) -> Frontend:
             return Query(reader.string())
         case b"P":
             name, text = reader.string(), reader.string()
-            return Parse(name, text, tuple(reader.int32() & 0xFFFFFFFF for _ in range(reader.count())))
+            return Parse(
+                name, text, tuple(reader.int32() & 0xFFFFFFFF for _ in range(reader.count()))
+            )
         case b"B":
             portal, statement = reader.string(), reader.string()
             formats = _formats(reader)
@@ -313,7 +334,11 @@ def backend_key_data(process_id: int, secret: bytes) -> bytes:
 
 def negotiate_protocol_version(newest_minor: int, unknown: Sequence[str]) -> bytes:
     """``unknown`` names the protocol options (``_pq_.…``) that are not known here."""
-    return message(b"v", struct.pack("!II", PROTOCOL_3_0 | newest_minor, len(unknown)) + b"".join(map(string, unknown)))
+    return message(
+        b"v",
+        struct.pack("!II", PROTOCOL_3_0 | newest_minor, len(unknown))
+        + b"".join(map(string, unknown)),
+    )
 
 
 def ready_for_query(status: str) -> bytes:
@@ -322,7 +347,9 @@ def ready_for_query(status: str) -> bytes:
 
 def row_description(fields: Iterable[Field]) -> bytes:
     written = [
-        string(field.name) + struct.pack("!IhIhih", 0, 0, field.oid, field.size, field.modifier, field.format) for field in fields
+        string(field.name)
+        + struct.pack("!IhIhih", 0, 0, field.oid, field.size, field.modifier, field.format)
+        for field in fields
     ]
     return message(b"T", struct.pack("!H", len(written)) + b"".join(written))
 

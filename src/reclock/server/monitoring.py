@@ -1,4 +1,5 @@
-"""The HTTP address of a process: ``/metrics``, ``/healthz`` and ``/readyz``, and what else it serves there."""
+"""The HTTP address of a process: ``/metrics``, ``/healthz`` and ``/readyz``, and what else it
+serves there."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT``, ``[IPV6]:PORT``, or ``PORT`` on loopback. Raises ``InvalidOption``."""
+    """Host and port of ``HOST:PORT``, ``[IPV6]:PORT``, or ``PORT`` on loopback. Raises
+    ``InvalidOption``."""
     host, _, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65_535:
         hint = "write HOST:PORT, such as 127.0.0.1:9187; port 0 takes a free one"
@@ -39,16 +41,19 @@ def split_address(text: str) -> tuple[str, int]:
 
 
 class Monitor:
-    """Answers HTTP requests about the environment that this process has open, in threads of its own.
+    """Answers HTTP requests about the environment that this process has open, in threads of its
+    own.
 
     - ``/healthz`` is 200 while the process can answer at all.
-    - ``/readyz`` is 200 if the process has joined the environment and can read its catalog, otherwise 503.
+    - ``/readyz`` is 200 if the process has joined the environment and can read its catalog,
+      otherwise 503.
     - ``/metrics`` are the metrics in a format of Prometheus, or 503 if they cannot be read.
     - Other paths are those of the application that the process serves, if it does.
     """
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
-        """Listens, for encrypted requests alone if there is ``tls``. Raises ``ConfigurationError``."""
+        """Listens, for encrypted requests alone if there is ``tls``. Raises
+        ``ConfigurationError``."""
         self._environment: Environment | None = None
         self._application: Application | None = None
         self._metrics: Callable[..., Iterable[bytes]] | None = None
@@ -57,9 +62,13 @@ class Monitor:
             self._server = _listen(host, port, tls)
         except OSError as error:
             detail = error.strerror
-            raise ConfigurationError(f'cannot listen for HTTP on "{host}", port {port}', detail=detail) from error
+            raise ConfigurationError(
+                f'cannot listen for HTTP on "{host}", port {port}', detail=detail
+            ) from error
         self._server.set_app(self._answer)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="monitoring", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="monitoring", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -70,10 +79,13 @@ class Monitor:
 
     @contextmanager
     def watching(
-        self, environment: Environment, replica_id: int | None = None, application: Application | None = None
+        self,
+        environment: Environment,
+        replica_id: int | None = None,
+        application: Application | None = None,
     ) -> Iterator[None]:
-        """In the block, the process has ``environment`` open; as a replica, it shows what this replica measured. An
-        ``application`` answers all other paths."""
+        """In the block, the process has ``environment`` open; as a replica, it shows what this
+        replica measured. An ``application`` answers all other paths."""
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
@@ -91,13 +103,20 @@ class Monitor:
         self._server.shutdown()
         self._server.server_close()
 
-    def _answer(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def _answer(
+        self, request: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         is_monitored = request["PATH_INFO"] in _MONITORED
         if not is_monitored and self._environment is None:
             return _not_joined(start_response)
         application = None if is_monitored else self._application
         if application is None and request["REQUEST_METHOD"] not in ("GET", "HEAD"):
-            return _text(start_response, HTTPStatus.METHOD_NOT_ALLOWED, "only GET is answered", ("Allow", "GET, HEAD"))
+            return _text(
+                start_response,
+                HTTPStatus.METHOD_NOT_ALLOWED,
+                "only GET is answered",
+                ("Allow", "GET, HEAD"),
+            )
         try:
             if application is not None:
                 return application(request, start_response)
@@ -111,9 +130,13 @@ class Monitor:
         except ReclockError as error:
             return _text(start_response, HTTPStatus.SERVICE_UNAVAILABLE, error.message)
         except Exception as error:
-            _log.error("HTTP request failed unexpectedly", path=request["PATH_INFO"], exc_info=error)
+            _log.error(
+                "HTTP request failed unexpectedly", path=request["PATH_INFO"], exc_info=error
+            )
             return _text(start_response, HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
-        return _text(start_response, HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
+        return _text(
+            start_response, HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz"
+        )
 
     def _readiness(self, start_response: Callable[..., Any]) -> Iterable[bytes]:
         with self._guard:
@@ -122,7 +145,9 @@ class Monitor:
             self._environment.stores.catalog.sync()
         return _text(start_response, HTTPStatus.OK, "ready")
 
-    def _scrape(self, request: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def _scrape(
+        self, request: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
         with self._guard:
             if self._metrics is None:
                 return _not_joined(start_response)
@@ -141,12 +166,12 @@ def monitoring(
     allows_remote: bool = False,
     is_optional: bool = False,
 ) -> Iterator[Monitor | None]:
-    """A monitor at ``address`` for the block, None if that is empty. ``number`` is added to the port, unless that is 0. An
-    address that begins with ``https://`` is encrypted with ``tls``.
+    """A monitor at ``address`` for the block, None if that is empty. ``number`` is added to the
+    port, unless that is 0. An address that begins with ``https://`` is encrypted with ``tls``.
 
     If it cannot listen, raises ``ConfigurationError``; if it ``is_optional``, logs that and yields
-    None. Raises ``InvalidOption`` for an address that is none, and ``UnsafeHttpListener`` for one that other machines
-    may reach, unless it ``allows_remote``.
+    None. Raises ``InvalidOption`` for an address that is none, and ``UnsafeHttpListener`` for one
+    that other machines may reach, unless it ``allows_remote``.
     """
     if not address:
         yield None
@@ -178,7 +203,8 @@ class _HttpServer(ThreadingMixIn, WSGIServer):
     tls: ssl.SSLContext | None = None
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """The handshake is in the thread of the request: a client that does not finish it delays no other."""
+        """The handshake is in the thread of the request: a client that does not finish it delays no
+        other."""
         if self.tls is not None:
             try:
                 request.settimeout(_CLIENT_TIMEOUT_S)
@@ -205,16 +231,25 @@ class _QuietHandler(WSGIRequestHandler):
 
 def _listen(host: str, port: int, tls: ssl.SSLContext | None) -> WSGIServer:
     [(family, *_), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    server = (_HttpServer6 if family == socket.AF_INET6 else _HttpServer)((host, port), _QuietHandler)
+    server = (_HttpServer6 if family == socket.AF_INET6 else _HttpServer)(
+        (host, port), _QuietHandler
+    )
     server.tls = tls
-    server.base_environ["HTTPS"] = "on" if tls is not None else "off"  # from which wsgiref tells the scheme
+    # from which wsgiref tells the scheme
+    server.base_environ["HTTPS"] = "on" if tls is not None else "off"
     return server
 
 
 def _not_joined(start_response: Callable[..., Any]) -> Iterable[bytes]:
-    return _text(start_response, HTTPStatus.SERVICE_UNAVAILABLE, "the process has not joined the environment")
+    return _text(
+        start_response, HTTPStatus.SERVICE_UNAVAILABLE, "the process has not joined the environment"
+    )
 
 
-def _text(start_response: Callable[..., Any], status: HTTPStatus, text: str, *headers: tuple[str, str]) -> Iterable[bytes]:
-    start_response(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8"), *headers])
+def _text(
+    start_response: Callable[..., Any], status: HTTPStatus, text: str, *headers: tuple[str, str]
+) -> Iterable[bytes]:
+    start_response(
+        f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8"), *headers]
+    )
     return [f"{text}\n".encode()]

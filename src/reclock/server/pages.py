@@ -1,4 +1,5 @@
-"""The pages about an environment that people open: the overview, one page an object, decisions about stalled sources, data docs."""
+"""The pages about an environment that people open: the overview, one page an object, decisions
+about stalled sources, data docs."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from reclock.runtime.environment import Environment
 _log = structlog.get_logger(__name__)
 _OBJECT = re.compile(r"object/(?P<id>\w+)(?:/(?P<way>\d+))?")
 _DOCS = "data-docs/"
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'self'"
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'self'"
+)
 _DOCS_POLICY = f"{_POLICY}; script-src 'unsafe-inline'"
 
 
@@ -39,13 +42,15 @@ _NOTHING = HtmlPage("there is no such page", HTTPStatus.NOT_FOUND)
 
 
 class Pages:
-    """The pages below ``root``, which ends in a slash. ``secret`` makes the tokens that prove that a form is ours."""
+    """The pages below ``root``, which ends in a slash. ``secret`` makes the tokens that prove that
+    a form is ours."""
 
     def __init__(self, environment: Environment, *, root: str, secret: bytes) -> None:
         self._environment, self._root, self._secret = environment, root, secret
 
     def get(self, path: str, user: str) -> HtmlPage:
-        """The page at ``path`` below the root, for ``user``. Raises ``ReclockError`` if the stores cannot be read."""
+        """The page at ``path`` below the root, for ``user``. Raises ``ReclockError`` if the stores
+        cannot be read."""
         if path in ("", "overview"):
             return HtmlPage(render(overview_of(self._environment), root=self._root))
         if path.startswith(_DOCS):
@@ -54,29 +59,39 @@ class Pages:
         if detail is None:
             return _NOTHING
         if way is not None:
-            return HtmlPage(render_confirmation(detail, way, root=self._root, token=self._token(user)))
+            return HtmlPage(
+                render_confirmation(detail, way, root=self._root, token=self._token(user))
+            )
         return HtmlPage(render_object(detail, self._environment.stores.clock(), root=self._root))
 
     def decide(self, path: str, form: Mapping[str, str], user: str, *, role: str) -> HtmlPage:
-        """Execute the statement of the way out at ``path``, as ``role``, if the form was filled in on our page by ``user`` and the
-        source still offers that statement. Answers a redirect to the source's page."""
+        """Execute the statement of the way out at ``path``, as ``role``, if the form was filled in
+        on our page by ``user`` and the source still offers that statement. Answers a redirect to
+        the source's page."""
         if not hmac.compare_digest(form.get("token", "").encode(), self._token(user).encode()):
-            return HtmlPage("open the page again: this form is too old, or not from here", HTTPStatus.FORBIDDEN)
+            return HtmlPage(
+                "open the page again: this form is too old, or not from here", HTTPStatus.FORBIDDEN
+            )
         detail, _ = self._located(path)
         if detail is None:
             return _NOTHING
         offered = {way.statement for way in detail.object.ways_out}
         if (statement := form.get("statement")) not in offered:
-            return HtmlPage("the source does not wait for this decision any more", HTTPStatus.CONFLICT)
+            return HtmlPage(
+                "the source does not wait for this decision any more", HTTPStatus.CONFLICT
+            )
         try:
             list(Session(self._environment, user=role).execute(statement))
         except ReclockError as error:
             return HtmlPage(error.message, HTTPStatus.CONFLICT)
         _log.info("decision about a source", user=user, role=role, statement=statement)
-        return HtmlPage(status=HTTPStatus.SEE_OTHER, location=f"{self._root}object/{detail.object.id}")
+        return HtmlPage(
+            status=HTTPStatus.SEE_OTHER, location=f"{self._root}object/{detail.object.id}"
+        )
 
     def _located(self, path: str) -> tuple[ObjectDetail | None, WayOut | None]:
-        """The object and the way out that a path names; nothing if there is no such object, or if it has no such way any more."""
+        """The object and the way out that a path names; nothing if there is no such object, or if
+        it has no such way any more."""
         match = _OBJECT.fullmatch(path)
         if match is None:
             return None, None

@@ -1,8 +1,8 @@
 """How the workers of a server see and end each other's sessions.
 
 A worker sends a question and one end of a socket through the process that listens. The asked worker
-writes its answer, JSON, to that socket and closes it. So a worker that is gone answers nothing at once,
-and one that is stopped delays the asker for a bounded time.
+writes its answer, JSON, to that socket and closes it. So a worker that is gone answers nothing at
+once, and one that is stopped delays the asker for a bounded time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _PATIENCE_S = 2.0
 _CHUNK_BYTES = 1 << 16
 
 Send = Callable[[int, bytes, socket.socket], None]
-"""Sends a question to the worker of that number, with the socket for its answer. Raises ``OSError``."""
+"""Sends a question to the worker of that number, with the socket for its answer. Raises
+``OSError``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,9 @@ class WorkerPeers:
                 try:
                     sessions += [self._backend(session) for session in _read(asked, deadline) or []]
                 except TimeoutError:
-                    _log.warning("a worker does not answer, so its sessions are not shown", worker=number)
+                    _log.warning(
+                        "a worker does not answer, so its sessions are not shown", worker=number
+                    )
         return sessions
 
     def backend(self, process_id: int) -> Backend | None:
@@ -60,7 +63,8 @@ class WorkerPeers:
     def _backend(self, session: dict[str, Any]) -> Backend:
         process_id, began_at = session["process_id"], Timestamp(session["began_at"])
         work = session["work"]
-        # A worker that is started again gives its process ids again: its start tells the sessions apart.
+        # A worker that is started again gives its process ids again: its start tells the sessions
+        # apart.
         end = {"process_id": process_id, "began_at": began_at}
         return Backend(
             process_id,

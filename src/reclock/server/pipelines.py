@@ -1,4 +1,5 @@
-"""Repeated executions of prepared statements, recognized in the bytes that a client has sent ahead."""
+"""Repeated executions of prepared statements, recognized in the bytes that a client has sent
+ahead."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Parameters = Sequence[bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Executions:
-    """Consecutive executions, each by a Bind of the unnamed portal, perhaps a Describe of it, and an Execute."""
+    """Consecutive executions, each by a Bind of the unnamed portal, perhaps a Describe of it, and
+    an Execute."""
 
     statements: Sequence[messages.Bind]
     """The first Bind of each prepared statement."""
@@ -61,11 +63,14 @@ class _Statement:
         return _parameters(ahead, begin + len(self.head), end - len(self.foot), self.count)
 
 
-def executions_ahead(first: messages.Bind, ahead: bytes, is_repeatable: Callable[[str], bool]) -> Executions | None:
-    """The executions from ``first`` on whose messages are complete in ``ahead``, the bytes after it.
+def executions_ahead(
+    first: messages.Bind, ahead: bytes, is_repeatable: Callable[[str], bool]
+) -> Executions | None:
+    """The executions from ``first`` on whose messages are complete in ``ahead``, the bytes after
+    it.
 
-    They are of prepared statements that are ``is_repeatable``, by their names. None if the next execution is another one or
-    has not arrived.
+    They are of prepared statements that are ``is_repeatable``, by their names. None if the next
+    execution is another one or has not arrived.
     """
     tail = _tail(ahead)
     if tail is None:

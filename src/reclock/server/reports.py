@@ -10,10 +10,26 @@ def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
     """The error response. An unexpected error discloses nothing but its type."""
     severity = "FATAL" if is_fatal else "ERROR"
     if not isinstance(raised, ReclockError):
-        return error_response({"S": severity, "V": severity, "C": "XX000", "M": "internal error", "D": type(raised).__name__})
+        return error_response(
+            {
+                "S": severity,
+                "V": severity,
+                "C": "XX000",
+                "M": "internal error",
+                "D": type(raised).__name__,
+            }
+        )
     position = getattr(raised, "position", None)
-    fields = {"C": raised.sqlstate, "M": raised.message, "D": raised.detail, "H": raised.hint, "P": position and str(position)}
-    return error_response({"S": severity, "V": severity} | {code: text for code, text in fields.items() if text})
+    fields = {
+        "C": raised.sqlstate,
+        "M": raised.message,
+        "D": raised.detail,
+        "H": raised.hint,
+        "P": position and str(position),
+    }
+    return error_response(
+        {"S": severity, "V": severity} | {code: text for code, text in fields.items() if text}
+    )
 
 
 def notice(message: str) -> bytes:

@@ -29,7 +29,8 @@ class DataRows:
         self._ahead: MessageBuffer | None = None
 
     def take(self, limit: int = 0) -> tuple[bytes, int]:
-        """The next messages in one piece, and their number; a ``limit`` of 0 is none. Raises what computing the rows raises."""
+        """The next messages in one piece, and their number; a ``limit`` of 0 is none. Raises what
+        computing the rows raises."""
         pieces: list[memoryview | bytes] = []
         size = count = 0
         self.is_waiting = False
@@ -76,8 +77,11 @@ class DataRows:
 
 
 def fields(columns: Sequence[Column], formats: Sequence[int]) -> list[Field]:
-    """The columns in the requested formats: none means text for all, one applies to all. Raises ``ProtocolViolation``."""
+    """The columns in the requested formats: none means text for all, one applies to all. Raises
+    ``ProtocolViolation``."""
     if len(formats) not in (0, 1, len(columns)):
-        raise ProtocolViolation(f"bind message has {len(formats)} result formats but query has {len(columns)} columns")
+        raise ProtocolViolation(
+            f"bind message has {len(formats)} result formats but query has {len(columns)} columns"
+        )
     codes = formats if len(formats) == len(columns) else [*formats, 0][:1] * len(columns)
     return [field(column, code) for column, code in zip(columns, codes, strict=True)]

@@ -1,4 +1,5 @@
-"""``reclock serve``: runs the server, and joins the environment again whenever a newer epoch has fenced it."""
+"""``reclock serve``: runs the server, and joins the environment again whenever a newer epoch has
+fenced it."""
 
 from __future__ import annotations
 
@@ -26,19 +27,31 @@ _BEFORE_REJOINING_S = 1.0
 def serve(home: Path | None, listener: Listener, http: str | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    A new epoch of the same layout and deploy generation ends all sessions with ``57P01``, and the server joins it. Raises
-    what opening the environment raises: a release or generation that has taken over is not joined. ``http`` is where it
-    is monitored, or the setting ``serve_http`` says it; a worker takes the port that its number is added to.
+    A new epoch of the same layout and deploy generation ends all sessions with ``57P01``, and the
+    server joins it. Raises what opening the environment raises: a release or generation that has
+    taken over is not joined. ``http`` is where it is monitored, or the setting ``serve_http`` says
+    it; a worker takes the port that its number is added to.
     """
     settings = Settings.load(home)
     address = settings.serve_http if http is None else http
     tls = tls_context(settings.tls_certificate, settings.tls_key)
-    with monitoring(address, listener.number, tls=tls, allows_remote=settings.http_remote) as monitor:
+    with monitoring(
+        address, listener.number, tls=tls, allows_remote=settings.http_remote
+    ) as monitor:
         while True:
-            with Environment.open(home) as environment, leading(environment), maintaining(environment), reporting(environment):
+            with (
+                Environment.open(home) as environment,
+                leading(environment),
+                maintaining(environment),
+                reporting(environment),
+            ):
                 server = Server(environment, listener)
                 console = Console(environment)
-                with monitor.watching(environment, application=console) if monitor is not None else nullcontext():
+                with (
+                    monitor.watching(environment, application=console)
+                    if monitor is not None
+                    else nullcontext()
+                ):
                     asyncio.run(server.run())
                 if not server.was_fenced:
                     return

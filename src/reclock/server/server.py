@@ -1,4 +1,5 @@
-"""``reclock serve``: listens, opens sessions for clients who may have one, and ends them in good order."""
+"""``reclock serve``: listens, opens sessions for clients who may have one, and ends them in good
+order."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ class Server:
         """Whether it stopped because a newer epoch leads the catalog."""
 
     async def run(self) -> None:
-        """Serves until SIGTERM or SIGINT, or until it ``was_fenced``. Raises ``UnsafeListener``, ``ConfigurationError``."""
+        """Serves until SIGTERM or SIGINT, or until it ``was_fenced``. Raises ``UnsafeListener``,
+        ``ConfigurationError``."""
         self._check_safe(self._listener.host)
         loop = asyncio.get_running_loop()
         stopping = asyncio.Event()
@@ -98,9 +100,8 @@ class Server:
             thread.join()
 
     async def _watch(self, stopping: asyncio.Event) -> None:
-        """Cancel the statements of clients that are gone, from which nothing is read meanwhile, and notice when another process
-        leads the catalog, as the controller's lease tells.
-        """
+        """Cancel the statements of clients that are gone, from which nothing is read meanwhile, and
+        notice when another process leads the catalog, as the controller's lease tells."""
         while True:
             await asyncio.sleep(_WATCH_INTERVAL_S)
             if self._environment.control_plane.storage_controller.is_fenced:
@@ -123,14 +124,21 @@ class Server:
             await asyncio.wait(self._tasks, timeout=_GRACE_S)
 
     def _running(self) -> set[asyncio.Task[None]]:
-        return {connection.task for _, connection in self._connections.values() if connection.is_running}
+        return {
+            connection.task for _, connection in self._connections.values() if connection.is_running
+        }
 
     def _check_safe(self, host: str) -> None:
         """Raises ``UnsafeListener`` if other machines could connect without a password or TLS."""
         if is_loopback(host):
             return
         if self._tls is None:
-            raise UnsafeListener(host, detail="there is no TLS certificate, so passwords and data would travel unencrypted")
+            raise UnsafeListener(
+                host,
+                detail=(
+                    "there is no TLS certificate, so passwords and data would travel unencrypted"
+                ),
+            )
         open_roles = self._roles_without_password()
         if open_roles:
             raise UnsafeListener(host, detail=f"roles without a password: {', '.join(open_roles)}")
@@ -172,7 +180,9 @@ class Server:
             await stream.close()
 
     async def _refuse(self, stream: MessageStream, error: ReclockError) -> None:
-        _log.info("connection refused", peer=stream.peer, sqlstate=error.sqlstate, error=error.message)
+        _log.info(
+            "connection refused", peer=stream.peer, sqlstate=error.sqlstate, error=error.message
+        )
         with suppress(OSError, ssl.SSLError):
             stream.send(reports.error(error, is_fatal=True))
             await stream.flush()
@@ -189,7 +199,9 @@ class Server:
                 credential = await self._in_thread(self._credential, startup.user)
                 await authenticate(stream, startup.user, credential, self._server_secret)
         except TimeoutError:
-            raise ProtocolViolation("the client did not finish to connect in time", sqlstate="08006") from None
+            raise ProtocolViolation(
+                "the client did not finish to connect in time", sqlstate="08006"
+            ) from None
         thread = SessionThread(asyncio.get_running_loop())
         self._session_threads = {each for each in self._session_threads if each.is_alive} | {thread}
         try:
@@ -198,17 +210,28 @@ class Server:
             thread.stop()
 
     async def _serve_session(
-        self, stream: MessageStream, startup: StartupParameters, task: asyncio.Task[None], thread: SessionThread
+        self,
+        stream: MessageStream,
+        startup: StartupParameters,
+        task: asyncio.Task[None],
+        thread: SessionThread,
     ) -> None:
         session = await thread.run(self._session, startup)
         connection = ClientConnection(stream, session, thread.run, task)
-        process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4)
+        process_id, secret = (
+            self._next_id,
+            secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4),
+        )
         self._next_id += self._listener.count
         self._connections[process_id] = (secret, connection)
         session.variables.process_id = process_id
         session.activity.began(self._backend(process_id, startup, stream, session, connection))
         log = _log.bind(peer=stream.peer, user=startup.user, connection=process_id)
-        log.info("connection opened", database=session.variables.get("database"), encrypted=stream.is_encrypted)
+        log.info(
+            "connection opened",
+            database=session.variables.get("database"),
+            encrypted=stream.is_encrypted,
+        )
         try:
             stream.send(messages.AUTHENTICATION_OK)
             stream.send(messages.backend_key_data(process_id, secret))
@@ -219,7 +242,12 @@ class Server:
             log.info("connection closed")
 
     def _backend(
-        self, process_id: int, startup: StartupParameters, stream: MessageStream, session: Session, connection: ClientConnection
+        self,
+        process_id: int,
+        startup: StartupParameters,
+        stream: MessageStream,
+        session: Session,
+        connection: ClientConnection,
     ) -> Backend:
         host, _, port = stream.peer.rpartition(":")
         loop = asyncio.get_running_loop()
@@ -241,9 +269,12 @@ class Server:
 
     def _session(self, startup: StartupParameters) -> Session:
         if startup.variables["database"] not in {
-            database.name for database in self._environment.stores.catalog.snapshot().databases.values()
+            database.name
+            for database in self._environment.stores.catalog.snapshot().databases.values()
         }:
-            raise ConnectionRefused(f'database "{startup.variables["database"]}" does not exist', sqlstate="3D000")
+            raise ConnectionRefused(
+                f'database "{startup.variables["database"]}" does not exist', sqlstate="3D000"
+            )
         return Session(self._environment, user=startup.user, startup=startup.variables)
 
     def _cancel_or_forward(self, request: messages.CancelRequest) -> None:
@@ -269,5 +300,7 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(certificate, key or None)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigurationError("the TLS certificate or its key cannot be read", detail=str(error)) from error
+        raise ConfigurationError(
+            "the TLS certificate or its key cannot be read", detail=str(error)
+        ) from error
     return context

@@ -11,17 +11,21 @@ from typing import Any
 
 
 class SessionThread:
-    """Runs the work of one session, one piece after the other, so that sessions do not wait for each other."""
+    """Runs the work of one session, one piece after the other, so that sessions do not wait for
+    each other."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._queue: SimpleQueue[tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None]
+        self._queue: SimpleQueue[
+            tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]] | None
+        ]
         self._queue = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="statement")
         self._thread.start()
 
     async def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``work`` returns or raises. Work that has begun is not interrupted if the caller is canceled."""
+        """What ``work`` returns or raises. Work that has begun is not interrupted if the caller is
+        canceled."""
         done = self._loop.create_future()
         self._queue.put((done, work, arguments))
         return await done
@@ -48,7 +52,8 @@ class SessionThread:
                 error = raised
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(_resolve, done, result, error)
-            del item, done, work, arguments, result, error  # nothing of it stays while the session is idle
+            # nothing of it stays while the session is idle
+            del item, done, work, arguments, result, error
 
 
 def _resolve(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

@@ -1,4 +1,5 @@
-"""The messages of one client: reads whole messages within a limit, and writes at the pace of the client."""
+"""The messages of one client: reads whole messages within a limit, and writes at the pace of the
+client."""
 
 from __future__ import annotations
 
@@ -25,14 +26,18 @@ _CLOSING_S = 5
 
 
 class MessageStream:
-    """A connection as a stream of messages. ``send`` only buffers; ``flush`` waits until the client has read enough."""
+    """A connection as a stream of messages. ``send`` only buffers; ``flush`` waits until the client
+    has read enough."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit_bytes: int) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit_bytes: int
+    ) -> None:
         self._reader, self._writer, self._limit_bytes = reader, writer, limit_bytes
         self._pending: list[bytes | memoryview] = []
         self._pending_bytes = 0
         self._arrived = bytearray()
-        """Bytes of messages that were not read yet. The handshake takes its bytes from the connection itself."""
+        """Bytes of messages that were not read yet. The handshake takes its bytes from the
+        connection itself."""
 
     @property
     def peer(self) -> str:
@@ -55,14 +60,16 @@ class MessageStream:
         return self._writer.get_extra_info("ssl_object") is not None
 
     async def handshake_message(self) -> messages.Opening:
-        """The next message of the handshake. Raises ``ProtocolViolation``, ``IncompleteReadError``."""
+        """The next message of the handshake. Raises ``ProtocolViolation``,
+        ``IncompleteReadError``."""
         (length,) = struct.unpack("!I", await self._reader.readexactly(4))
         if not 8 <= length <= _OPENING_BYTES:
             raise ProtocolViolation("invalid length of startup packet")
         return messages.read_opening(await self._reader.readexactly(length - 4))
 
     async def message(self) -> messages.Frontend:
-        """The next message. Raises ``ProtocolViolation``, ``MessageTooLarge``, ``IncompleteReadError``."""
+        """The next message. Raises ``ProtocolViolation``, ``MessageTooLarge``,
+        ``IncompleteReadError``."""
         arrived = self._arrived
         if len(arrived) < 5:
             await self._await_bytes(5)
@@ -101,7 +108,8 @@ class MessageStream:
         del self._arrived[:count]
 
     async def encrypt(self, context: ssl.SSLContext) -> None:
-        """Switch to TLS. Data that the client sent unencrypted after its request is an error: it could be forged."""
+        """Switch to TLS. Data that the client sent unencrypted after its request is an error: it
+        could be forged."""
         if self._reader._buffer:  # type: ignore[attr-defined]
             raise ProtocolViolation("received unencrypted data after SSL request")
         self._writer.write(b"S")
@@ -123,7 +131,8 @@ class MessageStream:
         await self._writer.drain()
 
     async def pass_on(self) -> None:
-        """Flush pending messages before a long wait for more. Raises ``IncompleteReadError`` if the client is gone."""
+        """Flush pending messages before a long wait for more. Raises ``IncompleteReadError`` if the
+        client is gone."""
         await self.flush()
         if self.is_closed:
             raise asyncio.IncompleteReadError(b"", None)
@@ -133,7 +142,8 @@ class MessageStream:
             await self.flush()
 
     async def close(self) -> None:
-        """Close the connection, and abort it if the client does not take pending data within a moment."""
+        """Close the connection, and abort it if the client does not take pending data within a
+        moment."""
         self._writer.close()
         with suppress(OSError, ssl.SSLError):
             try:
@@ -148,6 +158,8 @@ class MessageTooLarge(ProtocolViolation):
 
     def __init__(self, length: int, limit: int) -> None:
         super().__init__(
-            f"a message of {length} bytes is invalid or too long", sqlstate="54000", hint=f"max_message_bytes is {limit}"
+            f"a message of {length} bytes is invalid or too long",
+            sqlstate="54000",
+            hint=f"max_message_bytes is {limit}",
         )
         self.length, self.limit = length, limit

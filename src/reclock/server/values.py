@@ -1,4 +1,5 @@
-"""Values on the wire: PostgreSQL's object ids for our types, and rows and parameters in text and binary."""
+"""Values on the wire: PostgreSQL's object ids for our types, and rows and parameters in text and
+binary."""
 
 from __future__ import annotations
 
@@ -14,7 +15,15 @@ import pyarrow.compute as pc
 
 from reclock.adapter.context.results import python_values
 from reclock.adapter.context.texts import decode_utf8, joined, texts, writer
-from reclock.adapter.copy.binary import NULL, decode_value, encode_column, fixed, parse_decimal, value_encoder, with_lengths
+from reclock.adapter.copy.binary import (
+    NULL,
+    decode_value,
+    encode_column,
+    fixed,
+    parse_decimal,
+    value_encoder,
+    with_lengths,
+)
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import JSONB, OID, TEXT, Column, ScalarType, TypeName, array
 from reclock.errors import UnknownObject
@@ -41,7 +50,8 @@ _MANY_ROWS = 50
 
 
 def type_of(oid: int) -> ScalarType | None:
-    """The type with this object id; None if the client leaves the type open. Raises ``UnknownObject``."""
+    """The type with this object id; None if the client leaves the type open. Raises
+    ``UnknownObject``."""
     if oid in _UNKNOWN:
         return None
     if oid not in _TYPES:
@@ -50,7 +60,13 @@ def type_of(oid: int) -> ScalarType | None:
 
 
 def field(column: Column, format: int) -> Field:
-    return Field(column.name, column_type_oid(column), type_size(column.type), column_type_modifier(column), format)
+    return Field(
+        column.name,
+        column_type_oid(column),
+        type_size(column.type),
+        column_type_modifier(column),
+        format,
+    )
 
 
 # --- out ---
@@ -75,14 +91,24 @@ class MessageBuffer:
         return MessageBuffer(self.data[begin : int(ends[-1])], [end - begin for end in ends])
 
 
-def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa.RecordBatch], MessageBuffer]:
+def encoder(
+    types: Sequence[ScalarType], formats: Sequence[int]
+) -> Callable[[pa.RecordBatch], MessageBuffer]:
     """Encodes batches of these types as ``DataRow`` messages, one for each row."""
-    one_by_one = [_column_encoder(type, format) for type, format in zip(types, formats, strict=True)]
-    at_once = [partial(encode_column if format else texts, type=type) for type, format in zip(types, formats, strict=True)]
+    one_by_one = [
+        _column_encoder(type, format) for type, format in zip(types, formats, strict=True)
+    ]
+    at_once = [
+        partial(encode_column if format else texts, type=type)
+        for type, format in zip(types, formats, strict=True)
+    ]
     width = len(types).to_bytes(2, "big")
 
     def few(batch: pa.RecordBatch) -> MessageBuffer:
-        columns = [encode(python_values(column)) for encode, column in zip(one_by_one, batch.columns, strict=True)]
+        columns = [
+            encode(python_values(column))
+            for encode, column in zip(one_by_one, batch.columns, strict=True)
+        ]
         rows = map(b"".join, zip(*columns, strict=True)) if columns else [b""] * batch.num_rows
         messages = [b"D" + (len(row) + 6).to_bytes(4, "big") + width + row for row in rows]
         return MessageBuffer(b"".join(messages), list(accumulate(map(len, messages))))
@@ -104,7 +130,9 @@ def framed(kind: bytes, bodies: pa.LargeBinaryArray) -> MessageBuffer:
     return _packed(_framed(kind, pc.binary_length(bodies).to_numpy(zero_copy_only=False), [bodies]))
 
 
-def _framed(kind: bytes, sizes: np.ndarray, parts: Sequence[bytes | pa.Array]) -> pa.LargeBinaryArray:
+def _framed(
+    kind: bytes, sizes: np.ndarray, parts: Sequence[bytes | pa.Array]
+) -> pa.LargeBinaryArray:
     """Messages with bodies of these sizes, made of the parts."""
     return joined([kind, fixed(sizes + 4, ">i4"), *parts], len(sizes))
 
@@ -113,7 +141,9 @@ def _packed(messages: pa.LargeBinaryArray) -> MessageBuffer:
     """The array itself, whose values are one after the other in memory."""
     _, offsets, data = messages.buffers()
     ends = np.frombuffer(offsets, np.int64)[messages.offset : messages.offset + len(messages) + 1]
-    return MessageBuffer(memoryview(data)[ends[0] : ends[-1]] if len(messages) else b"", ends[1:] - ends[0])
+    return MessageBuffer(
+        memoryview(data)[ends[0] : ends[-1]] if len(messages) else b"", ends[1:] - ends[0]
+    )
 
 
 def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:
@@ -138,7 +168,9 @@ _TEXT: dict[TypeName, Callable[[Any], str | bytes]] = {
 # --- in ---
 
 
-def decode_columns(rows: Sequence[Sequence[bytes | None]], types: Sequence[ScalarType], formats: Sequence[int]) -> list[list[Any]]:
+def decode_columns(
+    rows: Sequence[Sequence[bytes | None]], types: Sequence[ScalarType], formats: Sequence[int]
+) -> list[list[Any]]:
     """The values of each parameter in all rows. Raises as ``decode``."""
     columns: list[list[Any]] = []
     for i, (type, format) in enumerate(zip(types, formats, strict=True)):

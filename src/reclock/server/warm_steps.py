@@ -27,10 +27,11 @@ _STEPS: Mapping[str, Callable[..., Any]] = {
 
 
 class WarmSteps:
-    """The steps that were requested of this process, each in a thread of its own. They end with the process.
+    """The steps that were requested of this process, each in a thread of its own. They end with the
+    process.
 
-    A step is known by a key of the requester's. A step that is requested again while it runs goes on; one that has ended is
-    carried out again, which its claims make harmless.
+    A step is known by a key of the requester's. A step that is requested again while it runs goes
+    on; one that has ended is carried out again, which its claims make harmless.
     """
 
     def __init__(self, environment: Environment) -> None:
@@ -50,11 +51,17 @@ class WarmSteps:
             progress = self._running[key] = _Progress()
             if self._audits.ident is None:
                 self._audits.start()
-        work = threading.Thread(target=self._run, args=(progress, step, dict(arguments)), name=f"step-{step}", daemon=True)
+        work = threading.Thread(
+            target=self._run,
+            args=(progress, step, dict(arguments)),
+            name=f"step-{step}",
+            daemon=True,
+        )
         work.start()
 
     def look(self, key: str, *, after: int, wait_s: float) -> Mapping[str, Any] | None:
-        """The lines after the first ``after``, and the ``outcome`` once there is one. Waits for either. None for an unknown step.
+        """The lines after the first ``after``, and the ``outcome`` once there is one. Waits for
+        either. None for an unknown step.
 
         The outcome has a ``result`` or an ``error``.
         """
@@ -90,7 +97,9 @@ class WarmSteps:
     def _forget_old(self) -> None:
         oldest = time.monotonic() - _KEPT_S
         self._running = {
-            key: progress for key, progress in self._running.items() if progress.outcome is None or progress.ended_at > oldest
+            key: progress
+            for key, progress in self._running.items()
+            if progress.outcome is None or progress.ended_at > oldest
         }
 
 
@@ -104,4 +113,9 @@ class _Progress:
 
 
 def error_as_json(error: ReclockError) -> dict[str, Any]:
-    return {"sqlstate": error.sqlstate, "message": error.message, "detail": error.detail, "hint": error.hint}
+    return {
+        "sqlstate": error.sqlstate,
+        "message": error.message,
+        "detail": error.detail,
+        "hint": error.hint,
+    }

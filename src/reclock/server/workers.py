@@ -1,8 +1,8 @@
 """``reclock serve --workers N``: one port, served by several processes.
 
-One process of Python computes on one core at a time. The parent process only listens: it passes each
-connection to the worker that has the fewest, and starts a worker again that ends. A worker is a
-server of its own over the environment; nothing is shared between them but the stores.
+One process of Python computes on one core at a time. The parent process only listens: it passes
+each connection to the worker that has the fewest, and starts a worker again that ends. A worker is
+a server of its own over the environment; nothing is shared between them but the stores.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class _Worker:
 class Workers:
     """Serves one port with ``count`` workers until SIGTERM or SIGINT."""
 
-    def __init__(self, home: Path | None, host: str, port: int, count: int, http: str | None = None) -> None:
+    def __init__(
+        self, home: Path | None, host: str, port: int, count: int, http: str | None = None
+    ) -> None:
         self._home, self._host, self._port, self._count = home, host, port, count
         self._options = ["--http", http] if http is not None else []
         self._workers: dict[int, _Worker] = {}
@@ -58,15 +60,18 @@ class Workers:
         self._exit_code = 0
 
     async def run(self, ready: Callable[[str, int], None]) -> int:
-        """The exit code: that of a worker which could not begin to serve, otherwise 0. ``ready`` is told the address,
-        once all workers take connections. Raises ``ConfigurationError`` if the port is taken."""
+        """The exit code: that of a worker which could not begin to serve, otherwise 0. ``ready`` is
+        told the address, once all workers take connections. Raises ``ConfigurationError`` if the
+        port is taken."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         with self._bound() as listener:
             try:
                 # The first alone: what keeps it from serving is reported once.
-                if await self._start(0) and all(await asyncio.gather(*(self._start(number) for number in range(1, self._count)))):
+                if await self._start(0) and all(
+                    await asyncio.gather(*(self._start(number) for number in range(1, self._count)))
+                ):
                     listener.listen(_BACKLOG)
                     address = listener.getsockname()
                     ready(address[0], address[1])
@@ -80,7 +85,9 @@ class Workers:
 
     def _bound(self) -> socket.socket:
         try:
-            found = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            found = socket.getaddrinfo(
+                self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
             family, kind, protocol, _, address = found[0]
             listener = socket.socket(family, kind, protocol)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -128,7 +135,8 @@ class Workers:
                 _log.warning("a cancel request cannot be passed on", error=str(error))
 
     def _ask(self, packet: bytes, reply_to: int) -> None:
-        """Pass a question on to the worker that it is for. If it is not there, the asker sees an empty answer."""
+        """Pass a question on to the worker that it is for. If it is not there, the asker sees an
+        empty answer."""
         (number,) = struct.unpack_from("!I", packet, 1)
         worker = self._workers.get(number)
         if worker is not None and worker.ready.is_set():
@@ -140,7 +148,8 @@ class Workers:
     # --- processes ---
 
     async def _start(self, number: int) -> bool:
-        """Whether the worker serves now. If it ended before, its exit code is that of the server."""
+        """Whether the worker serves now. If it ended before, its exit code is that of the
+        server."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with theirs:
@@ -152,7 +161,10 @@ class Workers:
             process = subprocess.Popen(command, pass_fds=[theirs.fileno()], process_group=0)
         worker = self._workers[number] = _Worker(process, ours)
         asyncio.get_running_loop().add_reader(ours, self._receive, number, worker)
-        waits = [asyncio.ensure_future(event.wait()) for event in (worker.ready, worker.ended, self._stopping)]
+        waits = [
+            asyncio.ensure_future(event.wait())
+            for event in (worker.ready, worker.ended, self._stopping)
+        ]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()

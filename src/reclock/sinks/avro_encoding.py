@@ -38,7 +38,8 @@ def _encoded(values: pa.Array, schema: Any, named: dict[str, Mapping[str, Any]])
     match schema["type"] if isinstance(schema, dict) else schema:
         case "record":
             named[schema["name"]] = schema
-            columns = zip(values.flatten(), schema["fields"], strict=False)  # DuckDB has no rows without columns
+            # DuckDB has no rows without columns
+            columns = zip(values.flatten(), schema["fields"], strict=False)
             parts = [_encoded(column, field["type"], named) for column, field in columns]
             return _where(values, joined(*parts) if parts else pa.repeat(_EMPTY, len(values)))
         case "int" | "long":
@@ -84,7 +85,9 @@ def _digits(values: pa.Array) -> pa.Array:
 
 
 def _fixed(values: pa.Array, kind: str) -> pa.Array:
-    content = _numpy(values).astype(kind).view(np.uint8).reshape(len(values), np.dtype(kind).itemsize)
+    content = (
+        _numpy(values).astype(kind).view(np.uint8).reshape(len(values), np.dtype(kind).itemsize)
+    )
     return _where(values, _binary(content, np.ones(content.shape, bool)))
 
 
@@ -107,4 +110,8 @@ def _binary(content: npt.NDArray[np.uint8], is_kept: npt.NDArray[np.bool_]) -> p
 
 def _where(values: pa.Array, found: pa.Array) -> pa.Array:
     """What was found, of values that are not NULL."""
-    return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.binary())) if values.null_count else found
+    return (
+        pc.if_else(values.is_valid(), found, pa.scalar(None, pa.binary()))
+        if values.null_count
+        else found
+    )

@@ -59,23 +59,34 @@ class AvroForm:
         try:
             self._id = register(self._client, self._subject, json.dumps(self._schema))
         except RefusedSchema as refused:
-            raise TargetChanged(f'the registry refuses the schema of "{self._subject}"', detail=str(refused)) from refused
+            raise TargetChanged(
+                f'the registry refuses the schema of "{self._subject}"', detail=str(refused)
+            ) from refused
         except UpstreamUnavailable as away:
             raise TargetUnavailable(away.message, detail=away.detail) from away
 
     def row(self, columns: Sequence[Column]) -> str:
-        fields = [f"{name} := {_value(column)}" for name, column in zip(names(columns), columns, strict=True)]
+        fields = [
+            f"{name} := {_value(column)}"
+            for name, column in zip(names(columns), columns, strict=True)
+        ]
         return f"struct_pack({', '.join(fields) or 'nothing := 0'})"
 
     def change(self, before: str, after: str, kind: str, at: Timestamp) -> str:
-        return f"struct_pack(before := {before}, after := {after}, op := {kind}, ts_ms := {at:d}::BIGINT)"
+        return (
+            f"struct_pack(before := {before}, after := {after}, op := {kind}, ts_ms := "
+            f"{at:d}::BIGINT)"
+        )
 
     def messages(self, rows: pa.Array) -> list[bytes | None]:
         """The messages. Raises ``InternalError`` for a NULL that the schema does not allow."""
         head = pa.scalar(struct.pack(">bI", 0, self._id), pa.binary())
         messages = joined(head, encoded(rows, self._schema))
         if messages.null_count != rows.null_count:
-            raise InternalError(f'a row does not fit the schema of "{self._subject}"', detail="a column without NULLs has one")
+            raise InternalError(
+                f'a row does not fit the schema of "{self._subject}"',
+                detail="a column without NULLs has one",
+            )
         return list(messages.to_pylist())
 
 
@@ -83,7 +94,10 @@ def value_schema(columns: Sequence[Column], envelope: Envelope, format: Avro) ->
     """The schema of a message's value in this envelope."""
     if envelope is Envelope.UPSERT:
         return record(columns, format)
-    images = [_nullable("before", record(columns, replace(format, name=ROW)), format), _nullable("after", ROW, format)]
+    images = [
+        _nullable("before", record(columns, replace(format, name=ROW)), format),
+        _nullable("after", ROW, format),
+    ]
     more = [{"name": "op", "type": "string"}, {"name": "ts_ms", "type": "long"}]
     return {"type": "record", "name": format.name, "fields": [*images, *more]}
 
@@ -93,7 +107,9 @@ def record(columns: Sequence[Column], format: Avro) -> dict[str, Any]:
     fields = []
     for field, column in zip(names(columns), columns, strict=True):
         of = _type(column.type)
-        fields.append(_nullable(field, of, format) if column.is_nullable else {"name": field, "type": of})
+        fields.append(
+            _nullable(field, of, format) if column.is_nullable else {"name": field, "type": of}
+        )
     return {"type": "record", "name": format.name, "fields": fields}
 
 
@@ -119,7 +135,12 @@ def names(columns: Sequence[Column]) -> list[str]:
 
 def _type(of: ScalarType) -> Any:
     if of.name is TypeName.NUMERIC:
-        return {"type": "bytes", "logicalType": "decimal", "precision": of.precision, "scale": of.scale}
+        return {
+            "type": "bytes",
+            "logicalType": "decimal",
+            "precision": of.precision,
+            "scale": of.scale,
+        }
     if of.name in _LOGICAL:
         kind, logical = _LOGICAL[of.name]
         return {"type": kind, "logicalType": logical}

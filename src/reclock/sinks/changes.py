@@ -12,7 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.error_intervals import ErrorIntervals, answered_through, with_answer, with_error
+from reclock.algebra.error_intervals import (
+    ErrorIntervals,
+    answered_through,
+    with_answer,
+    with_error,
+)
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
@@ -24,7 +29,14 @@ from reclock.compute.engines.engine import Engine, Inputs
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sinks import SinkSpec
-from reclock.errors import CollectionDamaged, ForeignCollection, NotReadable, ReclockError, UnknownCollection, UnsupportedSql
+from reclock.errors import (
+    CollectionDamaged,
+    ForeignCollection,
+    NotReadable,
+    ReclockError,
+    UnknownCollection,
+    UnsupportedSql,
+)
 from reclock.ingest.progress import plan_input
 from reclock.plan.relational import Get, collections
 
@@ -91,7 +103,9 @@ class ChangeReader:
         return SinkChanges(
             answered,
             tuple(sorted(times)),
-            lambda part: rows.stream_changes(part.lower, part.upper, with_snapshot=part.with_snapshot),
+            lambda part: rows.stream_changes(
+                part.lower, part.upper, with_snapshot=part.with_snapshot
+            ),
             error,
         )
 
@@ -99,7 +113,9 @@ class ChangeReader:
         if isinstance(sink.plan, Get):
             version = self.lake.open(sink.plan.collection).pin()
             if version.since > requested.needs:
-                raise NotReadable(sink.name, at=requested.needs, since=version.since, upper=version.upper)
+                raise NotReadable(
+                    sink.name, at=requested.needs, since=version.since, upper=version.upper
+                )
             return version
         for id in sink.indexes:
             before = self.frontiers.get_all([id]).get(id)
@@ -109,7 +125,8 @@ class ChangeReader:
                 version = self.lake.open(StorageCollectionId(id)).pin()
             except (CollectionDamaged, ForeignCollection, UnknownCollection):
                 continue  # the plan gives the same changes
-            since = self.frontiers.get(id).since  # after the version, which may have been compacted up to it
+            # after the version, which may have been compacted up to it
+            since = self.frontiers.get(id).since
             if max(since, version.since) <= requested.needs:
                 return version
         return None
@@ -120,7 +137,9 @@ class ChangeReader:
         times = maintenance.refresh_times(
             upper=requested.lower,
             at=Timestamp(requested.upper - 1),
-            changes=maintenance.change_times(list(versions.values()), requested.lower, requested.upper),
+            changes=maintenance.change_times(
+                list(versions.values()), requested.lower, requested.upper
+            ),
             is_new=requested.with_snapshot,
             readable_from=requested.lower,
             limit=self.settings.refresh_times_limit,
@@ -148,7 +167,11 @@ class ChangeReader:
         if not times:
             return arrow_schema(maintainer.desc, with_updates=True).empty_table(), ()
         computed = list(times) if requested.with_snapshot else [requested.needs, *times]
-        engine = self.large() if peeks.is_large(inputs, requested.upper, self.settings.spark_threshold_bytes) else self.small
+        engine = (
+            self.large()
+            if peeks.is_large(inputs, requested.upper, self.settings.spark_threshold_bytes)
+            else self.small
+        )
         try:
             answers = maintenance.refresh_each(maintainer, engine, inputs, None, None, computed)
         except UnsupportedSql:
@@ -158,7 +181,11 @@ class ChangeReader:
         errors: ErrorIntervals = ()
         for time in computed:
             error = answers.errors.get(time)
-            errors = with_answer(errors, time) if error is None else with_error(errors, time, error, is_first=False)
+            errors = (
+                with_answer(errors, time)
+                if error is None
+                else with_error(errors, time, error, is_first=False)
+            )
         if requested.with_snapshot:
             return answers.updates, errors
         first = next((time for time in computed if time not in answers.errors), requested.upper)
@@ -167,23 +194,35 @@ class ChangeReader:
 
 def changes_schema(desc: RelationDesc) -> pa.Schema:
     """The schema of the changes of one time."""
-    return arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
+    return arrow_schema(desc, with_updates=False).append(
+        pa.field(DIFF_COLUMN, pa.int64(), nullable=False)
+    )
 
 
-def _answered(requested: TimeRange, errors: ErrorIntervals) -> tuple[TimeRange, ReclockError | None]:
+def _answered(
+    requested: TimeRange, errors: ErrorIntervals
+) -> tuple[TimeRange, ReclockError | None]:
     """The part of ``requested`` up to its last time without an error, and the error after that. A
     snapshot begins at the first such time."""
     lower = requested.lower
     for interval in errors if requested.with_snapshot else ():
         if interval.overlaps(lower, Timestamp(lower + 1)):
-            lower = requested.upper if interval.upper is None else min(interval.upper, requested.upper)
+            lower = (
+                requested.upper if interval.upper is None else min(interval.upper, requested.upper)
+            )
     through = answered_through(errors, requested.upper)
     upper = lower if through is None else max(lower, Timestamp(through + 1))
-    at_end = [interval.error() for interval in errors if interval.overlaps(Timestamp(requested.upper - 1), requested.upper)]
+    at_end = [
+        interval.error()
+        for interval in errors
+        if interval.overlaps(Timestamp(requested.upper - 1), requested.upper)
+    ]
     return TimeRange(lower, upper, requested.with_snapshot), at_end[0] if at_end else None
 
 
-def by_time(updates: pa.RecordBatchReader, desc: RelationDesc) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
+def by_time(
+    updates: pa.RecordBatchReader, desc: RelationDesc
+) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
     """The changes of each time: the columns of ``desc`` and ``mz_diff``. Read each one before the
     next."""
     position, schema = updates.schema.get_field_index(TIME_COLUMN), changes_schema(desc)
@@ -194,9 +233,14 @@ def by_time(updates: pa.RecordBatchReader, desc: RelationDesc) -> Iterator[tuple
                 continue
             times = batch.column(position).to_numpy()
             bounds = [0, *(np.flatnonzero(np.diff(times)) + 1), len(times)]
-            rows = pa.RecordBatch.from_arrays([c for i, c in enumerate(batch.columns) if i != position], schema=schema)
+            rows = pa.RecordBatch.from_arrays(
+                [c for i, c in enumerate(batch.columns) if i != position], schema=schema
+            )
             for start, end in pairwise(bounds):
                 yield int(times[start]), rows.slice(start, end - start)
 
     for time, group in groupby(pieces(), key=itemgetter(0)):
-        yield Timestamp(time), pa.RecordBatchReader.from_batches(schema, (rows for _, rows in group))
+        yield (
+            Timestamp(time),
+            pa.RecordBatchReader.from_batches(schema, (rows for _, rows in group)),
+        )

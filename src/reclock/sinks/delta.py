@@ -69,7 +69,10 @@ class DeltaWriter:
         if log.properties.get(SINK_PROPERTY) != self._sink:
             raise TargetChanged(f'the table at "{self._folder.uri}" is not of this sink')
         if not _is_same(log.schema, self._schema):
-            raise TargetChanged(f'the table at "{self._folder.uri}" has other columns', detail=f"found {log.schema.names}")
+            raise TargetChanged(
+                f'the table at "{self._folder.uri}" has other columns',
+                detail=f"found {log.schema.names}",
+            )
         self._check_rows(log)
         self._progress = _progress(log, self._sink)
         return self._progress
@@ -90,7 +93,8 @@ class DeltaWriter:
                 self._check_rows(log)
             else:
                 raise TargetUnavailable(
-                    f'the table at "{self._folder.uri}" is committed to all the time', detail="it is tried again"
+                    f'the table at "{self._folder.uri}" is committed to all the time',
+                    detail="it is tried again",
                 )
         except (DeltaError, OSError) as failure:
             raise self._unavailable(failure) from failure
@@ -128,11 +132,18 @@ class DeltaWriter:
 
     def _create(self) -> DeltaLog:
         parents = self._folder.make()
-        DeltaLog.create(self._folder, self._schema, {SINK_PROPERTY: self._sink, "delta.dataSkippingNumIndexedCols": "0"})
+        DeltaLog.create(
+            self._folder,
+            self._schema,
+            {SINK_PROPERTY: self._sink, "delta.dataSkippingNumIndexedCols": "0"},
+        )
         for path in parents:
             fsync(path)
         log = DeltaLog.open(self._folder)
-        if log.properties.get(SINK_PROPERTY) != self._sink or log.transaction(self._sink) is not None:
+        if (
+            log.properties.get(SINK_PROPERTY) != self._sink
+            or log.transaction(self._sink) is not None
+        ):
             raise self._overtaken(log)
         return log
 
@@ -141,10 +152,15 @@ class DeltaWriter:
         small = [path for path, size in files.items() if size < SMALL_BYTES]
         touched = set(small) if len(small) >= SMALL_FILES else set[str]()
         if files and self._rows(f"SELECT 1 FROM {_DELETIONS} LIMIT 1"):
-            same = " AND ".join(f"kept.{name} IS NOT DISTINCT FROM gone.{name}" for name in self._names)
+            same = " AND ".join(
+                f"kept.{name} IS NOT DISTINCT FROM gone.{name}" for name in self._names
+            )
             for path in files.keys() - touched:
                 self._register("kept", [path])
-                if self._rows(f"SELECT 1 FROM kept SEMI JOIN (SELECT * FROM {_DELETIONS}) AS gone ON {same} LIMIT 1"):
+                if self._rows(
+                    f"SELECT 1 FROM kept SEMI JOIN (SELECT * FROM {_DELETIONS}) AS gone "
+                    f"ON {same} LIMIT 1"
+                ):
                     touched.add(path)
         return {path: files[path] for path in sorted(touched)}
 
@@ -153,7 +169,10 @@ class DeltaWriter:
         columns = ", ".join(self._names)
         after = self._merged(list(replaced)) if replaced else "changes"
         if self._rows(f"SELECT 1 FROM {after} WHERE {DIFF_COLUMN} < 0 LIMIT 1"):
-            raise TargetChanged(f'the table at "{self._folder.uri}" lacks a row that goes', detail="somebody else changed it")
+            raise TargetChanged(
+                f'the table at "{self._folder.uri}" lacks a row that goes',
+                detail="somebody else changed it",
+            )
         has_copies = self._rows(f"SELECT 1 FROM {after} WHERE {DIFF_COLUMN} > 1 LIMIT 1")
         copied = f"{after}, range({DIFF_COLUMN})" if has_copies else after
         rows = self._database.sql(f"SELECT {columns} FROM {copied}").to_arrow_reader(1 << 16)
@@ -165,8 +184,10 @@ class DeltaWriter:
         columns = ", ".join(self._names)
         self._register("kept", replaced)
         self._database.execute(
-            f"CREATE OR REPLACE TABLE after AS SELECT {columns}, sum({DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN} "
-            f"FROM (SELECT {columns}, 1 AS {DIFF_COLUMN} FROM kept UNION ALL SELECT {columns}, {DIFF_COLUMN} FROM changes) "
+            f"CREATE OR REPLACE TABLE after AS SELECT {columns}, "
+            f"sum({DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN} "
+            f"FROM (SELECT {columns}, 1 AS {DIFF_COLUMN} FROM kept UNION ALL SELECT "
+            f"{columns}, {DIFF_COLUMN} FROM changes) "
             f"GROUP BY ALL HAVING sum({DIFF_COLUMN}) <> 0"
         )
         return "after"
@@ -182,14 +203,18 @@ class DeltaWriter:
                     batch = next(batches, None) if written < FILE_ROWS else None
             self._folder.sync([path])
             size = self._folder.sizes([path])[path]
-            yield AddAction(path, size, {}, int(self._clock()), True, json.dumps({"numRecords": written}))
+            yield AddAction(
+                path, size, {}, int(self._clock()), True, json.dumps({"numRecords": written})
+            )
 
     def _register(self, name: str, paths: list[str]) -> None:
         import pyarrow.dataset as pads
 
         parquet = pads.ParquetFileFormat()
         fragments = [parquet.make_fragment(path, self._folder.filesystem) for path in paths]
-        self._database.register(name, pads.FileSystemDataset(fragments, self._schema, parquet, self._folder.filesystem))
+        self._database.register(
+            name, pads.FileSystemDataset(fragments, self._schema, parquet, self._folder.filesystem)
+        )
 
     @property
     def _names(self) -> list[str]:
@@ -201,10 +226,14 @@ class DeltaWriter:
 
     def _overtaken(self, log: DeltaLog) -> ClaimConflict:
         committed = log.transaction(self._sink)
-        return ClaimConflict(self._sink, detail=f"another writer has committed the changes at {committed}")
+        return ClaimConflict(
+            self._sink, detail=f"another writer has committed the changes at {committed}"
+        )
 
     def _unavailable(self, failure: Exception) -> TargetUnavailable:
-        return TargetUnavailable(f'cannot write the table at "{self._folder.uri}"', detail=str(failure))
+        return TargetUnavailable(
+            f'cannot write the table at "{self._folder.uri}"', detail=str(failure)
+        )
 
 
 def _progress(log: DeltaLog, sink: str) -> Timestamp | None:
@@ -213,4 +242,6 @@ def _progress(log: DeltaLog, sink: str) -> Timestamp | None:
 
 
 def _is_same(actual: pa.Schema, expected: pa.Schema) -> bool:
-    return [(field.name, field.type) for field in actual] == [(field.name, field.type) for field in expected]
+    return [(field.name, field.type) for field in actual] == [
+        (field.name, field.type) for field in expected
+    ]

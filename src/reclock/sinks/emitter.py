@@ -62,7 +62,12 @@ class Emitter:
         if claim is not None:  # inputs were complete there already
             through = max(through, claim.at)
         frontier = self.frontiers.get(sink.id)
-        pending = _range(sink, frontier, max((frontier.since for frontier in inputs), default=Timestamp(0)), through)
+        pending = _range(
+            sink,
+            frontier,
+            max((frontier.since for frontier in inputs), default=Timestamp(0)),
+            through,
+        )
         emitted, error = Emitted(sink.name, frontier.upper), None
         if pending.upper > pending.lower:
             changes = self.reader.changes(sink, pending)
@@ -77,7 +82,9 @@ class Emitter:
             raise error
         return emitted
 
-    def _emit(self, sink: SinkSpec, frontier: GroupFrontier, changes: SinkChanges, claim: Claim | None) -> Emitted:
+    def _emit(
+        self, sink: SinkSpec, frontier: GroupFrontier, changes: SinkChanges, claim: Claim | None
+    ) -> Emitted:
         """Write ``changes`` to the target; under ``claim``, if there is one."""
         pending = changes.range
         if claim is None and not changes.times:
@@ -85,12 +92,21 @@ class Emitter:
             return Emitted(sink.name, pending.upper)
         if claim is None:
             at, payload = Timestamp(pending.upper - 1), {"kind": "emit", "sink": sink.id}
-            claim = self.frontiers.claim(sink.id, at=at, payload=payload, owner=self.owner, lease_ms=self.lease_ms)
+            claim = self.frontiers.claim(
+                sink.id, at=at, payload=payload, owner=self.owner, lease_ms=self.lease_ms
+            )
         with HeldClaim(self.frontiers, sink.id, claim, self.lease_ms) as held:
             failpoint("sinks.emit.after_claim")
             return self._write(sink, frontier, pending, changes.stream, held)
 
-    def _write(self, sink: SinkSpec, frontier: GroupFrontier, pending: TimeRange, stream: Stream, held: HeldClaim) -> Emitted:
+    def _write(
+        self,
+        sink: SinkSpec,
+        frontier: GroupFrontier,
+        pending: TimeRange,
+        stream: Stream,
+        held: HeldClaim,
+    ) -> Emitted:
         """Write everything in ``pending`` that the target does not have, and publish. After an
         error, release the claim."""
         try:
@@ -99,9 +115,15 @@ class Emitter:
                 _check(sink, frontier, progress)
                 failpoint("sinks.emit.begun")
                 if progress is not None and progress > pending.needs:
-                    pending = TimeRange(max(progress, pending.lower), pending.upper, with_snapshot=False)
+                    pending = TimeRange(
+                        max(progress, pending.lower), pending.upper, with_snapshot=False
+                    )
                 commits = changes = size = 0
-                for time, changed in _times(stream(pending), sink.desc, pending) if pending.upper > pending.lower else ():
+                for time, changed in (
+                    _times(stream(pending), sink.desc, pending)
+                    if pending.upper > pending.lower
+                    else ()
+                ):
                     held.amend(held.claim.payload)  # still ours?
                     written = writer.emit(time, changed)
                     changes, size = changes + written.changes, size + written.bytes
@@ -110,7 +132,9 @@ class Emitter:
         except BaseException:
             self._give_up(sink, held)
             raise
-        self.frontiers.publish({sink.id: held.claim}, pending.upper, since=progress or frontier.since)
+        self.frontiers.publish(
+            {sink.id: held.claim}, pending.upper, since=progress or frontier.since
+        )
         failpoint("sinks.emit.published")
         return Emitted(sink.name, pending.upper, commits, changes, size)
 
@@ -123,7 +147,9 @@ class Emitter:
             _logger.info("claim of a sink was not given back", sink=sink.name, error=str(failure))
 
 
-def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, through: Timestamp) -> TimeRange:
+def _range(
+    sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, through: Timestamp
+) -> TimeRange:
     """The range to emit, if the target has what the frontier says."""
     upper = Timestamp(through + 1)
     if frontier.upper > sink.created_at:

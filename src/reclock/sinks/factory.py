@@ -54,7 +54,10 @@ def _(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     form, key_form = _form(target, sink, context), _key_form(target, sink, context)
     encoder = Encoder(sink.desc, target.key, target.envelope, form, key_form)
     return KafkaWriter(
-        target, f"{context.environment_id}/{sink.id}", encoder, kafka_client(target.connection, context.resolve_secret)
+        target,
+        f"{context.environment_id}/{sink.id}",
+        encoder,
+        kafka_client(target.connection, context.resolve_secret),
     )
 
 
@@ -64,7 +67,11 @@ def _form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Form:
     from reclock.sinks.avro_messages import AvroForm, value_schema
 
     schema = value_schema(sink.desc.columns, target.envelope, target.format)
-    return AvroForm(f"{target.topic}-value", schema, registry_client(target.format.registry, context.resolve_secret))
+    return AvroForm(
+        f"{target.topic}-value",
+        schema,
+        registry_client(target.format.registry, context.resolve_secret),
+    )
 
 
 def _key_form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> KeyForm:
@@ -77,4 +84,8 @@ def _key_form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> KeyF
             from reclock.sinks.avro_messages import AvroForm, record
 
             schema = record(key_columns(sink.desc, target.key), format)
-            return AvroForm(f"{target.topic}-key", schema, registry_client(format.registry, context.resolve_secret))
+            return AvroForm(
+                f"{target.topic}-key",
+                schema,
+                registry_client(format.registry, context.resolve_secret),
+            )

@@ -36,7 +36,10 @@ class JsonForm:
 
 
 def _object(columns: Sequence[Column]) -> str:
-    members = [f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({json_text(c)}, 'null')" for c in columns]
+    members = [
+        f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({json_text(c)}, 'null')"
+        for c in columns
+    ]
     return " || ".join(["'{'", " || ',' || ".join(members), "'}'"]) if members else "'{}'"
 
 
@@ -60,6 +63,9 @@ def json_text(column: Column) -> str:
             return f"""'"' || strftime(make_timestamp(epoch_us({name})), {_SECONDS}) || 'Z"'"""
         case TypeName.REAL | TypeName.DOUBLE:
             special = f"""CASE WHEN isnan({name}) THEN '"NaN"' WHEN {name} > 0 THEN '"Infinity"' ELSE '"-Infinity"' END"""
-            return f"CASE WHEN {name} IS NULL THEN NULL WHEN isfinite({name}) THEN {name}::VARCHAR ELSE {special} END"
+            return (
+                f"CASE WHEN {name} IS NULL THEN NULL WHEN isfinite({name}) THEN "
+                f"{name}::VARCHAR ELSE {special} END"
+            )
         case _:
             return f"{name}::VARCHAR"

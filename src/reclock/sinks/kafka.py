@@ -39,16 +39,24 @@ _TRANSACTION_MS = 300_000
 """How long the broker keeps an open transaction of a silent writer, unless the sink's next writer
 ends it earlier."""
 
-_FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+_FENCED = frozenset(
+    {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+)
 
 
 class KafkaWriter:
     """Writes to a Kafka topic (see ``reclock.sinks.target.Writer``). ``sink`` is unique among the
     sinks of all environments."""
 
-    def __init__(self, target: KafkaTarget, sink: str, encoder: Encoder, client: dict[str, str]) -> None:
+    def __init__(
+        self, target: KafkaTarget, sink: str, encoder: Encoder, client: dict[str, str]
+    ) -> None:
         self._target, self._sink = target, sink
-        self._client: dict[str, Any] = {**client, "log_level": 0, "socket.timeout.ms": _REQUEST_S * 1000}
+        self._client: dict[str, Any] = {
+            **client,
+            "log_level": 0,
+            "socket.timeout.ms": _REQUEST_S * 1000,
+        }
         self._encoder = encoder
         self._topic_id = ""
 
@@ -57,15 +65,22 @@ class KafkaWriter:
         transactions."""
         try:
             if self._find(self._target.progress_topic) is None:
-                self._create(self._target.progress_topic, {"cleanup.policy": "compact"}, partitions=1)
+                self._create(
+                    self._target.progress_topic, {"cleanup.policy": "compact"}, partitions=1
+                )
             self._producer.init_transactions(_REQUEST_S)
             progress = self._read_progress()
             topic_id = self._find(self._target.topic)
             if progress is not None and topic_id != progress["topic_id"]:
                 what = "is gone" if topic_id is None else "was deleted and created again"
-                raise TargetChanged(f'topic "{self._target.topic}" {what}', detail=f"its id was {progress['topic_id']}")
+                raise TargetChanged(
+                    f'topic "{self._target.topic}" {what}',
+                    detail=f"its id was {progress['topic_id']}",
+                )
             self._encoder.begin()
-            self._topic_id = topic_id or self._create(self._target.topic, {}, self._target.partitions, self._target.replicas)
+            self._topic_id = topic_id or self._create(
+                self._target.topic, {}, self._target.partitions, self._target.replicas
+            )
         except KafkaException as error:
             raise self._failure(error) from error
         return Timestamp(progress["progress"]) if progress is not None else None
@@ -76,7 +91,9 @@ class KafkaWriter:
             try:
                 written = self._produce(at, changes)
                 progress = json.dumps({"progress": at + 1, "topic_id": self._topic_id})
-                self._producer.produce(self._target.progress_topic, progress.encode(), self._sink.encode())
+                self._producer.produce(
+                    self._target.progress_topic, progress.encode(), self._sink.encode()
+                )
                 self._producer.flush()
                 failpoint("sinks.kafka.before_commit")
                 self._producer.commit_transaction(_TRANSACTION_MS / 1000)
@@ -133,7 +150,9 @@ class KafkaWriter:
     def _find(self, topic: str) -> str | None:
         """The id of the topic, or None if it does not exist."""
         try:
-            future = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_S)[topic]
+            future = self._admin.describe_topics(
+                TopicCollection([topic]), request_timeout=_REQUEST_S
+            )[topic]
             return str(future.result(_REQUEST_S + 5).topic_id)
         except TimeoutError as error:
             raise TargetUnavailable(f'no answer about topic "{topic}" in time') from error
@@ -142,11 +161,13 @@ class KafkaWriter:
                 return None
             raise
 
-    def _create(self, topic: str, config: dict[str, str], partitions: int, replicas: int = -1) -> str:
+    def _create(
+        self, topic: str, config: dict[str, str], partitions: int, replicas: int = -1
+    ) -> str:
         """Create the topic. Returns its id."""
-        future = self._admin.create_topics([NewTopic(topic, partitions, replicas, config=config)], request_timeout=_REQUEST_S)[
-            topic
-        ]
+        future = self._admin.create_topics(
+            [NewTopic(topic, partitions, replicas, config=config)], request_timeout=_REQUEST_S
+        )[topic]
         try:
             future.result(_REQUEST_S + 5)
         except KafkaException as error:
@@ -163,13 +184,26 @@ class KafkaWriter:
         """The last committed progress of this sink. Reads the topic to its end, past open
         transactions."""
         topic = self._target.progress_topic
-        settings = {"group.id": "reclock", "enable.auto.commit": False, "isolation.level": "read_committed"}
-        consumer = Consumer({**self._client, **settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})
+        settings = {
+            "group.id": "reclock",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+        }
+        consumer = Consumer(
+            {
+                **self._client,
+                **settings,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+            }
+        )
         progress = None
         try:
             partition = TopicPartition(topic, 0)
             latest = self._admin.list_offsets(
-                {partition: OffsetSpec.latest()}, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_REQUEST_S
+                {partition: OffsetSpec.latest()},
+                isolation_level=IsolationLevel.READ_UNCOMMITTED,
+                request_timeout=_REQUEST_S,
             )
             end = latest[partition].result(_REQUEST_S + 5).offset
             consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
@@ -187,7 +221,10 @@ class KafkaWriter:
             raise TargetUnavailable(
                 f'progress topic "{topic}" cannot be read to its end',
                 detail="another writer may have a transaction open",
-                hint="it ends by itself; sinks with progress topics of their own do not wait for one another",
+                hint=(
+                    "it ends by itself; sinks with progress topics of their own do not wait "
+                    "for one another"
+                ),
             )
         finally:
             consumer.close()

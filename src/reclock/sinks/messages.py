@@ -46,7 +46,14 @@ class Encoder:
     """Encodes changes of rows of ``desc``, keyed by ``key`` if it has columns. Spills to temporary
     files."""
 
-    def __init__(self, desc: RelationDesc, key: tuple[str, ...], envelope: Envelope, form: Form, key_form: KeyForm) -> None:
+    def __init__(
+        self,
+        desc: RelationDesc,
+        key: tuple[str, ...],
+        envelope: Envelope,
+        form: Form,
+        key_form: KeyForm,
+    ) -> None:
         self._key, self._envelope, self._form, self._key_form = key, envelope, form, key_form
         self._row = form.row(desc.columns)
         self._key_row = key_form.row(key_columns(desc, key)) if key else "NULL"
@@ -67,15 +74,21 @@ class Encoder:
         """One message for each change; with a key, one for each changed key. Raises
         ``SinkKeyNotUnique``."""
         self._database.register("changes", changes)
-        reader = self._database.sql(self._keyed(at) if self._key else self._unkeyed(at)).to_arrow_reader(1 << 14)
+        reader = self._database.sql(
+            self._keyed(at) if self._key else self._unkeyed(at)
+        ).to_arrow_reader(1 << 14)
         for batch in reader:
             if self._key and (guilty := batch.filter(batch["is_ambiguous"])).num_rows:
-                raise SinkKeyNotUnique(self._key, at=at, detail=f"such as {guilty['key'][0].as_py()}")
+                raise SinkKeyNotUnique(
+                    self._key, at=at, detail=f"such as {guilty['key'][0].as_py()}"
+                )
             keys = self._key_form.messages(batch["key"]) if self._key else [None] * batch.num_rows
             yield list(zip(keys, self._form.messages(batch["value"]), strict=True))
 
     def _keyed(self, at: Timestamp) -> str:
-        value = "after" if self._envelope is Envelope.UPSERT else self._change("before", "after", at)
+        value = (
+            "after" if self._envelope is Envelope.UPSERT else self._change("before", "after", at)
+        )
         return f"""
             SELECT key, {value} AS value, gone > 1 OR come > 1 AS is_ambiguous FROM (
                 SELECT key, coalesce(sum(-n) FILTER (n < 0), 0) AS gone, coalesce(sum(n) FILTER (n > 0), 0) AS come,
@@ -84,7 +97,11 @@ class Encoder:
         """
 
     def _unkeyed(self, at: Timestamp) -> str:
-        value = self._change(f"CASE WHEN {DIFF_COLUMN} < 0 THEN row END", f"CASE WHEN {DIFF_COLUMN} > 0 THEN row END", at)
+        value = self._change(
+            f"CASE WHEN {DIFF_COLUMN} < 0 THEN row END",
+            f"CASE WHEN {DIFF_COLUMN} > 0 THEN row END",
+            at,
+        )
         rows = f"SELECT {self._row} AS row, {DIFF_COLUMN} FROM changes"
         return f"SELECT {value} AS value FROM ({rows}), range(abs({DIFF_COLUMN}))"
 

@@ -1,4 +1,5 @@
-"""Reclock's relations as a data source of Spark: ``spark.read.format("reclock")`` and ``spark.readStream``."""
+"""Reclock's relations as a data source of Spark: ``spark.read.format("reclock")`` and
+``spark.readStream``."""
 
 from reclock.spark.data_source import ReclockDataSource
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableMapping
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from reclock.algebra.relations import RESERVED_COLUMNS
@@ -19,8 +25,8 @@ from reclock.spark.stream_reader import ChangesReader
 class ReclockDataSource(DataSource):
     """A relation at one time, or its changes, as ``spark.read.format("reclock")`` reads them.
 
-    The time is chosen in ``load``, which fails if the relation cannot be read then. All tasks of the
-    DataFrame, and all actions on it, read at that time.
+    The time is chosen in ``load``, which fails if the relation cannot be read then. All tasks of
+    the DataFrame, and all actions on it, read at that time.
     """
 
     @classmethod
@@ -49,7 +55,9 @@ class ReclockDataSource(DataSource):
         if changes is None or changes.upper is not None:
             hint = "set the option changes to true, or to the first time, as in 1795263876818.."
             raise InvalidOption(f"a stream reads changes that do not end (hint: {hint})")
-        return ChangesReader(self._options, schema, relation_columns(self._options, schema), self._plan()[0])
+        return ChangesReader(
+            self._options, schema, relation_columns(self._options, schema), self._plan()[0]
+        )
 
     def _plan(self) -> tuple[ScanTimes, StructType]:
         if self._planned is None:
@@ -60,7 +68,9 @@ class ReclockDataSource(DataSource):
 
 def relation_columns(options: SourceOptions, schema: StructType) -> tuple[str, ...]:
     """The columns of ``schema`` that are the relation's, without those of an update."""
-    return tuple(name for name in schema.names if options.changes is None or name not in RESERVED_COLUMNS)
+    return tuple(
+        name for name in schema.names if options.changes is None or name not in RESERVED_COLUMNS
+    )
 
 
 class RelationReader(DataSourceReader):
@@ -76,7 +86,9 @@ class RelationReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         options = self._options
-        query = RelationQuery(options.relation, self._columns, self._conditions, partition.value, options.partitions)
+        query = RelationQuery(
+            options.relation, self._columns, self._conditions, partition.value, options.partitions
+        )
         return read_scan(options, self._schema, self._times, query)
 
 

@@ -43,7 +43,8 @@ class SourceOptions:
 
 
 def parse_options(options: Mapping[str, str]) -> SourceOptions:
-    """The options that Spark passes, whose names have no case. Raises ``InvalidOption`` and ``SqlSyntaxError``."""
+    """The options that Spark passes, whose names have no case. Raises ``InvalidOption`` and
+    ``SqlSyntaxError``."""
     given = {name.lower(): value for name, value in options.items()}
     known = {name.lower() for name in _NAMES}
     for name in sorted(given.keys() - known):
@@ -54,10 +55,15 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
     if url is not None and "user" in given:
         raise InvalidOption("the option user is for a home", hint="a URL names its user")
     if "path" not in given:
-        raise InvalidOption("no relation to read", hint='name it in load, as in load("public.orders")')
+        raise InvalidOption(
+            "no relation to read", hint='name it in load, as in load("public.orders")'
+        )
     changes = _range(given["changes"]) if "changes" in given else None
     if changes is not None and changes.lower is not None and "asof" in given:
-        raise InvalidOption("asOf and the times of changes exclude each other", hint="write changes = true to begin at asOf")
+        raise InvalidOption(
+            "asOf and the times of changes exclude each other",
+            hint="write changes = true to begin at asOf",
+        )
     return SourceOptions(
         relation=relation_name(given["path"]),
         location=url if url is not None else str(Path(home or "").expanduser().absolute()),
@@ -78,7 +84,8 @@ def _time(text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidOption(
-            f'asOf cannot be "{text}"', hint="write milliseconds, or a timestamp such as 2026-11-23T10:00:00Z"
+            f'asOf cannot be "{text}"',
+            hint="write milliseconds, or a timestamp such as 2026-11-23T10:00:00Z",
         ) from None
     return timestamp_ms(moment)
 
@@ -90,7 +97,10 @@ def _range(text: str) -> ChangeRange | None:
     if match is None or (match[2] and int(match[2]) < int(match[1])):
         raise InvalidOption(
             f'changes cannot be "{text}"',
-            hint="write true, or the first time and the exclusive last one in milliseconds: 1795263876818..1795263886818",
+            hint=(
+                "write true, or the first time and the exclusive last one in milliseconds: "
+                "1795263876818..1795263886818"
+            ),
         )
     return ChangeRange(int(match[1]), int(match[2]) if match[2] else None)
 
@@ -103,5 +113,7 @@ def _boolean(name: str, text: str) -> bool:
 
 def _count(name: str, text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MAXIMUM_PARTITIONS:
-        raise InvalidOption(f'{name} cannot be "{text}"', hint=f"write a number from 1 to {MAXIMUM_PARTITIONS}")
+        raise InvalidOption(
+            f'{name} cannot be "{text}"', hint=f"write a number from 1 to {MAXIMUM_PARTITIONS}"
+        )
     return int(text)

@@ -1,4 +1,5 @@
-"""The queries that tasks send: some columns of a relation, the rows that pass filters, one partition of them."""
+"""The queries that tasks send: some columns of a relation, the rows that pass filters, one
+partition of them."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class RelationQuery:
-    """Rows of a relation. All ``partitions`` together have each row once, if they are read at one time."""
+    """Rows of a relation. All ``partitions`` together have each row once, if they are read at one
+    time."""
 
     relation: str
     columns: tuple[str, ...]
@@ -81,7 +83,8 @@ class RelationQuery:
 
 
 def condition_of(filter: spark.Filter, columns: Sequence[str]) -> Condition | None:
-    """The filter as SQL; None if SQL could answer it differently, or if it is not about one of ``columns``."""
+    """The filter as SQL; None if SQL could answer it differently, or if it is not about one of
+    ``columns``."""
     if isinstance(filter, spark.Not):
         condition = condition_of(filter.child, columns)
         return replace(condition, is_negated=not condition.is_negated) if condition else None
@@ -94,6 +97,12 @@ def condition_of(filter: spark.Filter, columns: Sequence[str]) -> Condition | No
         case spark.IsNotNull():
             return Condition(path[0], "IS NOT NULL")
         case spark.In(value=values):
-            return Condition(path[0], "IN", tuple(values)) if values and None not in values else None
+            return (
+                Condition(path[0], "IN", tuple(values)) if values and None not in values else None
+            )
     operator, value = _COMPARISONS.get(type(filter)), getattr(filter, "value", None)
-    return Condition(path[0], operator, (value,)) if operator is not None and value is not None else None
+    return (
+        Condition(path[0], operator, (value,))
+        if operator is not None and value is not None
+        else None
+    )

@@ -1,4 +1,5 @@
-"""A relation as a DataFrame reads it: its times, chosen once and the same in all tasks, and its rows."""
+"""A relation as a DataFrame reads it: its times, chosen once and the same in all tasks, and its
+rows."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ from reclock.errors import ReclockError, UnsupportedSql
 from reclock.spark.options import SourceOptions
 from reclock.spark.queries import RelationQuery
 
-_UPDATE_FIELDS = [pa.field(TIME_COLUMN, pa.int64(), nullable=False), pa.field(DIFF_COLUMN, pa.int64(), nullable=False)]
+_UPDATE_FIELDS = [
+    pa.field(TIME_COLUMN, pa.int64(), nullable=False),
+    pa.field(DIFF_COLUMN, pa.int64(), nullable=False),
+]
 _UNLIMITED_BYTES = str(1 << 62)
 
 
@@ -36,7 +40,8 @@ class ScanTimes:
 
 
 def connect_client(options: SourceOptions) -> Client:
-    """A client of the options' home or URL. It starts no Spark session, since it runs in a process of one."""
+    """A client of the options' home or URL. It starts no Spark session, since it runs in a process
+    of one."""
     os.environ["RECLOCK_SPARK_THRESHOLD_BYTES"] = _UNLIMITED_BYTES
     return connect(options.location, user=options.user)
 
@@ -45,7 +50,8 @@ def connect_client(options: SourceOptions) -> Client:
 def open_client(options: SourceOptions) -> Iterator[Client]:
     """As ``connect_client``. The client is closed at the end.
 
-    The traceback of an error inside the block, which is all that Spark shows, has its detail and hint.
+    The traceback of an error inside the block, which is all that Spark shows, has its detail and
+    hint.
     """
     try:
         with connect_client(options) as client:
@@ -57,7 +63,11 @@ def open_client(options: SourceOptions) -> Iterator[Client]:
 
 def add_notes(error: ReclockError) -> None:
     """Add the SQLSTATE, the detail and the hint to what a traceback shows."""
-    for name, text in (("SQLSTATE", error.sqlstate), ("detail", error.detail), ("hint", error.hint)):
+    for name, text in (
+        ("SQLSTATE", error.sqlstate),
+        ("detail", error.detail),
+        ("hint", error.hint),
+    ):
         if text:
             error.add_note(f"{name}: {text}")
 
@@ -74,15 +84,19 @@ def newest_time(client: Client, relation: str) -> int | None:
 def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, StructType]:
     """The times that a DataFrame of these options reads, and its columns.
 
-    Raises what reading the relation at these times raises, such as ``UnknownRelation`` and ``NotReadable``. Of changes
-    without an end, only the end is read here: a stream that goes on from its checkpoint needs no earlier time.
+    Raises what reading the relation at these times raises, such as ``UnknownRelation`` and
+    ``NotReadable``. Of changes without an end, only the end is read here: a stream that goes on
+    from its checkpoint needs no earlier time.
     """
     newest, changes = newest_time(client, options.relation), options.changes
     at = options.as_of if options.as_of is not None else newest
     if changes is None:
         return ScanTimes(at), from_arrow_schema(_columns(client, options.relation, at))
     if newest is None or at is None:
-        raise UnsupportedSql(f"{options.relation} has no changes", detail="its rows are those of this moment, without times")
+        raise UnsupportedSql(
+            f"{options.relation} has no changes",
+            detail="its rows are those of this moment, without times",
+        )
     if changes.lower is None:
         columns = _columns(client, options.relation, max(at, newest))
         times = ScanTimes(at, max(at, newest) + 1, has_snapshot=True)
@@ -90,11 +104,13 @@ def plan_scan(client: Client, options: SourceOptions) -> tuple[ScanTimes, Struct
         if changes.upper is not None:
             _columns(client, options.relation, changes.lower - 1)
         upper = changes.upper if changes.upper is not None else max(newest + 1, changes.lower)
-        columns = _columns(client, options.relation, upper - 1)  # raises if that time is not complete
+        # raises if that time is not complete
+        columns = _columns(client, options.relation, upper - 1)
         times = ScanTimes(changes.lower, upper)
     if reserved := sorted(set(columns.names) & RESERVED_COLUMNS):
         raise UnsupportedSql(
-            f'changes of {options.relation} would have the column "{reserved[0]}" twice', hint="read a view that renames it"
+            f'changes of {options.relation} would have the column "{reserved[0]}" twice',
+            hint="read a view that renames it",
         )
     return times, from_arrow_schema(pa.schema([*columns, *_UPDATE_FIELDS]))
 
@@ -103,7 +119,9 @@ def _columns(client: Client, relation: str, at: int | None) -> pa.Schema:
     return client.sql(f"SELECT * FROM {relation} LIMIT 0", as_of=at).arrow().schema
 
 
-def read_scan(options: SourceOptions, schema: StructType, times: ScanTimes, query: RelationQuery) -> Iterator[pa.RecordBatch]:
+def read_scan(
+    options: SourceOptions, schema: StructType, times: ScanTimes, query: RelationQuery
+) -> Iterator[pa.RecordBatch]:
     """The rows of one partition, with exactly the columns of ``schema``."""
     expected = to_arrow_schema(schema, timezone="UTC")
     with open_client(options) as client:
@@ -120,4 +138,6 @@ def _batches(client: Client, times: ScanTimes, query: RelationQuery) -> Iterator
         return client.changes(query.text(), query.params, as_of=times.lower, up_to=times.upper)
     if times.lower == times.upper:
         return iter(())
-    return client.changes(query.text(), query.params, as_of=times.lower - 1, up_to=times.upper, snapshot=False)
+    return client.changes(
+        query.text(), query.params, as_of=times.lower - 1, up_to=times.upper, snapshot=False
+    )

@@ -17,7 +17,8 @@ from reclock.spark.queries import RelationQuery
 from reclock.spark.relation_scan import ScanTimes, connect_client, newest_time, read_scan
 
 _Offset = dict[str, Any]
-"""``time``: changes at earlier times were read. ``snapshot``: none was, and the rows at that time come first."""
+"""``time``: changes at earlier times were read. ``snapshot``: none was, and the rows at that time
+come first."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,12 @@ class StreamPartition(InputPartition):
 
 
 class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads each change once: Spark keeps the offsets, and a micro-batch that is repeated has the same changes."""
+    """Reads each change once: Spark keeps the offsets, and a micro-batch that is repeated has the
+    same changes."""
 
-    def __init__(self, options: SourceOptions, schema: StructType, columns: tuple[str, ...], times: ScanTimes) -> None:
+    def __init__(
+        self, options: SourceOptions, schema: StructType, columns: tuple[str, ...], times: ScanTimes
+    ) -> None:
         self._options, self._schema, self._columns, self._times = options, schema, columns, times
         self._last: int | None = None
         """The offset at which a stream ends that reads only what was available when it began."""
@@ -58,7 +62,9 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, StreamPartition)
         options = self._options
-        query = RelationQuery(options.relation, self._columns, (), partition.number, options.partitions)
+        query = RelationQuery(
+            options.relation, self._columns, (), partition.number, options.partitions
+        )
         return read_scan(options, self._schema, partition.times, query)
 
     def stop(self) -> None:

@@ -1,4 +1,5 @@
-"""Builds the catalog that planning reads: the items of the durable catalog, planned again from their text."""
+"""Builds the catalog that planning reads: the items of the durable catalog, planned again from
+their text."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ def build_catalog(
     if previous is not None and previous.snapshot is snapshot:
         return previous
     databases = {database.id: database.name for database in snapshot.databases.values()}
-    schemas = {schema.id: (databases.get(schema.database_id or 0), schema.name) for schema in snapshot.schemas.values()}
+    schemas = {
+        schema.id: (databases.get(schema.database_id or 0), schema.name)
+        for schema in snapshot.schemas.values()
+    }
     catalog = PlannerCatalog(
         clusters={cluster.name: cluster.id for cluster in snapshot.clusters.values()},
         databases=frozenset(databases.values()),
@@ -54,7 +58,10 @@ def build_catalog(
 
 
 def _add_items(
-    catalog: PlannerCatalog, snapshot: CatalogSnapshot, schemas: Mapping[int, Scope], previous: PlannerCatalog | None
+    catalog: PlannerCatalog,
+    snapshot: CatalogSnapshot,
+    schemas: Mapping[int, Scope],
+    previous: PlannerCatalog | None,
 ) -> None:
     """Add every item of ``snapshot``, in the order of creation, so that each finds the items that
     it depends on.
@@ -62,22 +69,40 @@ def _add_items(
     An item that cannot be planned is quarantined under its name, with those that depend on it, and
     no others.
     """
-    for item in sorted(snapshot.items.values(), key=lambda item: (item.id.startswith("t"), int(item.id[1:]))):
+    for item in sorted(
+        snapshot.items.values(), key=lambda item: (item.id.startswith("t"), int(item.id[1:]))
+    ):
         name = QualifiedName(*schemas[item.schema_id], item.name)
         old = previous.entry(item.id) if previous is not None else None
-        if old is not None and previous is not None and _is_unchanged(item, name, old, catalog, previous):
+        if (
+            old is not None
+            and previous is not None
+            and _is_unchanged(item, name, old, catalog, previous)
+        ):
             catalog.add(old)
         else:
-            catalog.add(_define_or_quarantine(item, name, catalog, is_known=isinstance(old, QuarantinedEntry)))
+            catalog.add(
+                _define_or_quarantine(
+                    item, name, catalog, is_known=isinstance(old, QuarantinedEntry)
+                )
+            )
 
 
-def _define_or_quarantine(item: Item, name: QualifiedName, catalog: PlannerCatalog, *, is_known: bool) -> Entry:
+def _define_or_quarantine(
+    item: Item, name: QualifiedName, catalog: PlannerCatalog, *, is_known: bool
+) -> Entry:
     try:
         return define(item, name, catalog)
-    except Exception as failure:  # the edge of the loop over items: whatever one's text says, the others are planned
+    except Exception as failure:
+        # the edge of the loop over items: whatever one's text says, the others are planned
         entry = _quarantined(item, name, failure)
     if not is_known:
-        _logger.warning("the definition of an object cannot be planned", name=str(name), id=item.id, reason=entry.reason)
+        _logger.warning(
+            "the definition of an object cannot be planned",
+            name=str(name),
+            id=item.id,
+            reason=entry.reason,
+        )
     return entry
 
 
@@ -92,7 +117,9 @@ def _quarantined(item: Item, name: QualifiedName, failure: Exception) -> Quarant
     return QuarantinedEntry(item.id, name, item.type, item.create_sql, reason, stands_on)
 
 
-def _is_unchanged(item: Item, name: QualifiedName, old: Entry, catalog: PlannerCatalog, previous: PlannerCatalog) -> bool:
+def _is_unchanged(
+    item: Item, name: QualifiedName, old: Entry, catalog: PlannerCatalog, previous: PlannerCatalog
+) -> bool:
     if (
         isinstance(old, QuarantinedEntry)
         or old.name != name
@@ -111,9 +138,18 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
         source = catalog.relation(source_id).source
         host = source.host if source is not None else None
         remap = StorageCollectionId(host or source_id, CollectionType.REMAPPING)
-        return RelationEntry(item.id, remap, name, ItemType.SOURCE_PROGRESS, item.progress.desc, depends_on=frozenset({source_id}))
+        return RelationEntry(
+            item.id,
+            remap,
+            name,
+            ItemType.SOURCE_PROGRESS,
+            item.progress.desc,
+            depends_on=frozenset({source_id}),
+        )
     node = parse_one(item.create_sql or "")
     planner = item_planner_of(type(node))
     if planner is None:
-        raise InternalError(f'item "{name}" has a definition of another kind', detail=item.create_sql)
+        raise InternalError(
+            f'item "{name}" has a definition of another kind', detail=item.create_sql
+        )
     return planner(node, item, name, catalog)

@@ -30,7 +30,8 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class QualifiedName:
-    """The full name of an item. ``database`` is None in a system schema, and in the temporary one."""
+    """The full name of an item. ``database`` is None in a system schema, and in the temporary
+    one."""
 
     database: str | None
     schema: str
@@ -38,7 +39,9 @@ class QualifiedName:
 
     def __str__(self) -> str:
         """The name in SQL, quoted where needed."""
-        return ".".join(quote(part) for part in (self.database, self.schema, self.item) if part is not None)
+        return ".".join(
+            quote(part) for part in (self.database, self.schema, self.item) if part is not None
+        )
 
     @property
     def scope(self) -> tuple[str | None, str]:
@@ -75,7 +78,9 @@ class SessionNames:
     """The id by which the client knows the session."""
     installation_id: str = ""
     """The environment's id."""
-    now: Callable[[], datetime] = field(default=lambda: datetime(1970, 1, 1, tzinfo=UTC), compare=False)
+    now: Callable[[], datetime] = field(
+        default=lambda: datetime(1970, 1, 1, tzinfo=UTC), compare=False
+    )
     """When the statement, or its transaction block, began."""
     settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
     """The values of the session variables."""
@@ -90,7 +95,9 @@ def fold(name: exp.Expr | None) -> str:
 
 def parts(table: exp.Table) -> tuple[str, ...]:
     """The folded parts of a written name, from the outermost."""
-    return tuple(fold(part) for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part)
+    return tuple(
+        fold(part) for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part
+    )
 
 
 def is_plain(name: str) -> bool:
@@ -115,4 +122,8 @@ def quote(name: str) -> str:
 def nearest(name: str, among: Iterable[str]) -> str | None:
     """A hint with the existing names most similar to ``name``."""
     near = difflib.get_close_matches(name, list(among), n=3, cutoff=0.6)
-    return "did you mean " + " or ".join(f'"{candidate}"' for candidate in near) + "?" if near else None
+    return (
+        "did you mean " + " or ".join(f'"{candidate}"' for candidate in near) + "?"
+        if near
+        else None
+    )

@@ -37,7 +37,11 @@ class Parameters:
         type = self.types[number - 1]
         if type is None:
             return None
-        return Parameter(number, type) if self.values is None else constant(self.values[number - 1], type)
+        return (
+            Parameter(number, type)
+            if self.values is None
+            else constant(self.values[number - 1], type)
+        )
 
     def settle(self, number: int, type: ScalarType) -> Parameter | Literal | None:
         """Give the parameter this type, unless it has one."""

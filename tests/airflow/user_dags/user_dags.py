@@ -1,4 +1,5 @@
-"""DAGs of a user of the provider. The connection `reclock_default` opens a home, `server` a server."""
+"""DAGs of a user of the provider. The connection `reclock_default` opens a home, `server` a
+server."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def work() -> None:
         as_of="{{ ti.xcom_pull(task_ids='tick')['upper'] - 1 }}",
     )
     created = ReclockSqlOperator(task_id="created", sql="CREATE TABLE made (n integer)")
-    common = SQLExecuteQueryOperator(task_id="common", conn_id="reclock_default", sql="SELECT %(n)s + 1", parameters={"n": 1})
+    common = SQLExecuteQueryOperator(
+        task_id="common", conn_id="reclock_default", sql="SELECT %(n)s + 1", parameters={"n": 1}
+    )
     values = ReclockSqlOperator(task_id="values", sql=VALUES, parameters=["it's"])
     tick >> refresh >> counted >> created >> common >> described(values.output)
 
@@ -46,8 +49,12 @@ def work() -> None:
 def wait() -> None:
     published = ReclockPublishedSensor(task_id="published", relations=["a", "v"], poke_interval=0.5)
     query = "SELECT count(*) >= $1, count(*) FROM a"
-    enough = ReclockSqlSensor(task_id="enough", sql=query, parameters=[3], poke_interval=0.5, reclock_conn_id="server")
-    poked = ReclockPublishedSensor(task_id="poked", relations="a", deferrable=False, poke_interval=0.5)
+    enough = ReclockSqlSensor(
+        task_id="enough", sql=query, parameters=[3], poke_interval=0.5, reclock_conn_id="server"
+    )
+    poked = ReclockPublishedSensor(
+        task_id="poked", relations="a", deferrable=False, poke_interval=0.5
+    )
     published >> enough >> poked
 
 

@@ -1,4 +1,5 @@
-"""Transcripts of writers at work on one source: what happened (``·``), and what each of them did next (``→``).
+"""Transcripts of writers at work on one source: what happened (``·``), and what each of them did
+next (``→``).
 
 ``pytest tests/flows/ingestion --rewrite`` writes what happens now. The commands, after ``$ ``:
 
@@ -41,7 +42,8 @@ def test_transcript(path: Path, request: pytest.FixtureRequest) -> None:
 
 
 class World:
-    """The source of one transcript. A writer keeps its name, not its memory, from one command to the next."""
+    """The source of one transcript. A writer keeps its name, not its memory, from one command to
+    the next."""
 
     def __init__(self, source: SimulatedSource) -> None:
         self.source = source
@@ -51,7 +53,10 @@ class World:
         lines: list[str] = []
         match words:
             case ["upstream", *ends]:
-                self.source.ends |= {partition: int(end) for partition, _, end in (text.partition("=") for text in ends)}
+                self.source.ends |= {
+                    partition: int(end)
+                    for partition, _, end in (text.partition("=") for text in ends)
+                }
             case ["break", partition, offset]:
                 self.source.broken[partition] = int(offset)
             case ["mend", partition]:
@@ -76,16 +81,27 @@ class World:
                 raise ValueError(f"unknown command {words}")
         return "".join(f"{line}\n" for line in lines)
 
-    def _run(self, owner: str, stop: list[str], body: str, lines: list[str], work: Callable[[SimulatedWriter], object]) -> None:
+    def _run(
+        self,
+        owner: str,
+        stop: list[str],
+        body: str,
+        lines: list[str],
+        work: Callable[[SimulatedWriter], object],
+    ) -> None:
         def reaches(failpoint: str) -> None:
             if stop == ["killed-at", failpoint]:
                 raise Killed
             if stop == ["pauses-at", failpoint]:
                 for command in body.splitlines():
                     lines.append(f"    $ {command}")
-                    lines.extend(f"    {line}" for line in self.command(command.split(), "").splitlines())
+                    lines.extend(
+                        f"    {line}" for line in self.command(command.split(), "").splitlines()
+                    )
 
-        writer = SimulatedWriter(self.source, owner, reaches, lambda item: lines.append(described(item)))
+        writer = SimulatedWriter(
+            self.source, owner, reaches, lambda item: lines.append(described(item))
+        )
         try:
             work(writer)
         except Killed:
@@ -99,17 +115,26 @@ class World:
             if decision == "waive":
                 self.source.decide(change, arguments)
             else:
-                self.source.decide(change, *(int(text) if text.isdigit() else text for text in arguments))
+                self.source.decide(
+                    change, *(int(text) if text.isdigit() else text for text in arguments)
+                )
         except ReclockError as error:
             lines.append(f"refused: {error.message}")
 
     def _shown(self) -> list[str]:
         claim = self.source.claim
         lines = [f"published below {self.source.upper}"]
-        lines += [f"  at {at}: {_ranges(rows) or 'nothing'}" for at, rows in sorted(self.source.visible().items())]
+        lines += [
+            f"  at {at}: {_ranges(rows) or 'nothing'}"
+            for at, rows in sorted(self.source.visible().items())
+        ]
         if claim is None:
             return [*lines, "nothing is claimed"]
-        lease = f"{claim.lease_until - self.source.now} ms left" if claim.lease_until > self.source.now else "no lease"
+        lease = (
+            f"{claim.lease_until - self.source.now} ms left"
+            if claim.lease_until > self.source.now
+            else "no lease"
+        )
         return [*lines, f"{claim.owner} claims {_step(Step.from_payload(claim.payload))}; {lease}"]
 
 
@@ -132,7 +157,9 @@ def _event(event: events.Event) -> str:
         case events.ClaimLost(conflict):
             return f"claim lost: {conflict.owner or 'another writer'} holds it"
         case events.Examined(upper, must_read_once):
-            return f"examined: bound below {upper}" + (", to be read once" if must_read_once else "")
+            return f"examined: bound below {upper}" + (
+                ", to be read once" if must_read_once else ""
+            )
         case events.Probed(_, increments):
             return "probed: " + (_increments(increments) or "nothing new")
         case events.RangesReread(increments):
@@ -142,7 +169,9 @@ def _event(event: events.Event) -> str:
         case events.SourceFailed(error):
             return f"source failed: {error.message}"
         case events.AuditConcluded(failed):
-            return "audit concluded: " + (", ".join(failed) + " failed" if failed else "all checks passed")
+            return "audit concluded: " + (
+                ", ".join(failed) + " failed" if failed else "all checks passed"
+            )
         case _:
             return _WORDS[type(event)]
 
@@ -156,7 +185,9 @@ def _effect(effect: effects.Effect) -> str:
         case effects.ReleaseClaim(step):
             return f"release {_step(step)}"
         case effects.WriteBindings(_, bindings):
-            return "bind " + ", ".join(f"{binding.partition} +{binding.increment}" for binding in bindings)
+            return "bind " + ", ".join(
+                f"{binding.partition} +{binding.increment}" for binding in bindings
+            )
         case effects.DiscardStaged(staging):
             return f"discard {staging}"
         case effects.StageRows(step) | effects.ReadOnce(step) | effects.SealFiles(step):
@@ -189,7 +220,9 @@ _WORDS: dict[type, str] = {
 def _end(end: effects.Final) -> str:
     match end:
         case effects.End(state, conflict):
-            return f"{state}" + (f": {conflict.owner or 'another writer'} is at work" if conflict is not None else "")
+            return f"{state}" + (
+                f": {conflict.owner or 'another writer'} is at work" if conflict is not None else ""
+            )
         case effects.StallSource(error):
             return f"stalled: {error.message}"
         case effects.NotReady():
@@ -215,7 +248,9 @@ def _step(step: Step) -> str:
 
 
 def _increments(increments: tuple[Any, ...]) -> str:
-    return _ranges(tuple((increment.name, increment.lower, increment.upper) for increment in increments))
+    return _ranges(
+        tuple((increment.name, increment.lower, increment.upper) for increment in increments)
+    )
 
 
 def _ranges(ranges: tuple[tuple[str, int, int], ...]) -> str:

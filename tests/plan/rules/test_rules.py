@@ -1,6 +1,8 @@
-"""The optimizer's rules, each by a file of examples: a query, the plan that the rule is given, and the one that it makes.
+"""The optimizer's rules, each by a file of examples: a query, the plan that the rule is given, and
+the one that it makes.
 
-``--rewrite`` writes what the rules make now. Both plans are executed too: a rule never changes what a query answers.
+``--rewrite`` writes what the rules make now. Both plans are executed too: a rule never changes what
+a query answers.
 """
 
 from __future__ import annotations
@@ -80,7 +82,11 @@ def test_every_example_changes_its_plan_and_is_written_once(request: pytest.Fixt
     for rule, file in FILES.items():
         queries = [block.split("\n")[0] for block in file.read_text().split("\n\n")]
         assert len(set(queries)) == len(queries) >= 3
-        unchanged = [query for query in queries if explain(plan := before(rule, query)) == explain(rule(plan))]
+        unchanged = [
+            query
+            for query in queries
+            if explain(plan := before(rule, query)) == explain(rule(plan))
+        ]
         assert unchanged == []
         if request.config.getoption("--rewrite"):
             file.write_text("\n\n".join(shown(rule, query) for query in queries) + "\n")
@@ -100,7 +106,8 @@ def answer(engine: DuckDbEngine, plan: Plan) -> Counter[tuple[Any, ...]]:
 
 
 def given(plan: Plan) -> Inputs:
-    """Rows for each collection, always the same, with few different values so that joins and filters find some."""
+    """Rows for each collection, always the same, with few different values so that joins and
+    filters find some."""
     reads = {node.collection: node.desc for node in nodes(plan) if isinstance(node, Get)}
     return {id: TableInput(rows(desc, str(id))) for id, desc in reads.items()}
 
@@ -125,4 +132,7 @@ def rows(desc: RelationDesc, seed: str) -> pa.Table:
         values = VALUES[str(column.type)] + ([None] if column.is_nullable else [])
         columns.append([choice.choice(values) for _ in range(60)])
     schema = result_schema(desc.columns)
-    return pa.table([pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema=schema)
+    return pa.table(
+        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )

@@ -20,8 +20,9 @@ _CHECK_INTERVAL_S = 0.05
 class Cancellation:
     """The cancellation of one session, whose statements run one after the other.
 
-    ``cancel`` and ``interrupt`` may be called from any thread, all else from the session's own. A statement checks wherever it
-    waits and between batches; an engine that computes for it is stopped through ``interrupt``.
+    ``cancel`` and ``interrupt`` may be called from any thread, all else from the session's own. A
+    statement checks wherever it waits and between batches; an engine that computes for it is
+    stopped through ``interrupt``.
     """
 
     def __init__(self) -> None:
@@ -42,7 +43,8 @@ class Cancellation:
         self.interrupt()
 
     def interrupt(self) -> None:
-        """Stop what computes for the statement. Repeat it until the statement has ended: it may have been about to begin."""
+        """Stop what computes for the statement. Repeat it until the statement has ended: it may
+        have been about to begin."""
         for interrupt in list(self._interrupts):
             interrupt()
 
@@ -64,7 +66,8 @@ class Cancellation:
 
     @contextmanager
     def in_consensus(self) -> Iterator[None]:
-        """Inside the block, the statement also ends in time while this thread waits for consensus."""
+        """Inside the block, the statement also ends in time while this thread waits for
+        consensus."""
         with interruptible(self.check):
             yield
 
@@ -74,7 +77,8 @@ class Cancellation:
             raise QueryCanceled
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random while that grows with ``attempt``, after a lost race. Raises like ``check``."""
+        """Wait for a random while that grows with ``attempt``, after a lost race. Raises like
+        ``check``."""
         self.check()
         self.wait(random.uniform(0, _BACKOFF_S * attempt))  # noqa: S311
 
@@ -94,7 +98,9 @@ class Cancellation:
             raise StatementTimeout(self._timeout_ms, detail=waiting_for)
         self.wait(seconds)
 
-    def checked(self, batches: Generator[pa.RecordBatch, None, None], interrupt: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    def checked(
+        self, batches: Generator[pa.RecordBatch, None, None], interrupt: Callable[[], None]
+    ) -> Iterator[pa.RecordBatch]:
         """The batches, until the statement must end. ``interrupt`` stops what computes them."""
         self._interrupts.append(interrupt)
         try:

@@ -39,13 +39,15 @@ def result_desc(statement: PlannedStatement) -> RelationDesc | None:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A command tag, or rows: ``desc`` says their columns and ``batches`` holds them, to be iterated once."""
+    """A command tag, or rows: ``desc`` says their columns and ``batches`` holds them, to be
+    iterated once."""
 
     tag: str
     desc: RelationDesc | None = None
     batches: Iterable[pa.RecordBatch] = ()
     is_live: bool = False
-    """Whether rows arrive as they become known: an empty batch says that nothing more is known yet."""
+    """Whether rows arrive as they become known: an empty batch says that nothing more is known
+    yet."""
 
     def close(self) -> None:
         """Discard the remaining rows."""
@@ -61,11 +63,14 @@ class Result:
 
 
 def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values. Raises ``EvaluationError`` if a date or timestamp is not in the years from 1 to 9999, which Python has."""
+    """The values. Raises ``EvaluationError`` if a date or timestamp is not in the years from 1 to
+    9999, which Python has."""
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
     except (OverflowError, ValueError) as error:
-        raise EvaluationError("date/time field value out of range", detail="years are 1 to 9999", sqlstate="22008") from error
+        raise EvaluationError(
+            "date/time field value out of range", detail="years are 1 to 9999", sqlstate="22008"
+        ) from error
 
 
 def text_result(tag: str, desc: RelationDesc, lines: list[str]) -> Result:

@@ -20,11 +20,13 @@ from reclock.errors import ProtocolViolation
 _PLAIN = 1e-4, {pa.float32(): 1e6, pa.float64(): 1e10}
 """The range in which neither Arrow nor PostgreSQL prints numbers with an exponent."""
 _REAL_POWER, _DOUBLE_POWER = 1e6, 1e15
-"""The powers from which on PostgreSQL prints an exponent: ``FLT_DIG`` and ``DBL_DIG`` digits (``f2s.c`` and ``d2s.c``)."""
+"""The powers from which on PostgreSQL prints an exponent: ``FLT_DIG`` and ``DBL_DIG`` digits
+(``f2s.c`` and ``d2s.c``)."""
 
 
 def decode_utf8(raw: bytes) -> str:
-    """Text that a client sent. Raises ``ProtocolViolation`` with SQLSTATE 22021 if it is not UTF-8."""
+    """Text that a client sent. Raises ``ProtocolViolation`` with SQLSTATE 22021 if it is not
+    UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -55,7 +57,11 @@ def text_of(value: Any) -> str:
         case bytes():
             return "\\x" + value.hex()
         case list() | tuple():
-            return "{" + ",".join("NULL" if item is None else _element(text_of(item)) for item in value) + "}"
+            return (
+                "{"
+                + ",".join("NULL" if item is None else _element(text_of(item)) for item in value)
+                + "}"
+            )
         case _:
             return str(value)
 
@@ -66,7 +72,11 @@ def writer(type: ScalarType) -> Callable[[Any], str]:
         return lambda value: " ".join(map(str, value))
     if type.element is not None:
         write = writer(type.element)
-        return lambda value: "{" + ",".join("NULL" if item is None else _element(write(item)) for item in value) + "}"
+        return lambda value: (
+            "{"
+            + ",".join("NULL" if item is None else _element(write(item)) for item in value)
+            + "}"
+        )
     if type.name is TypeName.NUMERIC:
         return lambda value: format(printed(value, type), "f")
     return real_text if type.name is TypeName.REAL else text_of
@@ -81,16 +91,26 @@ def texts(values: pa.Array, type: ScalarType) -> pa.Array:
     """`text_of` of each value, as strings, and NULL for NULL."""
     kind = values.type
     if type.name is TypeName.VECTOR:
-        return pa.array([None if value is None else " ".join(map(str, value)) for value in values.to_pylist()], pa.large_string())
+        return pa.array(
+            [None if value is None else " ".join(map(str, value)) for value in values.to_pylist()],
+            pa.large_string(),
+        )
     if pa.types.is_boolean(kind):
         return pc.if_else(values, _constant("t"), _constant("f"))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
+    if (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_date(kind)
+    ):
         return values.cast(pa.large_string())
     if pa.types.is_timestamp(kind):
         return _moment_texts(values)
     if pa.types.is_floating(kind):
         size, (least, most) = pc.abs(values.cast(pa.float64())), _PLAIN
-        is_plain = pc.or_(pc.equal(size, 0.0), pc.and_(pc.greater_equal(size, least), pc.less(size, most[kind])))
+        is_plain = pc.or_(
+            pc.equal(size, 0.0), pc.and_(pc.greater_equal(size, least), pc.less(size, most[kind]))
+        )
         return _but(values, pc.invert(is_plain), type)
     if pa.types.is_decimal(kind):
         return _numeric_texts(values, type)
@@ -102,13 +122,18 @@ def _constant(text: str) -> pa.Scalar:
 
 
 def joined(parts: Sequence[str | bytes | pa.Array], count: int) -> pa.LargeBinaryArray:
-    """``count`` rows, each the concatenation of its parts. A part that is no array is in every row; NULL is empty."""
+    """``count`` rows, each the concatenation of its parts. A part that is no array is in every row;
+    NULL is empty."""
     kind = pa.large_binary()
     raw = [part.encode() if isinstance(part, str) else part for part in parts]
-    columns = [pa.scalar(part, kind) if isinstance(part, bytes) else part.cast(kind) for part in raw]
+    columns = [
+        pa.scalar(part, kind) if isinstance(part, bytes) else part.cast(kind) for part in raw
+    ]
     if not isinstance(columns[0], pa.Array):  # scalars alone would make one row
         columns[0] = pa.repeat(columns[0], count)
-    return pc.binary_join_element_wise(*columns, pa.scalar(b"", kind), null_handling="replace", null_replacement=b"")
+    return pc.binary_join_element_wise(
+        *columns, pa.scalar(b"", kind), null_handling="replace", null_replacement=b""
+    )
 
 
 def _numeric_texts(values: pa.Array, type: ScalarType) -> pa.Array:
@@ -125,26 +150,46 @@ def _numeric_texts(values: pa.Array, type: ScalarType) -> pa.Array:
 
 def _each(values: pa.Array, type: ScalarType) -> pa.Array:
     write = writer(type)
-    return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.large_string())
+    return pa.array(
+        [None if value is None else write(value) for value in values.to_pylist()], pa.large_string()
+    )
 
 
-def _but(values: pa.Array, others: pa.Array, type: ScalarType, arrow_texts: pa.Array | None = None) -> pa.Array:
+def _but(
+    values: pa.Array, others: pa.Array, type: ScalarType, arrow_texts: pa.Array | None = None
+) -> pa.Array:
     """The texts that Arrow prints, except for the ``others``."""
     texts = values.cast(pa.large_string()) if arrow_texts is None else arrow_texts
     others = others.fill_null(False)
-    return pc.replace_with_mask(texts, others, _each(values.filter(others), type)) if others.true_count else texts
+    return (
+        pc.replace_with_mask(texts, others, _each(values.filter(others), type))
+        if others.true_count
+        else texts
+    )
 
 
 def _moment_texts(values: pa.Array) -> pa.Array:
     """Arrow prints all six digits of the fraction."""
-    texts = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.timestamp("us")).cast(pa.large_string())
+    texts = (
+        values.cast(pa.timestamp("us", values.type.tz))
+        .cast(pa.timestamp("us"))
+        .cast(pa.large_string())
+    )
     stripped = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
-    return pc.binary_join_element_wise(stripped, _constant("+00"), _constant("")) if values.type.tz else stripped
+    return (
+        pc.binary_join_element_wise(stripped, _constant("+00"), _constant(""))
+        if values.type.tz
+        else stripped
+    )
 
 
 def _element(text: str) -> str:
     """An element of an array, quoted where it would be read differently otherwise."""
-    if text and text.upper() != "NULL" and not any(character in '{}",\\' or character.isspace() for character in text):
+    if (
+        text
+        and text.upper() != "NULL"
+        and not any(character in '{}",\\' or character.isspace() for character in text)
+    ):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

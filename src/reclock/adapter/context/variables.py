@@ -31,7 +31,8 @@ LAST_COMPLETE = "last_complete"
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """``check`` returns the value to store, or raises ``ValueError`` with the values that are allowed."""
+    """``check`` returns the value to store, or raises ``ValueError`` with the values that are
+    allowed."""
 
     name: str
     default: str
@@ -61,7 +62,14 @@ def _always(value: str, *same: str) -> Callable[[str], str]:
     return check
 
 
-_TIME_UNITS = {"us": "0.001", "ms": "1", "s": "1000", "min": "60000", "h": "3600000", "d": "86400000"}
+_TIME_UNITS = {
+    "us": "0.001",
+    "ms": "1",
+    "s": "1000",
+    "min": "60000",
+    "h": "3600000",
+    "d": "86400000",
+}
 
 
 def _milliseconds(value: str) -> str:
@@ -96,33 +104,67 @@ def _bytes(value: str) -> str:
 VARIABLES = {
     variable.name: variable
     for variable in (
-        Variable("cluster", "default", "the cluster whose indexes queries use, and where indexes are created"),
+        Variable(
+            "cluster",
+            "default",
+            "the cluster whose indexes queries use, and where indexes are created",
+        ),
         Variable(
             "cluster_replica",
             "",
-            "the replica of the active cluster that runs queries and whose logs are read; empty: any, for logs the only one",
+            (
+                "the replica of the active cluster that runs queries and whose logs are "
+                "read; empty: any, for logs the only one"
+            ),
         ),
         Variable("database", DEFAULT_DATABASE, "where unqualified names are looked up"),
-        Variable(ROLE, "none", "the role whose privileges statements have (SET ROLE); none is the role the session began with"),
+        Variable(
+            ROLE,
+            "none",
+            (
+                "the role whose privileges statements have (SET ROLE); none is the role the "
+                "session began with"
+            ),
+        ),
         Variable(
             "max_recursion_iterations",
             str(MAX_RECURSION_ITERATIONS),
             "most iterations of WITH RECURSIVE that add rows; views have the default",
             _positive,
         ),
-        Variable("max_result_size", str(1 << 30), "most bytes that a query may return, also as 64MB; 0 is no limit", _bytes),
-        Variable("search_path", DEFAULT_SCHEMA, "schemas where unqualified names are looked up, separated by commas"),
+        Variable(
+            "max_result_size",
+            str(1 << 30),
+            "most bytes that a query may return, also as 64MB; 0 is no limit",
+            _bytes,
+        ),
+        Variable(
+            "search_path",
+            DEFAULT_SCHEMA,
+            "schemas where unqualified names are looked up, separated by commas",
+        ),
         Variable(
             "stalled_reads",
             FAIL,
-            "reads of a stalled source fail, or (last_complete) answer at the newest time at which it is complete",
+            (
+                "reads of a stalled source fail, or (last_complete) answer at the newest "
+                "time at which it is complete"
+            ),
             _one_of(FAIL, LAST_COMPLETE),
         ),
-        Variable("statement_timeout", "", "milliseconds a statement may take; the environment's setting unless set", _milliseconds),
+        Variable(
+            "statement_timeout",
+            "",
+            "milliseconds a statement may take; the environment's setting unless set",
+            _milliseconds,
+        ),
         Variable(
             "transaction_isolation",
             STRICT_SERIALIZABLE,
-            "strict serializable reads wait until all applied writes are visible, serializable reads never wait",
+            (
+                "strict serializable reads wait until all applied writes are visible, "
+                "serializable reads never wait"
+            ),
             _one_of(STRICT_SERIALIZABLE, SERIALIZABLE),
         ),
         # Variables that clients of PostgreSQL read, set or receive at startup.
@@ -130,19 +172,37 @@ VARIABLES = {
         Variable("client_encoding", "UTF8", "always UTF8", _always("UTF8", "UTF-8", "UNICODE")),
         Variable("client_min_messages", "notice", "for clients that set it; has no effect"),
         Variable("bytea_output", "hex", "always hex", _always("hex")),
-        Variable("datestyle", "ISO, MDY", "dates are written as in ISO 8601", _always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY")),
-        Variable("default_table_access_method", "heap", "for clients that read it", _always("heap")),
+        Variable(
+            "datestyle",
+            "ISO, MDY",
+            "dates are written as in ISO 8601",
+            _always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY"),
+        ),
+        Variable(
+            "default_table_access_method", "heap", "for clients that read it", _always("heap")
+        ),
         Variable("default_transaction_isolation", STRICT_SERIALIZABLE, "for clients that read it"),
-        Variable(DEFAULT_READ_ONLY, "off", "whether transactions are READ ONLY by default", _on_or_off),
-        Variable(READ_ONLY, "off", "whether the transaction is READ ONLY; once on, until its end", _on_or_off),
-        Variable("extra_float_digits", "1", "for clients that set it; numbers are always written exactly"),
+        Variable(
+            DEFAULT_READ_ONLY, "off", "whether transactions are READ ONLY by default", _on_or_off
+        ),
+        Variable(
+            READ_ONLY,
+            "off",
+            "whether the transaction is READ ONLY; once on, until its end",
+            _on_or_off,
+        ),
+        Variable(
+            "extra_float_digits", "1", "for clients that set it; numbers are always written exactly"
+        ),
         Variable("integer_datetimes", "on", "always on", _always("on")),
         Variable("intervalstyle", "postgres", "always postgres", _always("postgres")),
         Variable("is_superuser", "off", "for clients that read it", _always("off")),
         Variable("lock_timeout", "0", "for clients that set it; nothing is locked"),
         Variable("max_index_keys", "32", "for clients that read it", _always("32")),
         Variable("max_identifier_length", "63", "for clients that read it", _always("63")),
-        Variable("password_encryption", "scram-sha-256", "always scram-sha-256", _always("scram-sha-256")),
+        Variable(
+            "password_encryption", "scram-sha-256", "always scram-sha-256", _always("scram-sha-256")
+        ),
         Variable("server_encoding", "UTF8", "always UTF8", _always("UTF8")),
         Variable(
             "server_version",
@@ -154,25 +214,37 @@ VARIABLES = {
         Variable("session_authorization", DEFAULT_USER, "for clients that read it"),
         Variable("standard_conforming_strings", "on", "always on", _always("on", "true")),
         Variable("synchronous_commit", "on", "always on", _always("on")),
-        Variable("timezone", "UTC", "timestamps are shown in UTC", _always("UTC", "Etc/UTC", "GMT", "Z", "00:00", "+00:00", "0")),
+        Variable(
+            "timezone",
+            "UTC",
+            "timestamps are shown in UTC",
+            _always("UTC", "Etc/UTC", "GMT", "Z", "00:00", "+00:00", "0"),
+        ),
     )
 }
 
 
 def checked(name: str, value: str | None) -> tuple[str, str | None]:
-    """The name and the value of a default, in the form that is stored. Raises ``UnknownObject``, ``InvalidOption``."""
+    """The name and the value of a default, in the form that is stored. Raises ``UnknownObject``,
+    ``InvalidOption``."""
     variable = _known(name)
     if variable.name == ROLE:
-        raise InvalidOption(f'parameter "{ROLE}" has no default that could be changed', hint="SET ROLE is for a session")
+        raise InvalidOption(
+            f'parameter "{ROLE}" has no default that could be changed',
+            hint="SET ROLE is for a session",
+        )
     return variable.name, None if value is None else _allowed(variable, value)
 
 
 def configured(snapshot: CatalogSnapshot, role_id: str) -> dict[str, str]:
-    """The defaults of a role's sessions: those of ALTER SYSTEM SET, and over them those of ALTER ROLE … SET.
+    """The defaults of a role's sessions: those of ALTER SYSTEM SET, and over them those of ALTER
+    ROLE … SET.
 
     Variables and values that are no longer valid are left out.
     """
-    system = {default.name: default.value for default in snapshot.all(Kind.SYSTEM_CONFIGURATION).values()}
+    system = {
+        default.name: default.value for default in snapshot.all(Kind.SYSTEM_CONFIGURATION).values()
+    }
     defaults = {}
     for name, value in {**system, **snapshot.roles[role_id].configuration}.items():
         with suppress(UnknownObject, InvalidOption):
@@ -197,7 +269,8 @@ class SessionVariables:
         self._before = dict(self._values)
 
     def end(self, *, is_committed: bool) -> None:
-        """End the transaction: local values are dropped, and after a rollback all values that were set in it."""
+        """End the transaction: local values are dropped, and after a rollback all values that were
+        set in it."""
         if self._local or not is_committed:
             self.changes += 1
         self._local.clear()
@@ -217,10 +290,13 @@ class SessionVariables:
         known = _known(name)
         if known.name == READ_ONLY and READ_ONLY not in self._local:
             return self.get(DEFAULT_READ_ONLY)
-        return self._local.get(known.name) or self._values.get(known.name, self._defaults[known.name])
+        return self._local.get(known.name) or self._values.get(
+            known.name, self._defaults[known.name]
+        )
 
     def set(self, name: str, value: str | None, *, is_local: bool = False) -> None:
-        """Set a variable, or, with None, reset it to its default; ``is_local`` lasts until the end of the transaction.
+        """Set a variable, or, with None, reset it to its default; ``is_local`` lasts until the end
+        of the transaction.
 
         Raises ``UnknownObject``, ``InvalidOption``.
         """
@@ -228,7 +304,9 @@ class SessionVariables:
         allowed = None if value is None else _allowed(variable, value)
         self.changes += 1
         if is_local:
-            self._local[variable.name] = self._defaults[variable.name] if allowed is None else allowed
+            self._local[variable.name] = (
+                self._defaults[variable.name] if allowed is None else allowed
+            )
             return
         self._local.pop(variable.name, None)
         if allowed is None:
@@ -243,7 +321,10 @@ class SessionVariables:
 
     def __iter__(self) -> Iterator[tuple[str, str, str]]:
         """Name, value and description of each, by name."""
-        return ((name, self.get(name), variable.description) for name, variable in sorted(VARIABLES.items()))
+        return (
+            (name, self.get(name), variable.description)
+            for name, variable in sorted(VARIABLES.items())
+        )
 
     @property
     def names(self) -> SessionNames:
@@ -280,7 +361,9 @@ def _allowed(variable: Variable, value: str) -> str:
     try:
         return variable.check(value)
     except ValueError as allowed:
-        raise InvalidOption(f'invalid value for parameter "{variable.name}": "{value}"', hint=str(allowed)) from None
+        raise InvalidOption(
+            f'invalid value for parameter "{variable.name}": "{value}"', hint=str(allowed)
+        ) from None
 
 
 def _known(name: str) -> Variable:

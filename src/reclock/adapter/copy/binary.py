@@ -1,6 +1,7 @@
 """PostgreSQL's binary format of values, both ways: one value, and columns of them at once.
 
-Source of the formats: the ``…send`` and ``…recv`` functions of PostgreSQL's ``src/backend/utils/adt``.
+Source of the formats: the ``…send`` and ``…recv`` functions of PostgreSQL's
+``src/backend/utils/adt``.
 """
 
 from __future__ import annotations
@@ -42,13 +43,20 @@ def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
         if not is_array and type.name in (TypeName.TEXT, TypeName.BYTEA):
             return values
         write = value_encoder(type)
-        return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.large_binary())
+        return pa.array(
+            [None if value is None else write(value) for value in values.to_pylist()],
+            pa.large_binary(),
+        )
     number = {TypeName.BOOLEAN: pa.int8(), TypeName.DATE: pa.int32()}.get(type.name, values.type)
     if pa.types.is_timestamp(number):
         values, number = values.cast(pa.timestamp("us", values.type.tz)), pa.int64()
     numbers = values.cast(number).fill_null(0).to_numpy(zero_copy_only=False)
     written = fixed(numbers - _ZEROS.get(type.name, 0), form).cast(pa.large_binary())
-    return pc.if_else(values.is_valid(), written, pa.scalar(None, pa.large_binary())) if values.null_count else written
+    return (
+        pc.if_else(values.is_valid(), written, pa.scalar(None, pa.large_binary()))
+        if values.null_count
+        else written
+    )
 
 
 def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
@@ -61,13 +69,16 @@ def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
 
 
 def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
-    """Dimensions, whether there is a NULL, the type; length and lower bound of the one dimension; the elements."""
+    """Dimensions, whether there is a NULL, the type; length and lower bound of the one dimension;
+    the elements."""
     write = value_encoder(element)
     items = [None if element is None else write(element) for element in value]
     head = struct.pack("!iiI", 1 if items else 0, None in items, type_oid(element))
     if items:
         head += struct.pack("!ii", len(items), 1)
-    return head + b"".join(NULL if item is None else len(item).to_bytes(4, "big") + item for item in items)
+    return head + b"".join(
+        NULL if item is None else len(item).to_bytes(4, "big") + item for item in items
+    )
 
 
 def _interval_binary(value: Any) -> bytes:
@@ -81,7 +92,8 @@ def _moment_binary(value: datetime) -> bytes:
 
 
 def _numeric_binary(value: Decimal) -> bytes:
-    """Digits in groups of four: count, weight of the first, sign, digits after the point, groups."""
+    """Digits in groups of four: count, weight of the first, sign, digits after the point,
+    groups."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
@@ -100,19 +112,26 @@ def _numeric_binary(value: Decimal) -> bytes:
         groups.pop()
     if not groups:
         weight, sign = 0, 0
-    return struct.pack(f"!HhHH{len(groups)}H", len(groups), weight, 0x4000 if sign else 0, scale, *groups)
+    return struct.pack(
+        f"!HhHH{len(groups)}H", len(groups), weight, 0x4000 if sign else 0, scale, *groups
+    )
 
 
 def with_lengths(values: pa.Array) -> list[pa.Array]:
     """The length of each value, as four bytes (-1: NULL), and the values."""
     values = values.cast(pa.large_binary())
-    return [fixed(pc.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False), ">i4"), values]
+    return [
+        fixed(pc.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False), ">i4"),
+        values,
+    ]
 
 
 def fixed(numbers: np.ndarray, form: str) -> pa.FixedSizeBinaryArray:
     """Each number in NumPy's ``form``, such as ``>i4``."""
     raw = numbers.astype(form)
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(raw.itemsize), len(raw), [None, pa.py_buffer(raw.tobytes())])
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(raw.itemsize), len(raw), [None, pa.py_buffer(raw.tobytes())]
+    )
 
 
 _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
@@ -154,7 +173,8 @@ _object_id_binary = struct.Struct("!I").pack
 
 
 def decode_value(raw: bytes, type: ScalarType) -> Any:
-    """The value in binary. Raises ``InvalidBinary``, and ``ProtocolViolation`` for text that is not UTF-8."""
+    """The value in binary. Raises ``InvalidBinary``, and ``ProtocolViolation`` for text that is not
+    UTF-8."""
     try:
         return _array(raw, type.element) if type.element is not None else _READERS[type.name](raw)
     except UnicodeDecodeError as error:
@@ -205,10 +225,17 @@ def _interval(raw: bytes) -> Interval:
 def _numeric(raw: bytes) -> Decimal:
     count, weight, sign, scale = struct.unpack_from("!HhHH", raw)
     groups = struct.unpack(f"!{count}H", raw[8:])
-    if sign not in (0, 0x4000) or any(group > 9999 for group in groups) or abs(weight) > 100 or scale > 1000:
+    if (
+        sign not in (0, 0x4000)
+        or any(group > 9999 for group in groups)
+        or abs(weight) > 100
+        or scale > 1000
+    ):
         raise ValueError("not a number that is finite")
     with localcontext(prec=2000):
-        value = sum((Decimal(group).scaleb(4 * (weight - i)) for i, group in enumerate(groups)), Decimal(0))
+        value = sum(
+            (Decimal(group).scaleb(4 * (weight - i)) for i, group in enumerate(groups)), Decimal(0)
+        )
         text = format(value.quantize(Decimal(1).scaleb(-scale)), "f")
     return parse_decimal(f"{'-' if sign else ''}{text}")
 

@@ -1,4 +1,5 @@
-"""The binary format of COPY, as PostgreSQL defines it: rows to data, and data in any pieces to rows.
+"""The binary format of COPY, as PostgreSQL defines it: rows to data, and data in any pieces to
+rows.
 
 Source: PostgreSQL documentation, ``COPY``, section "Binary Format".
 """
@@ -39,8 +40,8 @@ def encode(batch: pa.RecordBatch, types: Sequence[ScalarType]) -> pa.LargeBinary
 
 
 class BinaryReader:
-    """Reads the data of ``COPY … FROM`` as tables of ``columns``. Raises ``BadCopyData``, ``InvalidBinary``, and what
-    a value that does not fit its column raises."""
+    """Reads the data of ``COPY … FROM`` as tables of ``columns``. Raises ``BadCopyData``,
+    ``InvalidBinary``, and what a value that does not fit its column raises."""
 
     def __init__(self, table: str, columns: Sequence[Column]) -> None:
         self._table, self._columns = table, columns
@@ -57,7 +58,8 @@ class BinaryReader:
             yield self._table_of([self._values(fields) for fields in self._rows()])
 
     def finish(self) -> Iterator[pa.Table]:
-        """An empty table. Like PostgreSQL, it accepts data without a trailer. Raises ``BadCopyData`` for an incomplete row."""
+        """An empty table. Like PostgreSQL, it accepts data without a trailer. Raises
+        ``BadCopyData`` for an incomplete row."""
         if not self._is_header_read:
             raise BadCopyData("COPY file signature not recognized", line=1)
         if self._buffer:
@@ -67,7 +69,9 @@ class BinaryReader:
     def _table_of(self, rows: list[tuple[Any, ...]]) -> pa.Table:
         values = zip(*rows, strict=True) if rows else [()] * len(self._columns)
         types = [arrow_type(column.type) for column in self._columns]
-        return pa.table([pa.array(*column) for column in zip(values, types, strict=True)], self._names)
+        return pa.table(
+            [pa.array(*column) for column in zip(values, types, strict=True)], self._names
+        )
 
     def _rows(self) -> Iterator[list[bytes | None]]:
         """The fields of each complete row; their bytes are removed from the buffer."""
@@ -101,7 +105,8 @@ class BinaryReader:
         return self._required_bytes if self._is_header_read else 0
 
     def _read_row(self, data: bytes, at: int) -> tuple[list[bytes | None] | None, int | None]:
-        """The fields of the row at ``at`` (None: the trailer) and where it ends (None: it is incomplete)."""
+        """The fields of the row at ``at`` (None: the trailer) and where it ends (None: it is
+        incomplete)."""
         if len(data) < at + _FieldCount.size:
             return self._incomplete(at + _FieldCount.size)
         (count,) = _FieldCount.unpack_from(data, at)
@@ -111,7 +116,9 @@ class BinaryReader:
             return None, at
         if count != len(self._columns):
             expected = len(self._columns)
-            raise BadCopyData(f"row field count is {count}, expected {expected}", line=self._line + 1)
+            raise BadCopyData(
+                f"row field count is {count}, expected {expected}", line=self._line + 1
+            )
         fields: list[bytes | None] = []
         for _ in range(count):
             if len(data) < at + _FieldLength.size:

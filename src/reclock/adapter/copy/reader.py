@@ -1,4 +1,5 @@
-"""Reads the data of ``COPY … FROM`` into columns: plain pieces with Arrow's reader, others field by field."""
+"""Reads the data of ``COPY … FROM`` into columns: plain pieces with Arrow's reader, others field by
+field."""
 
 from __future__ import annotations
 
@@ -21,10 +22,12 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class CopyReader:
-    """Reads data that arrives in any pieces into tables of ``columns``, in their order. Raises errors of the data.
+    """Reads data that arrives in any pieces into tables of ``columns``, in their order. Raises
+    errors of the data.
 
-    `text_format.Records` splits the data into fields, and `parse_text` reads their values. Arrow's reader is used for pieces
-    that it is sure to read alike. All others, and all pieces with errors, are read field by field.
+    `text_format.Records` splits the data into fields, and `parse_text` reads their values. Arrow's
+    reader is used for pieces that it is sure to read alike. All others, and all pieces with errors,
+    are read field by field.
     """
 
     def __init__(self, table: str, columns: Sequence[Column], format: LineFormat) -> None:
@@ -61,7 +64,9 @@ class CopyReader:
         try:
             texts = csv.read_csv(
                 pa.BufferReader(lines),
-                csv.ReadOptions(use_threads=False, column_names=self._names, block_size=len(lines) + 1),
+                csv.ReadOptions(
+                    use_threads=False, column_names=self._names, block_size=len(lines) + 1
+                ),
                 csv.ParseOptions(
                     delimiter=format.delimiter,
                     quote_char=format.quote if format.is_csv else False,
@@ -75,9 +80,14 @@ class CopyReader:
                     quoted_strings_can_be_null=False,
                 ),
             ).combine_chunks()
-            if not format.is_csv and any(pc.any(pc.match_substring(column, "\\")).as_py() for column in texts.columns):
+            if not format.is_csv and any(
+                pc.any(pc.match_substring(column, "\\")).as_py() for column in texts.columns
+            ):
                 return None
-            arrays = [_values(text.chunk(0), column.type) for text, column in zip(texts.columns, self._columns, strict=True)]
+            arrays = [
+                _values(text.chunk(0), column.type)
+                for text, column in zip(texts.columns, self._columns, strict=True)
+            ]
         except (pa.ArrowInvalid, ReclockError):
             return None
         return pa.table(arrays, self._names)
@@ -86,7 +96,10 @@ class CopyReader:
         rows = [self._row(fields) for fields in records]
         values = zip(*rows, strict=True) if rows else [()] * len(self._columns)
         return pa.table(
-            [pa.array(column_values, arrow_type(c.type)) for column_values, c in zip(values, self._columns, strict=True)],
+            [
+                pa.array(column_values, arrow_type(c.type))
+                for column_values, c in zip(values, self._columns, strict=True)
+            ],
             self._names,
         )
 
@@ -95,7 +108,9 @@ class CopyReader:
         if len(fields) > len(self._columns):
             raise BadCopyData("extra data after last expected column", line=line)
         if len(fields) < len(self._columns):
-            raise BadCopyData(f'missing data for column "{self._columns[len(fields)].name}"', line=line)
+            raise BadCopyData(
+                f'missing data for column "{self._columns[len(fields)].name}"', line=line
+            )
         values = []
         for field, column in zip(fields, self._columns, strict=True):
             try:
@@ -116,12 +131,24 @@ def _is_plain(lines: bytes, format: LineFormat) -> bool:
     if text_format.END_OF_DATA.encode() in lines:
         return False
     quote = format.quote.encode()
-    return quote not in lines or (format.escape == format.quote and _quoted(format).fullmatch(lines) is not None)
+    return quote not in lines or (
+        format.escape == format.quote and _quoted(format).fullmatch(lines) is not None
+    )
 
 
 def _quoted(format: LineFormat) -> re.Pattern[bytes]:
-    quote, delimiter = (re.escape(character).encode() for character in (format.quote, format.delimiter))
-    field = rb"(?:%b(?:[^%b]|%b%b)*+%b|[^%b%b\n]*+)" % (quote, quote, quote, quote, quote, quote, delimiter)
+    quote, delimiter = (
+        re.escape(character).encode() for character in (format.quote, format.delimiter)
+    )
+    field = rb"(?:%b(?:[^%b]|%b%b)*+%b|[^%b%b\n]*+)" % (
+        quote,
+        quote,
+        quote,
+        quote,
+        quote,
+        quote,
+        delimiter,
+    )
     return re.compile(rb"(?:%b[%b\n])*+" % (field, delimiter), re.DOTALL)
 
 
@@ -130,7 +157,11 @@ def _values(texts: pa.Array, type: ScalarType) -> pa.Array:
     form, convert = _PLAIN.get(type.name, (None, None))
     if type.name is TypeName.TEXT:
         return texts
-    if form is not None and convert is not None and pc.all(pc.match_substring_regex(texts, form)).as_py() is not False:
+    if (
+        form is not None
+        and convert is not None
+        and pc.all(pc.match_substring_regex(texts, form)).as_py() is not False
+    ):
         return convert(texts).cast(arrow_type(type))
     parsed = [None if text is None else parse_text(text, type) for text in texts.to_pylist()]
     return pa.array(parsed, arrow_type(type))
@@ -156,7 +187,10 @@ _PLAIN: dict[TypeName, tuple[str, Any]] = {
     TypeName.TIMESTAMP: (f"^{_MOMENT}$", _same),
     TypeName.TIMESTAMPTZ: (
         rf"^{_MOMENT}(Z|\+00(:?00)?)?$",
-        lambda texts: pc.replace_substring_regex(texts, r"(Z|\+00(:?00)?)$", "").cast(pa.timestamp("us")),
+        lambda texts: pc.replace_substring_regex(texts, r"(Z|\+00(:?00)?)$", "").cast(
+            pa.timestamp("us")
+        ),
     ),
 }
-"""Texts that Arrow and PostgreSQL read alike, and how to read them. A number that does not fit is an error of Arrow."""
+"""Texts that Arrow and PostgreSQL read alike, and how to read them. A number that does not fit is
+an error of Arrow."""

@@ -1,4 +1,5 @@
-"""The text and CSV formats of COPY, as PostgreSQL defines them: values to lines, and lines to fields."""
+"""The text and CSV formats of COPY, as PostgreSQL defines them: values to lines, and lines to
+fields."""
 
 from __future__ import annotations
 
@@ -16,22 +17,37 @@ from reclock.sql.statements.copy.formats import LineFormat
 
 Fields = list[str | None]
 
-_ESCAPED = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
+_ESCAPED = {
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+}
 _UNESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 END_OF_DATA = "\\."
 
 
-def encode(batch: pa.RecordBatch, types: Sequence[ScalarType], format: LineFormat) -> pa.LargeBinaryArray:
+def encode(
+    batch: pa.RecordBatch, types: Sequence[ScalarType], format: LineFormat
+) -> pa.LargeBinaryArray:
     """A line for each row."""
     write = _csv_fields_of if format.is_csv else _text_fields_of
-    fields = [write(texts(column, type), format).fill_null(format.null) for column, type in zip(batch.columns, types, strict=True)]
+    fields = [
+        write(texts(column, type), format).fill_null(format.null)
+        for column, type in zip(batch.columns, types, strict=True)
+    ]
     parts = [part for field in fields for part in (format.delimiter, field)]
     return joined([*parts[1:], "\n"], batch.num_rows)
 
 
 def header(names: Sequence[str], format: LineFormat) -> pa.LargeBinaryArray:
-    return encode(pa.record_batch([[name] for name in names], names=list(names)), [TEXT] * len(names), format)
+    return encode(
+        pa.record_batch([[name] for name in names], names=list(names)), [TEXT] * len(names), format
+    )
 
 
 def _text_fields_of(texts: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
@@ -51,8 +67,15 @@ def _csv_fields_of(texts: pa.LargeStringArray, format: LineFormat) -> pa.LargeSt
     if not must.true_count:
         return texts
     escaped = pc.replace_substring(texts, escape, escape * 2) if escape != quote else texts
-    quoted = [pa.scalar(quote, pa.large_string()), pc.replace_substring(escaped, quote, escape + quote)]
-    return pc.if_else(must, pc.binary_join_element_wise(*quoted, quoted[0], pa.scalar("", pa.large_string())), texts)
+    quoted = [
+        pa.scalar(quote, pa.large_string()),
+        pc.replace_substring(escaped, quote, escape + quote),
+    ]
+    return pc.if_else(
+        must,
+        pc.binary_join_element_wise(*quoted, quoted[0], pa.scalar("", pa.large_string())),
+        texts,
+    )
 
 
 def _any(texts: pa.LargeStringArray, characters: str) -> bool:
@@ -64,7 +87,8 @@ def _one_of(characters: str) -> str:
 
 
 class Records:
-    """Splits data that arrives in any pieces into records, and records into fields. Raises ``BadCopyData``."""
+    """Splits data that arrives in any pieces into records, and records into fields. Raises
+    ``BadCopyData``."""
 
     def __init__(self, format: LineFormat) -> None:
         self._format = format
@@ -102,7 +126,9 @@ class Records:
         try:
             written = line.decode()
         except UnicodeDecodeError as error:
-            raise BadCopyData("invalid byte sequence for encoding UTF8", line=self._next_line, sqlstate="22021") from error
+            raise BadCopyData(
+                "invalid byte sequence for encoding UTF8", line=self._next_line, sqlstate="22021"
+            ) from error
         number, self._next_line = self._next_line, self._next_line + 1
         if self._is_over:
             return
@@ -145,13 +171,17 @@ def _is_open(record: str, format: LineFormat) -> bool:
     """Whether a quote is open at the end, so that the record continues in the next line."""
     if format.escape == format.quote:
         return record.count(format.quote) % 2 == 1
-    unescaped = re.sub(rf"{re.escape(format.escape)}[{re.escape(format.quote + format.escape)}]", "", record)
+    unescaped = re.sub(
+        rf"{re.escape(format.escape)}[{re.escape(format.quote + format.escape)}]", "", record
+    )
     return unescaped.count(format.quote) % 2 == 1
 
 
 @lru_cache
 def _csv_pattern(format: LineFormat) -> re.Pattern[str]:
-    quote, escape, delimiter = (re.escape(character) for character in (format.quote, format.escape, format.delimiter))
+    quote, escape, delimiter = (
+        re.escape(character) for character in (format.quote, format.escape, format.delimiter)
+    )
     quoted = rf"{quote}(?>{escape}[{quote}{escape}]|[^{quote}])*+{quote}"
     return re.compile(rf"(?:{quoted}|[^{quote}{delimiter}])*", re.DOTALL)
 
@@ -177,7 +207,12 @@ def _csv_value(written: str, format: LineFormat) -> str | None:
     value, is_quoted, at = [], False, 0
     while at < len(written):
         character = written[at]
-        if is_quoted and character == escape and written[at + 1 : at + 2] in (quote, escape) and at + 1 < len(written):
+        if (
+            is_quoted
+            and character == escape
+            and written[at + 1 : at + 2] in (quote, escape)
+            and at + 1 < len(written)
+        ):
             value.append(written[at + 1])
             at += 1
         elif character == quote:

@@ -19,9 +19,8 @@ from reclock.sql.statements.copy.plan import CopyFrom
 
 
 class CopyOut:
-    """``COPY … TO STDOUT``. ``lines`` is the data in the requested format, as arrays of lines or binary rows, to be
-    iterated once. An empty array says that nothing more is known yet.
-    """
+    """``COPY … TO STDOUT``. ``lines`` is the data in the requested format, as arrays of lines or
+    binary rows, to be iterated once. An empty array says that nothing more is known yet."""
 
     def __init__(self, result: Result, format: CopyFormat) -> None:
         assert result.desc is not None
@@ -52,11 +51,15 @@ class CopyOut:
                 case LineFormat():
                     if format.has_header:
                         yield text_format.header(result.desc.names, format)
-                    yield from self._each(result, partial(text_format.encode, types=result.desc.types, format=format))
+                    yield from self._each(
+                        result, partial(text_format.encode, types=result.desc.types, format=format)
+                    )
         finally:
             result.close()
 
-    def _each(self, result: Result, encode: Callable[[pa.RecordBatch], pa.Array]) -> Iterator[pa.Array]:
+    def _each(
+        self, result: Result, encode: Callable[[pa.RecordBatch], pa.Array]
+    ) -> Iterator[pa.Array]:
         for batch in result.batches:
             if result.is_live and not batch.num_rows:
                 yield pa.array([], pa.large_binary())
@@ -64,8 +67,11 @@ class CopyOut:
                 self.rows += part.num_rows
                 yield encode(part)
 
-    def _binary_rows(self, result: Result, types: Sequence[ScalarType]) -> Iterator[pa.LargeBinaryArray]:
-        """Like in PostgreSQL, the first message is the header with the first row: clients rely on that."""
+    def _binary_rows(
+        self, result: Result, types: Sequence[ScalarType]
+    ) -> Iterator[pa.LargeBinaryArray]:
+        """Like in PostgreSQL, the first message is the header with the first row: clients rely on
+        that."""
         header = binary_format.HEADER
         for rows in self._each(result, partial(binary_format.encode, types=types)):
             if header and len(rows):
@@ -76,13 +82,17 @@ class CopyOut:
 
 
 class CopyIn:
-    """``COPY … FROM STDIN``: data in any pieces, then ``finish``, or ``fail`` if the client gives up.
+    """``COPY … FROM STDIN``: data in any pieces, then ``finish``, or ``fail`` if the client gives
+    up.
 
     Each of the three raises what is wrong with the data or the table; nothing is written then.
     """
 
-    def __init__(self, statement: CopyFrom, insert: Callable[[pa.Table], None], failed: Callable[[], None]) -> None:
-        """``insert`` writes the rows that were received; ``failed`` is called if there is an error before that."""
+    def __init__(
+        self, statement: CopyFrom, insert: Callable[[pa.Table], None], failed: Callable[[], None]
+    ) -> None:
+        """``insert`` writes the rows that were received; ``failed`` is called if there is an error
+        before that."""
         self.width = len(statement.columns)
         self._insert = insert
         self._failed = failed
@@ -94,7 +104,8 @@ class CopyIn:
         self._guarded(lambda: self._parts.extend(self._reader.feed(data)))
 
     def finish(self) -> Result:
-        """Write all rows; in a transaction block they become durable at its COMMIT. The tag is ``COPY n``."""
+        """Write all rows; in a transaction block they become durable at its COMMIT. The tag is
+        ``COPY n``."""
 
         def work() -> None:
             self._parts.extend(self._reader.finish())

@@ -1,7 +1,8 @@
 """Authorization: what each statement requires of the role, checked before the statement runs.
 
-The rules are Materialize's. In addition, reaching into a database requires USAGE on it. Every role sees what exists: SHOW and the
-system relations require no privilege. Each family of statements registers its own rules with ``requires``.
+The rules are Materialize's. In addition, reaching into a database requires USAGE on it. Every role
+sees what exists: SHOW and the system relations require no privilege. Each family of statements
+registers its own rules with ``requires``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """All that a statement requires of the role ``role_id``. ``superuser_to`` says what only a superuser may do."""
+    """All that a statement requires of the role ``role_id``. ``superuser_to`` says what only a
+    superuser may do."""
 
     role_id: str
     needs: tuple[Need, ...] = ()
@@ -45,15 +47,20 @@ class Requirements:
     superuser_to: str | None = None
 
 
-def authorize(statement: PlannedStatement, catalog: PlannerCatalog, users: Users, cluster: str) -> None:
-    """Check that ``users`` may execute ``statement`` with this active cluster. Raises ``PermissionDenied``."""
+def authorize(
+    statement: PlannedStatement, catalog: PlannerCatalog, users: Users, cluster: str
+) -> None:
+    """Check that ``users`` may execute ``statement`` with this active cluster. Raises
+    ``PermissionDenied``."""
     snapshot = _snapshot(catalog)
     required = requirements(statement, catalog, users, cluster)
     if is_superuser(snapshot, required.role_id):
         return
     roles = memberships(snapshot, required.role_id)
     if required.superuser_to is not None:
-        raise PermissionDenied(f"permission denied to {required.superuser_to}", detail="only superusers may do that")
+        raise PermissionDenied(
+            f"permission denied to {required.superuser_to}", detail="only superusers may do that"
+        )
     for target in required.owner_of:
         if not owns(snapshot, roles, target):
             raise PermissionDenied(f"must be owner of {described(snapshot, target)}")
@@ -64,12 +71,17 @@ def authorize(statement: PlannedStatement, catalog: PlannerCatalog, users: Users
         if need.privilege not in held(snapshot, need.role_id, need.target):
             raise PermissionDenied(
                 f"permission denied for {described(snapshot, need.target)}",
-                detail=f'role "{role_name(snapshot, need.role_id)}" needs {need.privilege.name} on it',
+                detail=(
+                    f'role "{role_name(snapshot, need.role_id)}" needs {need.privilege.name} on it'
+                ),
             )
 
 
-def requirements(statement: PlannedStatement, catalog: PlannerCatalog, users: Users, cluster: str) -> Requirements:
-    """What executing ``statement`` requires. Raises ``InternalError`` for a statement that registered no rule."""
+def requirements(
+    statement: PlannedStatement, catalog: PlannerCatalog, users: Users, cluster: str
+) -> Requirements:
+    """What executing ``statement`` requires. Raises ``InternalError`` for a statement that
+    registered no rule."""
     return AuthorizationContext(catalog, _snapshot(catalog), users, cluster).of(statement)
 
 
@@ -94,14 +106,17 @@ class AuthorizationContext:
         superuser_to: str | None = None,
     ) -> Requirements:
         """Requirements of the current role."""
-        return Requirements(self.users.current_id, tuple(dict.fromkeys(needs)), owner_of, member_of, superuser_to)
+        return Requirements(
+            self.users.current_id, tuple(dict.fromkeys(needs)), owner_of, member_of, superuser_to
+        )
 
     def need(self, target: Target, privilege: Privilege) -> Need:
         """``privilege`` on ``target``, for the current role."""
         return Need(target, privilege, self.users.current_id)
 
     def reading(self, ids: Iterable[GlobalId]) -> Iterator[Need]:
-        """SELECT on the relations that a query names; what a view reads, its owner must be able to read.
+        """SELECT on the relations that a query names; what a view reads, its owner must be able to
+        read.
 
         System relations need no privilege and no cluster.
         """
@@ -116,12 +131,19 @@ class AuthorizationContext:
             entry = self.catalog.entry(id)
             if isinstance(entry, RelationEntry) and entry.query is not None:
                 owner = self.snapshot.items[id].owner_role_id
-                inputs = [(input, owner) for input in sorted(entry.depends_on) if not input.startswith("s")]
+                inputs = [
+                    (input, owner)
+                    for input in sorted(entry.depends_on)
+                    if not input.startswith("s")
+                ]
                 waiting += [input for input in inputs if input not in seen]
                 seen.update(inputs)
 
-    def on_item(self, id: GlobalId, privilege: Privilege, role_id: str | None = None) -> Iterator[Need]:
-        """``privilege`` on an item, and USAGE of its schema and database; for the current role unless ``role_id`` is another."""
+    def on_item(
+        self, id: GlobalId, privilege: Privilege, role_id: str | None = None
+    ) -> Iterator[Need]:
+        """``privilege`` on an item, and USAGE of its schema and database; for the current role
+        unless ``role_id`` is another."""
         role_id = self.users.current_id if role_id is None else role_id
         item = self.snapshot.items[id]
         yield from self._within(self.snapshot.schemas[item.schema_id], role_id)
@@ -136,19 +158,27 @@ class AuthorizationContext:
         """CREATE in the schema of ``name``; nothing for a temporary object."""
         if name.is_temporary:
             return
-        database = self.snapshot.database_by_name(name.database) if name.database is not None else None
-        schema = self.snapshot.schema_by_name(database.id if database is not None else None, name.schema)
+        database = (
+            self.snapshot.database_by_name(name.database) if name.database is not None else None
+        )
+        schema = self.snapshot.schema_by_name(
+            database.id if database is not None else None, name.schema
+        )
         if schema is None:
             raise InternalError(f'schema of "{name}" is gone')
         yield from self._within(schema, self.users.current_id, Privilege.CREATE)
 
-    def _within(self, schema: Schema, role_id: str, privilege: Privilege = Privilege.USAGE) -> Iterator[Need]:
+    def _within(
+        self, schema: Schema, role_id: str, privilege: Privilege = Privilege.USAGE
+    ) -> Iterator[Need]:
         if schema.database_id is not None:
             yield Need((Kind.DATABASE, schema.database_id), Privilege.USAGE, role_id)
         yield Need((Kind.SCHEMA, schema.id), privilege, role_id)
 
 
-requires: Registry[Callable[[Any, AuthorizationContext], Requirements]] = Registry("a rule of authorization")
+requires: Registry[Callable[[Any, AuthorizationContext], Requirements]] = Registry(
+    "a rule of authorization"
+)
 """Registers what statements of a type require."""
 
 

@@ -1,4 +1,5 @@
-"""Plans of queries that use parameters only to look rows up by value: these plans serve other values too."""
+"""Plans of queries that use parameters only to look rows up by value: these plans serve other
+values too."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _TYPES = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeNa
 
 
 def is_lookup(node: exp.Expr, planned: object) -> bool:
-    """Whether every parameter stands alone on one side of an ``=`` in a filter of the plan, and nowhere
-    else in the plan. Each is written once, so that planning has used up none.
+    """Whether every parameter stands alone on one side of an ``=`` in a filter of the plan, and
+    nowhere else in the plan. Each is written once, so that planning has used up none.
 
     Planning the statement with values then gives the same plan with these values in it.
     """
@@ -31,7 +32,9 @@ def is_lookup(node: exp.Expr, planned: object) -> bool:
     everywhere = [parameter.number for parameter in _parameters(planned)]
     compared = sum(map(_compared_parameters, _predicates(planned.plan)))
     written = [int(parameter.this.name) for parameter in node.find_all(exp.Parameter)]
-    return compared == len(everywhere) == len(set(written)) and sorted(everywhere) == sorted(written)
+    return compared == len(everywhere) == len(set(written)) and sorted(everywhere) == sorted(
+        written
+    )
 
 
 def with_values(select: Select, values: Sequence[Any]) -> Select:
@@ -48,7 +51,9 @@ def with_values(select: Select, values: Sequence[Any]) -> Select:
     def visit(plan: Plan) -> Plan:
         bound = with_inputs(plan, [visit(part) for part in inputs(plan)])
         if isinstance(bound, Filter):
-            return replace(bound, predicates=tuple(rewrite(each, bind) for each in bound.predicates))
+            return replace(
+                bound, predicates=tuple(rewrite(each, bind) for each in bound.predicates)
+            )
         return bound
 
     return replace(select, plan=visit(select.plan))

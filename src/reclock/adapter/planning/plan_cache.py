@@ -1,4 +1,5 @@
-"""The plan cache: the same text from the same roles at the same moment of the catalog has the same plan."""
+"""The plan cache: the same text from the same roles at the same moment of the catalog has the same
+plan."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ from reclock.sql.names import SessionNames
 from reclock.sql.parameters import Parameters
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.statements.query.values import Select
-from reclock.sql.statements.show.syntax import ShowColumnsStatement, ShowCreateStatement, ShowObjectsStatement
+from reclock.sql.statements.show.syntax import (
+    ShowColumnsStatement,
+    ShowCreateStatement,
+    ShowObjectsStatement,
+)
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement
 
@@ -35,9 +40,8 @@ _CACHED = (nodes.QueryStatement, ShowObjectsStatement, ShowColumnsStatement, Sho
 
 @dataclass(slots=True, eq=False)
 class CachedPlan:
-    """A planned statement, shared by all sessions that repeat it. ``answer`` holds its rows if it reads no collection and they
-    are small.
-    """
+    """A planned statement, shared by all sessions that repeat it. ``answer`` holds its rows if it
+    reads no collection and they are small."""
 
     statement: PlannedStatement
     answer: tuple[pa.RecordBatch, ...] | None = None
@@ -45,8 +49,8 @@ class CachedPlan:
     def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:
         """The result of ``run``, or of an earlier run.
 
-        A plan that reads no collection has one answer: what it takes from the moment or the session is in it as constants, and
-        such a plan is not shared.
+        A plan that reads no collection has one answer: what it takes from the moment or the session
+        is in it as constants, and such a plan is not shared.
         """
         select = self.statement
         assert isinstance(select, Select)
@@ -70,22 +74,38 @@ class CachedPlan:
             self.answer = tuple(recorded)
 
 
-def cache_key(parsed: ParsedStatement, names: SessionNames, parameters: Parameters, users: Users) -> Hashable | None:
-    """All that planning and authorizing the statement depend on, besides the catalog. None for statements that are not cached."""
+def cache_key(
+    parsed: ParsedStatement, names: SessionNames, parameters: Parameters, users: Users
+) -> Hashable | None:
+    """All that planning and authorizing the statement depend on, besides the catalog. None for
+    statements that are not cached."""
     if not isinstance(parsed.node, _CACHED):
         return None
     values: tuple[str, ...] = ()
     if parameters.values is not None:
-        if sum(len(value) for value in parameters.values if isinstance(value, str | bytes | list)) > LONGEST_TEXT:
+        if (
+            sum(len(value) for value in parameters.values if isinstance(value, str | bytes | list))
+            > LONGEST_TEXT
+        ):
             return None
-        values = tuple(repr(value) for value in parameters.values)  # equal values can differ: 1.0 and 1.00, 0.0 and -0.0
+        # equal values can differ: 1.0 and 1.00, 0.0 and -0.0
+        values = tuple(repr(value) for value in parameters.values)
     if len(parsed.text) + sum(map(len, values)) > LONGEST_TEXT:
         return None
-    return type(parsed.node), parsed.text, names, users, tuple(parameters.types), values, parameters.is_open
+    return (
+        type(parsed.node),
+        parsed.text,
+        names,
+        users,
+        tuple(parameters.types),
+        values,
+        parameters.is_open,
+    )
 
 
 def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
-    """``names``, and whether anything that differs between sessions or statements was read from them since."""
+    """``names``, and whether anything that differs between sessions or statements was read from
+    them since."""
     has_read = False
 
     def noting(read: Callable[[], T]) -> Callable[[], T]:
@@ -96,12 +116,18 @@ def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
 
         return noted
 
-    watched_names = replace(names, settings=noting(names.settings), process_id=noting(names.process_id), now=noting(names.now))
+    watched_names = replace(
+        names,
+        settings=noting(names.settings),
+        process_id=noting(names.process_id),
+        now=noting(names.now),
+    )
     return watched_names, lambda: has_read
 
 
 def store(catalog: PlannerCatalog, key: Hashable, planned: CachedPlan | None) -> None:
-    """Keep the plan, or None if there is none that other executions could use, until the catalog changes, or the cache is full."""
+    """Keep the plan, or None if there is none that other executions could use, until the catalog
+    changes, or the cache is full."""
     if len(catalog.planned) >= MOST_PLANS:
         catalog.planned.clear()
     catalog.planned[key] = planned

@@ -20,31 +20,45 @@ from reclock.sql.syntax.parse import ParsedStatement
 
 @dataclass(frozen=True, slots=True)
 class StatementPlanner:
-    """The roles of a session and what names mean in it, at the moment of a statement. ``names`` come from the session's
-    variables; each catalog adds the names of the roles.
-    """
+    """The roles of a session and what names mean in it, at the moment of a statement. ``names``
+    come from the session's variables; each catalog adds the names of the roles."""
 
     users: Users
     names: SessionNames
 
     def names_at(self, catalog: PlannerCatalog) -> SessionNames:
-        """What names mean at ``catalog``, with the values of ``session_user`` and ``current_user`` there."""
+        """What names mean at ``catalog``, with the values of ``session_user`` and ``current_user``
+        there."""
         assert catalog.snapshot is not None
         return self.users.named(self.names, catalog.snapshot)
 
-    def plan(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS) -> PlannedStatement:
-        """The planned statement, if the role may execute it. Raises ``PermissionDenied``, ``InvalidAuthorization``."""
+    def plan(
+        self,
+        parsed: ParsedStatement,
+        catalog: PlannerCatalog,
+        parameters: Parameters = NO_PARAMETERS,
+    ) -> PlannedStatement:
+        """The planned statement, if the role may execute it. Raises ``PermissionDenied``,
+        ``InvalidAuthorization``."""
         assert catalog.snapshot is not None
-        statement = plan_statement(parsed, catalog, replace(self.names_at(catalog), parameters=parameters))
+        statement = plan_statement(
+            parsed, catalog, replace(self.names_at(catalog), parameters=parameters)
+        )
         if not isinstance(statement, SetRole):
             self.users.check(catalog.snapshot)
         authorize(statement, catalog, self.users, self.names.cluster)
         return statement
 
-    def plan_cached(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS) -> CachedPlan:
+    def plan_cached(
+        self,
+        parsed: ParsedStatement,
+        catalog: PlannerCatalog,
+        parameters: Parameters = NO_PARAMETERS,
+    ) -> CachedPlan:
         """Like ``plan``, but repeated statements share one plan until the catalog changes.
 
-        The cached plan is authorized too: privileges are part of the catalog, and roles part of the key.
+        The cached plan is authorized too: privileges are part of the catalog, and roles part of the
+        key.
         """
         names = self.names_at(catalog)
         key = cache_key(parsed, names, parameters, self.users)
@@ -61,9 +75,14 @@ class StatementPlanner:
         return planned
 
     def _lookup(
-        self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters, names: SessionNames
+        self,
+        parsed: ParsedStatement,
+        catalog: PlannerCatalog,
+        parameters: Parameters,
+        names: SessionNames,
     ) -> CachedPlan | None:
-        """The plan of a query that looks rows up by its parameters, from its plan for any values. None for other queries."""
+        """The plan of a query that looks rows up by its parameters, from its plan for any values.
+        None for other queries."""
         values = parameters.values
         if not values or any(value is None for value in values):
             return None
@@ -76,7 +95,9 @@ class StatementPlanner:
             store(catalog, key, planned)
         return CachedPlan(with_values(planned.statement, values)) if planned is not None else None
 
-    def _plan_lookup(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters) -> CachedPlan | None:
+    def _plan_lookup(
+        self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters
+    ) -> CachedPlan | None:
         """The plan for any values, if the query is a lookup by its parameters."""
         try:
             planned, is_shared = self._plan_shared(parsed, catalog, parameters)
@@ -84,7 +105,9 @@ class StatementPlanner:
             return None
         return planned if is_shared and is_lookup(parsed.node, planned.statement) else None
 
-    def _plan_shared(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters) -> tuple[CachedPlan, bool]:
+    def _plan_shared(
+        self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters
+    ) -> tuple[CachedPlan, bool]:
         """The plan, and whether other sessions may share it."""
         names, has_read_session = watched(self.names)
         planned = CachedPlan(replace(self, names=names).plan(parsed, catalog, parameters))

@@ -1,4 +1,5 @@
-"""The updates of collections, read from their Delta tables and, for tables, from the write-ahead log too."""
+"""The updates of collections, read from their Delta tables and, for tables, from the write-ahead
+log too."""
 
 from __future__ import annotations
 
@@ -27,11 +28,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Changelogs:
-    """The changelogs of an environment's collections. The caller holds the collections at the times it reads."""
+    """The changelogs of an environment's collections. The caller holds the collections at the times
+    it reads."""
 
     environment: Environment
 
-    def times(self, ids: Iterable[StorageCollectionId], lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
+    def times(
+        self, ids: Iterable[StorageCollectionId], lower: Timestamp, upper: Timestamp
+    ) -> list[Timestamp]:
         """The times in ``[lower, upper)`` at which any of the collections has updates."""
         times: set[Timestamp] = set()
         for id in ids:
@@ -39,15 +43,26 @@ class Changelogs:
         return sorted(times)
 
     def updates(
-        self, id: StorageCollectionId, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False
+        self,
+        id: StorageCollectionId,
+        lower: Timestamp,
+        upper: Timestamp,
+        *,
+        with_snapshot: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """The updates at times in ``[lower, upper)``, consolidated. ``with_snapshot`` adds all earlier ones, advanced to ``lower``.
+        """The updates at times in ``[lower, upper)``, consolidated. ``with_snapshot`` adds all
+        earlier ones, advanced to ``lower``.
 
-        The columns are the collection's, ``mz_timestamp`` and ``mz_diff``. Memory holds a batch and what sorting needs.
+        The columns are the collection's, ``mz_timestamp`` and ``mz_diff``. Memory holds a batch and
+        what sorting needs.
         """
-        return self._retried(id, partial(self._updates, id, lower, upper, with_snapshot=with_snapshot))
+        return self._retried(
+            id, partial(self._updates, id, lower, upper, with_snapshot=with_snapshot)
+        )
 
-    def _times(self, id: StorageCollectionId, lower: Timestamp, upper: Timestamp) -> Iterator[Timestamp]:
+    def _times(
+        self, id: StorageCollectionId, lower: Timestamp, upper: Timestamp
+    ) -> Iterator[Timestamp]:
         version, tail = self._pinned(id, lower, upper)
         with version.reading():
             in_files = change_times([version], lower, upper)
@@ -64,14 +79,19 @@ class Changelogs:
         parts = [version.dataset(files)] if files else []
         if (tail is not None and tail.num_rows) or not files:
             schema = arrow_schema(version.desc, with_updates=True)
-            parts.append(pads.dataset(tail if tail is not None and tail.num_rows else schema.empty_table()))
+            parts.append(
+                pads.dataset(tail if tail is not None and tail.num_rows else schema.empty_table())
+            )
         everything = parts[0] if len(parts) == 1 else pads.dataset(parts)
         read = advance_updates if with_snapshot else stream_changes
         with version.reading():
             yield from read(everything, arrow_schema(version.desc, with_updates=True), lower, upper)
 
-    def _pinned(self, id: StorageCollectionId, first: Timestamp, upper: Timestamp) -> tuple[Version, pa.Table | None]:
-        """A version that distinguishes times from ``first`` on, and the rows of the log that complete it below ``upper``.
+    def _pinned(
+        self, id: StorageCollectionId, first: Timestamp, upper: Timestamp
+    ) -> tuple[Version, pa.Table | None]:
+        """A version that distinguishes times from ``first`` on, and the rows of the log that
+        complete it below ``upper``.
 
         Raises ``NotReadable`` if the version was compacted beyond ``first``.
         """
@@ -86,12 +106,15 @@ class Changelogs:
         return version, tail
 
     def _tables(self, id: StorageCollectionId) -> Tables:
-        return self.environment.stores.managed.tables if id.is_system else self.environment.stores.tables
+        return (
+            self.environment.stores.managed.tables
+            if id.is_system
+            else self.environment.stores.tables
+        )
 
     def _retried(self, id: StorageCollectionId, read: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """The items of ``read``. If compaction removed its files before the first item, it reads again: a newer version has the
-        same updates, since the caller holds them.
-        """
+        """The items of ``read``. If compaction removed its files before the first item, it reads
+        again: a newer version has the same updates, since the caller holds them."""
         for is_last in (False, True):
             items = read()
             try:

@@ -23,14 +23,19 @@ _TYPES = {
 
 
 def constraint_facts(catalog: PlannerCatalog) -> dict[GlobalId, list[ConstraintFacts]]:
-    """The constraints of each table. A foreign key whose target was dropped or lost the columns is left out: PostgreSQL would have
-    dropped it.
-    """
-    tables = {parts(entry.name.to_table()): entry for entry in catalog.relations() if entry.table is not None}
+    """The constraints of each table. A foreign key whose target was dropped or lost the columns is
+    left out: PostgreSQL would have dropped it."""
+    tables = {
+        parts(entry.name.to_table()): entry
+        for entry in catalog.relations()
+        if entry.table is not None
+    }
     return {entry.id: list(_facts(entry, tables)) for entry in tables.values()}
 
 
-def _facts(entry: RelationEntry, tables: dict[tuple[str, ...], RelationEntry]) -> Iterator[ConstraintFacts]:
+def _facts(
+    entry: RelationEntry, tables: dict[tuple[str, ...], RelationEntry]
+) -> Iterator[ConstraintFacts]:
     assert entry.table is not None
     for place, constraint in enumerate(entry.table.constraints):
         reference = None
@@ -57,11 +62,20 @@ def _facts(entry: RelationEntry, tables: dict[tuple[str, ...], RelationEntry]) -
 def _reference(constraint: Constraint, target: RelationEntry) -> Reference:
     assert target.table is not None
     columns = constraint.target_columns
-    keys = [(place, constraint) for place, constraint in enumerate(target.table.constraints) if constraint.kind in _KEYS]
+    keys = [
+        (place, constraint)
+        for place, constraint in enumerate(target.table.constraints)
+        if constraint.kind in _KEYS
+    ]
     # As in PostgreSQL, the primary key comes before other keys.
     keys.sort(key=lambda key: key[1].kind is not ConstraintKind.PRIMARY_KEY)
     index_oid, key = next(
-        ((constraint_oid(target.id, place), key.columns) for place, key in keys if set(key.columns) == set(columns)), (0, ())
+        (
+            (constraint_oid(target.id, place), key.columns)
+            for place, key in keys
+            if set(key.columns) == set(columns)
+        ),
+        (0, ()),
     )
     return Reference(
         object_oid(target.id),

@@ -14,11 +14,14 @@ from reclock.definitions.sinks import Envelope
 from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
 
-def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows to send, in order of time, and of one time in the statement's order. ``updates`` have the columns of
-    ``updates_schema``.
+def messages(
+    statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows to send, in order of time, and of one time in the statement's order. ``updates``
+    have the columns of ``updates_schema``.
 
-    They are sorted outside of Python's memory, and streamed. An error of ``updates`` is raised unchanged.
+    They are sorted outside of Python's memory, and streamed. An error of ``updates`` is raised
+    unchanged.
     """
     failures: list[Exception] = []
 
@@ -35,10 +38,14 @@ def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> It
     reader = pa.RecordBatchReader.from_batches(plain, read())
     wanted = result_schema(statement.desc.columns)
     names = _numbered(len(wanted))
-    sent = pa.schema([pa.field(name, field.type) for name, field in zip(names, wanted, strict=True)])
+    sent = pa.schema(
+        [pa.field(name, field.type) for name, field in zip(names, wanted, strict=True)]
+    )
     try:
         for batch in stream_query(reader, _sql(statement), sent):
-            columns = [column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)]
+            columns = [
+                column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)
+            ]
             yield pa.RecordBatch.from_arrays(columns, names=names)
     except Exception:
         if failures:
@@ -50,20 +57,28 @@ def updates_schema(statement: SubscribeQuery) -> pa.Schema:
     """The query's columns by number, since a query may use a name twice; then time and diff."""
     columns = result_schema(statement.select.desc.columns)
     numbered = [pa.field(f"c{number}", field.type) for number, field in enumerate(columns)]
-    return pa.schema([*numbered, pa.field(TIME_COLUMN, pa.int64()), pa.field(DIFF_COLUMN, pa.int64())])
+    return pa.schema(
+        [*numbered, pa.field(TIME_COLUMN, pa.int64()), pa.field(DIFF_COLUMN, pa.int64())]
+    )
 
 
 def progress(statement: SubscribeQuery, upper: int) -> pa.RecordBatch:
     """The progress message: everything below ``upper`` was sent."""
     fields = result_schema(statement.desc.columns)
-    values = [pa.array([upper], pa.int64()), pa.array([True]), *(pa.nulls(1, field.type) for field in list(fields)[2:])]
+    values = [
+        pa.array([upper], pa.int64()),
+        pa.array([True]),
+        *(pa.nulls(1, field.type) for field in list(fields)[2:]),
+    ]
     return pa.record_batch(values, names=_numbered(len(values)))
 
 
 def nothing(statement: SubscribeQuery) -> pa.RecordBatch:
     """An empty batch of messages."""
     fields = result_schema(statement.desc.columns)
-    return pa.record_batch([pa.array([], field.type) for field in fields], names=_numbered(len(fields)))
+    return pa.record_batch(
+        [pa.array([], field.type) for field in fields], names=_numbered(len(fields))
+    )
 
 
 def _numbered(count: int) -> list[str]:
@@ -83,21 +98,35 @@ def _sql(statement: SubscribeQuery) -> str:
         shown, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)
         order = ", ".join(f"c{index} NULLS LAST" for index in statement.key)
     shown = [TIME_COLUMN, *progressed, *shown]
-    named = ", ".join(f"{expression} AS {name}" for expression, name in zip(shown, _numbered(len(shown)), strict=True))
+    named = ", ".join(
+        f"{expression} AS {name}"
+        for expression, name in zip(shown, _numbered(len(shown)), strict=True)
+    )
     return f"SELECT {named} FROM {source} ORDER BY {TIME_COLUMN}, {order}"
 
 
 def _of_keys(statement: SubscribeQuery, is_upsert: bool) -> tuple[list[str], str]:
-    """The columns for each key that changes at a time, and the relation they are of. Two rows with one key are a violation."""
+    """The columns for each key that changes at a time, and the relation they are of. Two rows with
+    one key are a violation."""
     keys = [f"c{index}" for index in statement.key]
-    values = [f"c{index}" for index in range(len(statement.select.desc)) if index not in statement.key]
+    values = [
+        f"c{index}" for index in range(len(statement.select.desc)) if index not in statement.key
+    ]
     states = ["WHEN went > 1 OR came > 1 THEN 'key_violation'", "WHEN came = 0 THEN 'delete'"]
     states += [] if is_upsert else ["WHEN went = 0 THEN 'insert'"]
-    counts = [f"coalesce(sum(abs({DIFF_COLUMN})) FILTER (WHERE {DIFF_COLUMN} {sign} 0), 0)" for sign in "<>"]
-    sides = [f"first({value}) FILTER (WHERE {DIFF_COLUMN} {sign} 0) AS {value}_{side}" for value in values for sign, side in _SIDES]
+    counts = [
+        f"coalesce(sum(abs({DIFF_COLUMN})) FILTER (WHERE {DIFF_COLUMN} {sign} 0), 0)"
+        for sign in "<>"
+    ]
+    sides = [
+        f"first({value}) FILTER (WHERE {DIFF_COLUMN} {sign} 0) AS {value}_{side}"
+        for value in values
+        for sign, side in _SIDES
+    ]
     grouped = ", ".join([TIME_COLUMN, *keys])
     source = (
-        f"(SELECT {', '.join([grouped, f'{counts[0]} AS went', f'{counts[1]} AS came', *sides])} FROM updates GROUP BY {grouped})"
+        f"(SELECT {', '.join([grouped, f'{counts[0]} AS went', f'{counts[1]} AS came', *sides])} "
+        f"FROM updates GROUP BY {grouped})"
     )
     shown = [f"CASE {' '.join(states)} ELSE 'upsert' END", *keys]
     for _, side in _SIDES[1:] if is_upsert else _SIDES:

@@ -1,4 +1,5 @@
-"""The overview of an environment, gathered from its stores: the catalog, consensus, and what replicas report."""
+"""The overview of an environment, gathered from its stores: the catalog, consensus, and what
+replicas report."""
 
 from __future__ import annotations
 
@@ -34,10 +35,22 @@ from reclock.quality.docs_index import Entry as AuditEntry
 from reclock.quality.docs_index import latest, read_index
 from reclock.reclocking.remap import Remap
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog.entries import ConnectionEntry, Entry, IndexEntry, QuarantinedEntry, RelationEntry, SecretEntry, SinkEntry
+from reclock.sql.catalog.entries import (
+    ConnectionEntry,
+    Entry,
+    IndexEntry,
+    QuarantinedEntry,
+    RelationEntry,
+    SecretEntry,
+    SinkEntry,
+)
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
-_REPORTED = {IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS, IntrospectionType.LAST_REFRESHES}
+_REPORTED = {
+    IntrospectionType.REPLICA_STATUSES,
+    IntrospectionType.REPLICA_METRICS,
+    IntrospectionType.LAST_REFRESHES,
+}
 
 _ERRORS = 20
 """How many of the newest errors are shown."""
@@ -61,7 +74,8 @@ def overview_of(environment: Environment) -> Overview:
 
 
 def object_of(environment: Environment, id: str) -> ObjectDetail:
-    """One object of the overview, with its staircase if it is a source. Raises ``UnknownRelation``."""
+    """One object of the overview, with its staircase if it is a source. Raises
+    ``UnknownRelation``."""
     gathered = _Gathered(environment)
     object = gathered.objects.get(GlobalId(id))
     if object is None:
@@ -69,12 +83,18 @@ def object_of(environment: Environment, id: str) -> ObjectDetail:
     dependents = (other for other, on in gathered.depends_on.items() if object.id in on)
     detail = ObjectDetail(
         object,
-        in_order(gathered.objects[on] for on in gathered.depends_on[object.id] if on in gathered.objects),
+        in_order(
+            gathered.objects[on] for on in gathered.depends_on[object.id] if on in gathered.objects
+        ),
         in_order(gathered.objects[other] for other in dependents if other in gathered.objects),
         tuple(reversed(environment.stores.statuses.history(id))),
     )
     entry = gathered.catalog.entry(object.id)
-    if not isinstance(entry, RelationEntry) or entry.type is not ItemType.SOURCE or object.upper is None:
+    if (
+        not isinstance(entry, RelationEntry)
+        or entry.type is not ItemType.SOURCE
+        or object.upper is None
+    ):
         return detail
     remap = _remap(environment, entry.collection.source_id, object.upper)
     return replace(
@@ -108,10 +128,14 @@ class _Gathered:
         stores = self.environment.stores
         self.catalog: PlannerCatalog = stores.planner_catalog()
         self.now = stores.clock()
-        self.frontiers: Mapping[GlobalId, GroupFrontier] = self.environment.control_plane.frontiers_of(self.catalog)
+        self.frontiers: Mapping[GlobalId, GroupFrontier] = (
+            self.environment.control_plane.frontiers_of(self.catalog)
+        )
         self.statuses: Mapping[str, Status] = stores.statuses.current()
         self.totals = {total.object_id: total for total in stores.statistics.get_all()}
-        self.reported: Mapping[IntrospectionType, Iterable[Row]] = stores.managed.read(_REPORTED).rows
+        self.reported: Mapping[IntrospectionType, Iterable[Row]] = stores.managed.read(
+            _REPORTED
+        ).rows
         self.audits: list[AuditEntry] = read_index(docs_folder(self.environment))
         self._latest_audits = latest(self.audits)
         self._refreshes = last_refreshes(self.reported)
@@ -123,20 +147,27 @@ class _Gathered:
 
     @cached_property
     def shown(self) -> dict[GlobalId, Entry]:
-        """Relations and sinks of the users. A subsource is a part of its source, an index of its relation."""
+        """Relations and sinks of the users. A subsource is a part of its source, an index of its
+        relation."""
         return {
             entry.id: entry
             for entry in self.catalog.entries()
             if not entry.is_system
             and not isinstance(entry, IndexEntry | SecretEntry | ConnectionEntry)
-            and not (isinstance(entry, RelationEntry) and (entry.is_temporary or entry.type is ItemType.SOURCE_PROGRESS))
+            and not (
+                isinstance(entry, RelationEntry)
+                and (entry.is_temporary or entry.type is ItemType.SOURCE_PROGRESS)
+            )
             and not self.catalog.is_subsource(entry.id)
         }
 
     @cached_property
     def depends_on(self) -> dict[GlobalId, list[GlobalId]]:
         """By shown object, those that it stands on. A subsource counts as its source."""
-        return {id: [self._part_of(on) for on in sorted(entry.depends_on)] for id, entry in self.shown.items()}
+        return {
+            id: [self._part_of(on) for on in sorted(entry.depends_on)]
+            for id, entry in self.shown.items()
+        }
 
     def _part_of(self, id: GlobalId) -> GlobalId:
         entry = self.catalog.entry(id)
@@ -146,7 +177,9 @@ class _Gathered:
 
     @cached_property
     def uppers(self) -> dict[GlobalId, Timestamp]:
-        known = {id: frontier.upper for id in self.shown if (frontier := self._frontier(id)) is not None}
+        known = {
+            id: frontier.upper for id in self.shown if (frontier := self._frontier(id)) is not None
+        }
         return with_derived(known, self.depends_on)
 
     @cached_property
@@ -176,18 +209,28 @@ class _Gathered:
         status = self._status_entry(id)
         return status.status if status is not None else "created"
 
-    def _object(self, id: GlobalId, entry: Entry, newest: Timestamp, stalled: set[GlobalId]) -> ObjectOverview:
+    def _object(
+        self, id: GlobalId, entry: Entry, newest: Timestamp, stalled: set[GlobalId]
+    ) -> ObjectOverview:
         frontier, status, text = self._frontier(id), self._status_entry(id), self._status(id)
         upper = self.uppers.get(id)
         culprit_id = None
         if upper is not None and upper < newest:
-            culprit_id = culprit(id, self.uppers, lambda other: self.depends_on.get(other, ()), stalled)
+            culprit_id = culprit(
+                id, self.uppers, lambda other: self.depends_on.get(other, ()), stalled
+            )
         if text not in PROBLEMS and culprit_id in stalled:
             text = LATE
         claim = frontier.claim if frontier is not None else None
         step = step_of(claim.payload) if claim is not None and text == "stalled" else None
         index = self.index_on.get(id)
-        cluster_id = entry.cluster_id if isinstance(entry, SinkEntry) else index.cluster_id if index is not None else None
+        cluster_id = (
+            entry.cluster_id
+            if isinstance(entry, SinkEntry)
+            else index.cluster_id
+            if index is not None
+            else None
+        )
         return ObjectOverview(
             id,
             str(entry.name),

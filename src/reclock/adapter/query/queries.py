@@ -53,13 +53,15 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A query that is ready to run: its time, its plan over existing collections, and the indexes it uses."""
+    """A query that is ready to run: its time, its plan over existing collections, and the indexes
+    it uses."""
 
     time: ReadTime
     plan: Plan
     indexes: tuple[IndexEntry, ...]
     groups: frozenset[str]
-    """The frontier groups it reads. System relations, and tables that the transaction creates, belong to none."""
+    """The frontier groups it reads. System relations, and tables that the transaction creates,
+    belong to none."""
 
 
 @dataclass(slots=True)
@@ -84,9 +86,11 @@ class QueryExecution:
     def run(self) -> Result:
         """The rows, computed lazily. The read hold lasts until the last row, or for its lease.
 
-        If compaction or vacuum removes what the query reads before its first rows, the query starts again, at a new time unless
-        ``AS OF`` names it; after the first rows it raises ``VersionGone``. Raises ``DroppedMeanwhile`` if a relation was dropped
-        before the first rows, and ``CollectionUnready``, ``CollectionDamaged`` or ``ForeignCollection`` with the relation's name.
+        If compaction or vacuum removes what the query reads before its first rows, the query starts
+        again, at a new time unless ``AS OF`` names it; after the first rows it raises
+        ``VersionGone``. Raises ``DroppedMeanwhile`` if a relation was dropped before the first
+        rows, and ``CollectionUnready``, ``CollectionDamaged`` or ``ForeignCollection`` with the
+        relation's name.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -101,11 +105,16 @@ class QueryExecution:
                 if self.transaction is not None and self.transaction.has_lost(error):
                     raise ReadHoldLost(self._environment.stores.actor, at=error.at) from error
                 if attempt == _ATTEMPTS or error.at >= error.since:
-                    raise NotReadable(self.name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
+                    raise NotReadable(
+                        self.name_of(error.name), at=error.at, since=error.since, upper=error.upper
+                    ) from error
         raise InternalError("a query neither began nor failed")
 
-    def _can_do_without(self, broken: UnknownCollection | CollectionDamaged | ForeignCollection) -> bool:
-        """Whether another attempt may succeed: without the broken index, or after the collection was created or dropped."""
+    def _can_do_without(
+        self, broken: UnknownCollection | CollectionDamaged | ForeignCollection
+    ) -> bool:
+        """Whether another attempt may succeed: without the broken index, or after the collection
+        was created or dropped."""
         index = self._catalog.entry(readiness.object_of(broken.name))
         if not isinstance(index, IndexEntry):
             readiness.retry_unready(self._environment)
@@ -132,18 +141,29 @@ class QueryExecution:
                 controller.cancel(CancelPeek(peek.id))
 
             cluster_id, cluster = self._cluster_id(), self.context.variables.get("cluster")
-            active_peek = scope.enter_context(self._environment.control_plane.active_peeks.tracking(cluster_id, cluster, cancel))
-            replica = "" if cluster_id == SYSTEM_CLUSTER_ID else self.context.variables.get("cluster_replica")
+            active_peek = scope.enter_context(
+                self._environment.control_plane.active_peeks.tracking(cluster_id, cluster, cancel)
+            )
+            replica = (
+                ""
+                if cluster_id == SYSTEM_CLUSTER_ID
+                else self.context.variables.get("cluster_replica")
+            )
             answer = controller.peek(peek, self.context.cancellation.pause, replica=replica)
             batches = self.context.cancellation.checked(answer.batches, cancel)
             first = list(islice(batches, 1))
             return Result(
-                self.select.tag, self.select.desc, _closing(self._limited(chain(first, batches)), active_peek, scope.pop_all())
+                self.select.tag,
+                self.select.desc,
+                _closing(self._limited(chain(first, batches)), active_peek, scope.pop_all()),
             )
 
     def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stop the computation at the session's limit. Raises ``ResultTooLarge``."""
-        limit_bytes, size = self.context.variables.max_result_bytes if self.changes is None else 0, 0
+        limit_bytes, size = (
+            self.context.variables.max_result_bytes if self.changes is None else 0,
+            0,
+        )
         for batch in batches:
             size += batch.nbytes
             if 0 < limit_bytes < size:
@@ -151,7 +171,8 @@ class QueryExecution:
             yield batch
 
     def time_of(self, definition: Plan) -> ReadTime:
-        """The time that the query reads at. ``definition`` is its plan over collections, which exist afterwards."""
+        """The time that the query reads at. ``definition`` is its plan over collections, which
+        exist afterwards."""
         self._await_controllers(definition)
         read = self._groups(definition)
 
@@ -163,7 +184,8 @@ class QueryExecution:
         return choose(read)
 
     def prepare(self) -> ReadPlan:
-        """Choose the time and the plan. A view is read from an index of the active cluster if one is readable at that time."""
+        """Choose the time and the plan. A view is read from an index of the active cluster if one
+        is readable at that time."""
         definition = expand(self.select.plan, self._catalog)
         time = self.time_of(definition)
         after = self.changes.after if self.changes is not None else None
@@ -182,7 +204,8 @@ class QueryExecution:
                 return self.explain_optimizer(statement.planned)
 
     def explain_optimizer(self, planned: Plan) -> list[str]:
-        """The plan as ``planned``, then over stored collections, each after every rule of the optimizer."""
+        """The plan as ``planned``, then over stored collections, each after every rule of the
+        optimizer."""
         indexes = {index.on: index for index in self.prepare().indexes}
         expanded, _ = with_indexes(self.select.plan, self._catalog, indexes)
         lines: list[str] = []
@@ -190,7 +213,11 @@ class QueryExecution:
             before = ""
             for stage in (start, *stages(start.plan)):
                 plan = explain(stage.plan, self.select.finishing)
-                lines += [f"{stage.name}: no change"] if plan == before else [f"{stage.name}:", *indent(plan, "  ").splitlines()]
+                lines += (
+                    [f"{stage.name}: no change"]
+                    if plan == before
+                    else [f"{stage.name}:", *indent(plan, "  ").splitlines()]
+                )
                 before = plan
         return lines
 
@@ -202,7 +229,8 @@ class QueryExecution:
         return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
 
     def explain_timestamp(self) -> list[str]:
-        """The time and its reason; for each input its frontiers, and the Delta table and version that hold the rows."""
+        """The time and its reason; for each input its frontiers, and the Delta table and version
+        that hold the rows."""
         ready = self.prepare()
         lines = [
             f"query timestamp: {ready.time.at}",
@@ -212,8 +240,13 @@ class QueryExecution:
         frontiers = read_time.known(self._environment, ready.groups)
         read = sorted(collections(ready.plan))
         tables = [collection.source_id for collection in read if collection.group == TABLES]
-        # The log is read before the versions: writes that leave it in between are in the version that is pinned then.
-        pending = self._environment.stores.tables.log.pending(tables, through=ready.time.at) if tables else []
+        # The log is read before the versions: writes that leave it in between are in the version
+        # that is pinned then.
+        pending = (
+            self._environment.stores.tables.log.pending(tables, through=ready.time.at)
+            if tables
+            else []
+        )
         for collection in read:
             frontier = frontiers.get(collection.group)
             if frontier is None or collection.source_id in self._made:
@@ -221,14 +254,25 @@ class QueryExecution:
             version = self._environment.stores.lake.open(collection).pin()
             name = self._catalog.kept_in(collection)
             lines.append(f"input {name.name if name else collection} ({collection}):")
-            since, is_readable = max(frontier.since, version.begins), frontier.is_readable_at(max(ready.time.at, version.begins))
-            lines.append(f"  since: {since}, upper: {frontier.upper}, readable: {'yes' if is_readable else 'not yet'}")
+            since, is_readable = (
+                max(frontier.since, version.begins),
+                frontier.is_readable_at(max(ready.time.at, version.begins)),
+            )
+            lines.append(
+                f"  since: {since}, upper: {frontier.upper}, readable: "
+                f"{'yes' if is_readable else 'not yet'}"
+            )
             if collection.guest is not None:
                 lines.append(f"  bound with the transactions of: {self.name_of(collection.group)}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
-            writes = sum(write.table == collection.source_id and write.at >= version.upper for write in pending)
+            writes = sum(
+                write.table == collection.source_id and write.at >= version.upper
+                for write in pending
+            )
             if writes:
-                lines.append(f"  writes in the table log that are not in this version yet: {writes}")
+                lines.append(
+                    f"  writes in the table log that are not in this version yet: {writes}"
+                )
         return lines
 
     def _described(self, index: IndexEntry) -> str:
@@ -237,53 +281,94 @@ class QueryExecution:
         return f"{index.name} (in cluster {self._catalog.cluster_name(index.cluster_id)}, {mode})"
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
-        as_of, is_serializable = self.select.as_of, self.context.variables.get("transaction_isolation") == SERIALIZABLE
+        as_of, is_serializable = (
+            self.select.as_of,
+            self.context.variables.get("transaction_isolation") == SERIALIZABLE,
+        )
         if not groups and as_of is None:
             return NO_TIME
-        relevant = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
+        relevant = (
+            groups
+            if read_time.needs_frontiers(as_of, is_serializable=is_serializable)
+            else frozenset[str]()
+        )
         frontiers = read_time.known(self._environment, relevant)
-        return read_time.choose(frontiers, self._oracle_ts(), as_of, is_serializable=is_serializable, is_first=self.is_subscription)
+        return read_time.choose(
+            frontiers,
+            self._oracle_ts(),
+            as_of,
+            is_serializable=is_serializable,
+            is_first=self.is_subscription,
+        )
 
     def _last_complete(self, time: ReadTime, read: frozenset[str]) -> ReadTime:
-        """``time``, or, if a source is stalled and the session allows it, the newest time at which all of ``read`` is complete."""
-        if self.context.variables.get("stalled_reads") != LAST_COMPLETE or self._is_as_of or not read:
+        """``time``, or, if a source is stalled and the session allows it, the newest time at which
+        all of ``read`` is complete."""
+        if (
+            self.context.variables.get("stalled_reads") != LAST_COMPLETE
+            or self._is_as_of
+            or not read
+        ):
             return time
         stall = read_time.last_complete(self._environment, time.at, read)
         if stall is None:
             return time
         at, name = Timestamp(stall.upper - 1), self.name_of(stall.status.name)
-        self.context.notice(f'"{name}" is stalled: read as of {at}, {(self._environment.stores.clock() - at) / 1000:g} s ago')
-        return ReadTime(at, f'stalled_reads = last_complete: "{name}" is complete up to there', time.oracle_read_ts)
+        self.context.notice(
+            f'"{name}" is stalled: read as of {at}, '
+            f"{(self._environment.stores.clock() - at) / 1000:g} s ago"
+        )
+        return ReadTime(
+            at,
+            f'stalled_reads = last_complete: "{name}" is complete up to there',
+            time.oracle_read_ts,
+        )
 
     def _oracle_ts(self) -> Timestamp:
-        """The oracle's read timestamp: at the first attempt the one that the catalog was read with."""
+        """The oracle's read timestamp: at the first attempt the one that the catalog was read
+        with."""
         known, self.read_ts = self.read_ts, None
         return known if known is not None else self._environment.stores.oracle.read_ts(EPOCH_MS)
 
     def name_of(self, group: str) -> str:
-        """A frontier group in the user's terms: the relation it belongs to, or its relations that the query reads."""
+        """A frontier group in the user's terms: the relation it belongs to, or its relations that
+        the query reads."""
         entry = self._catalog.entry(GlobalId(group))
         if isinstance(entry, IndexEntry):
             entry = self._catalog.entry(entry.on)
         if entry is not None:
             return str(entry.name)
-        read = (self._catalog.kept_in(id) for id in collections(expand(self.select.plan, self._catalog)) if id.group == group)
-        return '", "'.join(sorted(str(relation.name) for relation in read if relation is not None)) or group
+        read = (
+            self._catalog.kept_in(id)
+            for id in collections(expand(self.select.plan, self._catalog))
+            if id.group == group
+        )
+        return (
+            '", "'.join(sorted(str(relation.name) for relation in read if relation is not None))
+            or group
+        )
 
     def _usable_indexes(self, first: Timestamp, last: Timestamp) -> Mapping[GlobalId, IndexEntry]:
-        """The indexes of the active cluster that are readable from ``first`` to ``last``, by what they are on."""
+        """The indexes of the active cluster that are readable from ``first`` to ``last``, by what
+        they are on."""
         if self.transaction is not None and self.transaction.writes:
             return {}  # indexes hold committed rows only
         maintained = self.indexes()
         return {
-            index.on: index for index, frontier in maintained if frontier.is_readable_at(first) and frontier.is_readable_at(last)
+            index.on: index
+            for index, frontier in maintained
+            if frontier.is_readable_at(first) and frontier.is_readable_at(last)
         }
 
     def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """The indexes that the active cluster maintains, each with its frontier."""
         running = self._controller().maintained()
         indexes = [index for index in self._catalog.indexes() if index.id in running - self._broken]
-        frontiers = self._environment.stores.frontiers.get_all([index.id for index in indexes]) if indexes else {}
+        frontiers = (
+            self._environment.stores.frontiers.get_all([index.id for index in indexes])
+            if indexes
+            else {}
+        )
         return [(index, frontiers[index.id]) for index in indexes if index.id in frontiers]
 
     def _controller(self) -> ClusterController:
@@ -295,10 +380,11 @@ class QueryExecution:
         )
 
     def _cluster_id(self) -> int:
-        """The cluster that runs the query: the active cluster, or the system cluster for queries over system relations alone.
+        """The cluster that runs the query: the active cluster, or the system cluster for queries
+        over system relations alone.
 
-        Those therefore work without any cluster. A query of constants requires that the active cluster exists. Raises
-        ``UnknownObject``.
+        Those therefore work without any cluster. A query of constants requires that the active
+        cluster exists. Raises ``UnknownObject``.
         """
         reads = collections(self.select.plan)
         is_about_system = all(id.is_system for id in reads)
@@ -314,7 +400,9 @@ class QueryExecution:
     def _await_controllers(self, definition: Plan) -> None:
         """Wait until the controllers have created what the query reads."""
         if groups_of(definition, self._made):
-            self._environment.control_plane.await_storage(self._catalog, self.context.cancellation.pause)
+            self._environment.control_plane.await_storage(
+                self._catalog, self.context.cancellation.pause
+            )
         self._controller().await_frontier(self._catalog_ts, self.context.cancellation.pause)
 
     @property
@@ -330,7 +418,8 @@ class QueryExecution:
         return self.transaction.made if self.transaction is not None else frozenset()
 
     def _groups(self, plan: Plan) -> frozenset[str]:
-        """The frontier groups it reads; with ``AS OF`` also those of the system relations that storage manages."""
+        """The frontier groups it reads; with ``AS OF`` also those of the system relations that
+        storage manages."""
         return groups_of(plan, self._made, is_as_of=self._is_as_of)
 
     @property
@@ -343,23 +432,38 @@ class QueryExecution:
         return self._catalog.snapshot.content_upper
 
     def _peek(self, ready: ReadPlan) -> Peek:
-        """The peek, with the rows of system relations in it; the replica reads the other collections."""
+        """The peek, with the rows of system relations in it; the replica reads the other
+        collections."""
         read, at = collections(ready.plan), ready.time.at
         rows, changes = self._rows(read, at), self.changes
         if changes is not None and changes.after is not None:
             changes = replace(changes, rows=self._rows(read, changes.after))
         own_writes = self.transaction.own_updates(at) if self.transaction is not None else {}
         dataflows = frozenset(index.id for index in ready.indexes)
-        return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own_writes, changes)
+        return Peek(
+            uuid.uuid4().hex,
+            self._catalog_ts,
+            at,
+            ready.plan,
+            self.select.finishing,
+            dataflows,
+            rows,
+            own_writes,
+            changes,
+        )
 
-    def _rows(self, read: Set[StorageCollectionId], at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
+    def _rows(
+        self, read: Set[StorageCollectionId], at: Timestamp
+    ) -> dict[StorageCollectionId, pa.Table]:
         """The rows of the relations among ``read`` that are no collections in the lake."""
         rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
             if id in self.provided:
                 rows[id] = self.provided[id]
             elif id.is_transient:
-                rows[id] = self.context.transactions.temporary.rows(self._catalog.relation(id.source_id))
+                rows[id] = self.context.transactions.temporary.rows(
+                    self._catalog.relation(id.source_id)
+                )
             elif id.source_id in self._made and self.transaction is not None:
                 rows[id] = self.transaction.made_rows(self._catalog.relation(id.source_id))
         return rows
@@ -371,11 +475,17 @@ class QueryExecution:
             return controller.target(self.context.variables.get("cluster_replica"))
 
         assert self._catalog.snapshot is not None
-        reader = IntrospectionReader(self._catalog.snapshot, self.context.users.current_id, self.context.variables.process_id)
-        return system_rows(self._environment, self._catalog, id, reader, replica, at if self._is_as_of else None)
+        reader = IntrospectionReader(
+            self._catalog.snapshot, self.context.users.current_id, self.context.variables.process_id
+        )
+        return system_rows(
+            self._environment, self._catalog, id, reader, replica, at if self._is_as_of else None
+        )
 
 
-def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]) -> tuple[Plan, tuple[IndexEntry, ...]]:
+def arranged(
+    plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]
+) -> tuple[Plan, tuple[IndexEntry, ...]]:
     """As ``with_indexes``, optimized."""
     expanded, chosen = with_indexes(plan, catalog, indexes)
     return optimize(expanded), chosen
@@ -384,7 +494,8 @@ def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, Ind
 def with_indexes(
     plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]
 ) -> tuple[Plan, tuple[IndexEntry, ...]]:
-    """``plan`` over collections, with indexes in the place of the relations they are on, and the indexes that it reads then."""
+    """``plan`` over collections, with indexes in the place of the relations they are on, and the
+    indexes that it reads then."""
     chosen: dict[GlobalId, IndexEntry] = {}
     by_collection = {catalog.relation(on).collection: index for on, index in indexes.items()}
 
@@ -398,17 +509,26 @@ def with_indexes(
     return expand_views(plan, catalog, index_of), tuple(chosen.values())
 
 
-def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:
+def groups_of(
+    plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False
+) -> frozenset[str]:
     """The frontier groups that a plan reads.
 
-    System relations belong to none, since they are read as they are now; with ``AS OF``, those that storage manages are read as of
-    that time. The tables ``made`` by the transaction, and temporary tables, belong to none.
+    System relations belong to none, since they are read as they are now; with ``AS OF``, those that
+    storage manages are read as of that time. The tables ``made`` by the transaction, and temporary
+    tables, belong to none.
     """
-    read = [id for id in collections(plan) if id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE)]
+    read = [
+        id
+        for id in collections(plan)
+        if id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE)
+    ]
     return frozenset(id.group for id in read if id.source_id not in made)
 
 
-def _closing(batches: Iterator[pa.RecordBatch], active_peek: ActivePeek, scope: ExitStack) -> Iterator[pa.RecordBatch]:
+def _closing(
+    batches: Iterator[pa.RecordBatch], active_peek: ActivePeek, scope: ExitStack
+) -> Iterator[pa.RecordBatch]:
     with scope:
         for batch in batches:
             active_peek.check()

@@ -1,4 +1,5 @@
-"""SUBSCRIBE: the rows of a query at one time, then its changes at every later time, as these times become complete.
+"""SUBSCRIBE: the rows of a query at one time, then its changes at every later time, as these times
+become complete.
 
 Invariant: the sum of what was sent for times up to ``t`` is what the query answers ``AS OF t``.
 """
@@ -21,7 +22,13 @@ from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import INTROSPECTION, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.frontiers.groups import GroupFrontier
-from reclock.errors import DroppedMeanwhile, InvalidOption, NotReadable, UnknownCollection, UnsupportedSql
+from reclock.errors import (
+    DroppedMeanwhile,
+    InvalidOption,
+    NotReadable,
+    UnknownCollection,
+    UnsupportedSql,
+)
 from reclock.plan.relational import Get, Plan, collections
 from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
@@ -41,22 +48,29 @@ INDEX_PATIENCE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeInputs:
-    """The inputs that changes are computed from: ``plan`` over collections. ``upper`` is that of its indexes, if it reads any."""
+    """The inputs that changes are computed from: ``plan`` over collections. ``upper`` is that of
+    its indexes, if it reads any."""
 
     plan: Plan
     upper: Timestamp | None = None
 
     @property
     def log(self) -> StorageCollectionId | None:
-        """The collection whose rows the query answers unchanged. Its changelog has the changes, and nothing is computed."""
+        """The collection whose rows the query answers unchanged. Its changelog has the changes, and
+        nothing is computed."""
         if not isinstance(self.plan, Get):
             return None
         collection = self.plan.collection
-        return collection if collection.collection in (CollectionType.TABLE, CollectionType.RECLOCKED) else None
+        return (
+            collection
+            if collection.collection in (CollectionType.TABLE, CollectionType.RECLOCKED)
+            else None
+        )
 
     @property
     def groups(self) -> frozenset[str]:
-        """The frontier groups it reads, including that of the introspection of replicas and processes."""
+        """The frontier groups it reads, including that of the introspection of replicas and
+        processes."""
         return groups_of(self.plan, is_as_of=True)
 
 
@@ -90,14 +104,19 @@ class Subscription:
         try:
             yield from self._updates()
         except NotReadable as error:
-            raise NotReadable(self._query().name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
+            raise NotReadable(
+                self._query().name_of(error.name), at=error.at, since=error.since, upper=error.upper
+            ) from error
 
     def _updates(self) -> Iterator[pa.RecordBatch]:
         self._check_times()
         up_to, has_times = self.statement.up_to, bool(self._definition.groups)
         at = self._begins_at()
         if up_to is not None and up_to <= at:
-            raise InvalidOption(f"UP TO {up_to} is not after {at}, the time it begins at", detail="the end is exclusive")
+            raise InvalidOption(
+                f"UP TO {up_to} is not after {at}, the time it begins at",
+                detail="the end is exclusive",
+            )
         try:
             self._hold(self._definition, at)
             while has_times and not self._is_over(at):  # AS OF names a time to come
@@ -129,14 +148,26 @@ class Subscription:
     # --- inputs ---
 
     def _choose_inputs(self, upper: Timestamp) -> ChangeInputs:
-        """The inputs for times from ``upper`` on, held at the time before: indexes of the active cluster if they are up to date."""
+        """The inputs for times from ``upper`` on, held at the time before: indexes of the active
+        cluster if they are up to date."""
         last = Timestamp(upper - 1)
-        level = {index.on: (index, has) for index, has in self._indexes() if has.since <= last and self._is_level(has.upper, upper)}
-        plan, chosen = arranged(self.statement.select.plan, self._catalog, {on: index for on, (index, _) in level.items()})
-        inputs = ChangeInputs(plan, min((level[index.on][1].upper for index in chosen), default=None))
+        level = {
+            index.on: (index, has)
+            for index, has in self._indexes()
+            if has.since <= last and self._is_level(has.upper, upper)
+        }
+        plan, chosen = arranged(
+            self.statement.select.plan,
+            self._catalog,
+            {on: index for on, (index, _) in level.items()},
+        )
+        inputs = ChangeInputs(
+            plan, min((level[index.on][1].upper for index in chosen), default=None)
+        )
         try:
             self._hold(inputs, last)
-        except (NotReadable, UnknownCollection):  # of an index; the definition's inputs are held already
+        except (NotReadable, UnknownCollection):
+            # of an index; the definition's inputs are held already
             if inputs.upper is None:
                 raise
             inputs = self._definition
@@ -144,7 +175,8 @@ class Subscription:
         return inputs
 
     def _is_level(self, has: Timestamp, upper: Timestamp) -> bool:
-        """Whether an index that is complete below ``has`` is complete below ``upper``: no input of the query changes in between."""
+        """Whether an index that is complete below ``has`` is complete below ``upper``: no input of
+        the query changes in between."""
         return has >= upper or not self._times(self._definition, has, upper)
 
     def _awaited(self, inputs: ChangeInputs, upper: Timestamp) -> tuple[ChangeInputs, Timestamp]:
@@ -181,17 +213,26 @@ class Subscription:
         """Raises ``UnsupportedSql`` if the query reads a relation that is only known as of now."""
         for id in sorted(collections(self._definition.plan)):
             if id.is_transient:
-                raise UnsupportedSql("SUBSCRIBE to a temporary table is not supported", detail=_NO_TIMES)
+                raise UnsupportedSql(
+                    "SUBSCRIBE to a temporary table is not supported", detail=_NO_TIMES
+                )
             if not id.is_system:
                 continue
             name = self._catalog.relation(id.source_id).name
             if id.collection is not CollectionType.TABLE:
                 system = [relation for relation in self._catalog.relations() if relation.is_system]
-                with_times = sorted(r.name.item for r in system if r.collection.collection is CollectionType.TABLE)
+                with_times = sorted(
+                    r.name.item for r in system if r.collection.collection is CollectionType.TABLE
+                )
                 hint = f"in mz_internal, these have times: {', '.join(with_times)}"
-                raise UnsupportedSql(f'SUBSCRIBE to "{name}" is not supported', detail=_NO_TIMES, hint=hint)
+                raise UnsupportedSql(
+                    f'SUBSCRIBE to "{name}" is not supported', detail=_NO_TIMES, hint=hint
+                )
             if not self._environment.stores.managed.is_known(id.source_id):
-                raise UnsupportedSql(f'"{name}" cannot be subscribed to yet', detail="nothing was reported to it so far")
+                raise UnsupportedSql(
+                    f'"{name}" cannot be subscribed to yet',
+                    detail="nothing was reported to it so far",
+                )
 
     def _begins_at(self) -> Timestamp:
         at, groups = self._query().time_of(self._definition.plan).at, self._definition.groups
@@ -200,21 +241,36 @@ class Subscription:
         return at
 
     def _now(self) -> Timestamp:
-        """The newest time that can be over: the oracle's read timestamp, or, for introspection alone, the newest time written."""
+        """The newest time that can be over: the oracle's read timestamp, or, for introspection
+        alone, the newest time written."""
         if self._definition.groups == {INTROSPECTION}:
             return self._environment.stores.managed.newest()
         return self._environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _is_over(self, at: Timestamp) -> bool:
-        return at <= self._now() or (self._definition.groups != {INTROSPECTION} and read_time.reached(self._environment, at))
+        return at <= self._now() or (
+            self._definition.groups != {INTROSPECTION} and read_time.reached(self._environment, at)
+        )
 
     def _complete_below(self, inputs: ChangeInputs) -> Timestamp:
-        """The time below which all groups are complete. Idle groups are advanced to the oracle's read timestamp."""
+        """The time below which all groups are complete. Idle groups are advanced to the oracle's
+        read timestamp."""
         now = self._now()
         frontiers = read_time.known(self._environment, inputs.groups)
-        idle = [group for group, frontier in frontiers.items() if frontier.upper <= now and frontier.claim is None]
-        advanced = self._environment.stores.frontiers.advance_idle(idle, Timestamp(now + 1)) if idle else frozenset()
-        uppers = [now + 1 if group in advanced else frontier.upper for group, frontier in frontiers.items()]
+        idle = [
+            group
+            for group, frontier in frontiers.items()
+            if frontier.upper <= now and frontier.claim is None
+        ]
+        advanced = (
+            self._environment.stores.frontiers.advance_idle(idle, Timestamp(now + 1))
+            if idle
+            else frozenset()
+        )
+        uppers = [
+            now + 1 if group in advanced else frontier.upper
+            for group, frontier in frontiers.items()
+        ]
         complete = Timestamp(min(now + 1, *uppers))
         up_to = self.statement.up_to
         return complete if up_to is None else min(complete, up_to)
@@ -231,7 +287,9 @@ class Subscription:
 
     # --- rows ---
 
-    def _changes(self, inputs: ChangeInputs, lower: Timestamp, upper: Timestamp) -> Iterator[pa.RecordBatch]:
+    def _changes(
+        self, inputs: ChangeInputs, lower: Timestamp, upper: Timestamp
+    ) -> Iterator[pa.RecordBatch]:
         """The changes at times in ``[lower, upper)``, in order of time."""
         if inputs.log is not None:
             yield from self._sent(Changelogs(self._environment).updates(inputs.log, lower, upper))
@@ -240,7 +298,8 @@ class Subscription:
             yield from self._computed(at, Timestamp(at - 1))
 
     def _computed(self, at: Timestamp, after: Timestamp | None) -> Iterator[pa.RecordBatch]:
-        """The query's changes at ``at`` since ``after``, or all of its rows, by the active cluster."""
+        """The query's changes at ``at`` since ``after``, or all of its rows, by the active
+        cluster."""
         batches = self._query(at, Changes(after)).run().batches
         return self._sent(_timed(batch, at) for batch in batches)
 
@@ -248,16 +307,23 @@ class Subscription:
         return (batch for batch in envelopes.messages(self.statement, updates) if batch.num_rows)
 
     def _query(self, at: Timestamp | None = None, changes: Changes | None = None) -> QueryExecution:
-        select = self.statement.select if at is None else replace(self.statement.select, as_of=AsOf(at))
+        select = (
+            self.statement.select if at is None else replace(self.statement.select, as_of=AsOf(at))
+        )
         return QueryExecution(self.context, select, changes=changes, is_subscription=True)
 
     def _indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """The indexes of the active cluster on relations that the query reads."""
         on = {index.on for index in self._catalog.indexes()} & self._read
-        return [(index, frontier) for index, frontier in self._query().indexes() if index.on in on] if on else []
+        return (
+            [(index, frontier) for index, frontier in self._query().indexes() if index.on in on]
+            if on
+            else []
+        )
 
     def _progress(self, upper: Timestamp) -> Iterator[pa.RecordBatch]:
-        """The message that everything below ``upper`` was sent, if the client asked for progress."""
+        """The message that everything below ``upper`` was sent, if the client asked for
+        progress."""
         if self.statement.has_progress:
             yield envelopes.progress(self.statement, upper)
 
@@ -271,4 +337,6 @@ def _timed(changed: pa.RecordBatch, at: Timestamp) -> pa.RecordBatch:
     """Columns and diffs, as updates at ``at``."""
     *columns, diffs = changed.columns
     times = pa.repeat(pa.scalar(at, pa.int64()), changed.num_rows)
-    return pa.RecordBatch.from_arrays([*columns, times, diffs], names=[str(number) for number in range(len(columns) + 2)])
+    return pa.RecordBatch.from_arrays(
+        [*columns, times, diffs], names=[str(number) for number in range(len(columns) + 2)]
+    )

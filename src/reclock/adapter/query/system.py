@@ -44,9 +44,15 @@ def system_rows(
     A relation that storage manages can be read as of ``at``. Logs are those of ``replica``.
     """
     name = catalog.relation(id_).name
-    builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
+    builtin = next(
+        builtin
+        for builtin in BUILTINS
+        if (builtin.schema, builtin.name) == (name.schema, name.item)
+    )
     if builtin.managed is not None:
-        rows = environment.stores.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
+        rows = environment.stores.managed.rows(id_, builtin.desc, at).cast(
+            result_schema(builtin.desc.columns)
+        )
         return reader.shown(rows, "authenticated_user", MANAGED[builtin.managed].private)
     if builtin.rows is None:
         raise InternalError(f'builtin view "{name}" has no stored rows')
@@ -54,7 +60,10 @@ def system_rows(
 
 
 def _state(
-    environment: Environment, catalog: PlannerCatalog, reader: IntrospectionReader, replica: Callable[[], Replica]
+    environment: Environment,
+    catalog: PlannerCatalog,
+    reader: IntrospectionReader,
+    replica: Callable[[], Replica],
 ) -> SystemState:
     assert catalog.snapshot is not None
     return SystemState(
@@ -62,9 +71,15 @@ def _state(
         descs={entry.id: entry.desc for entry in catalog.relations()},
         indexes={index.id: _index_facts(index, catalog) for index in catalog.indexes()},
         connection_types={
-            entry.id: entry.connection.type_name for entry in catalog.entries() if isinstance(entry, ConnectionEntry)
+            entry.id: entry.connection.type_name
+            for entry in catalog.entries()
+            if isinstance(entry, ConnectionEntry)
         },
-        source_types={entry.id: _source_type(entry) for entry in catalog.relations() if entry.type is ItemType.SOURCE},
+        source_types={
+            entry.id: _source_type(entry)
+            for entry in catalog.relations()
+            if entry.type is ItemType.SOURCE
+        },
         sinks={sink.id: _sink_facts(sink) for sink in catalog.sinks()},
         broken=lambda: broken_objects(environment, catalog),
         frontiers=lambda: environment.control_plane.frontiers_of(catalog),
@@ -76,9 +91,13 @@ def _state(
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
         constraints=lambda: constraint_facts(catalog),
-        settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
+        settings=lambda: (
+            (name, variable.default, variable.description) for name, variable in VARIABLES.items()
+        ),
         maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
-        dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},
+        dependencies=lambda: {
+            entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system
+        },
         statistics=environment.stores.statistics.get_all,
         backends=environment.runtime.backends.all,
         reader=reader,
@@ -90,7 +109,9 @@ def _state(
 def _index_facts(index: IndexEntry, catalog: PlannerCatalog) -> IndexFacts:
     relation = catalog.entry(index.on)
     is_of_view = relation is not None and relation.type is ItemType.VIEW
-    return IndexFacts(index.on, index.cluster_id, index.key, is_of_view and is_default_name(index.name.item))
+    return IndexFacts(
+        index.on, index.cluster_id, index.key, is_of_view and is_default_name(index.name.item)
+    )
 
 
 def _source_type(entry: RelationEntry) -> str:
@@ -109,9 +130,15 @@ def _maintenance(catalog: PlannerCatalog, index: IndexEntry) -> str:
 
 
 def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:
-    texts = {entry.id: entry.create_sql for entry in catalog.relations() if entry.query is not None and entry.create_sql}
+    texts = {
+        entry.id: entry.create_sql
+        for entry in catalog.relations()
+        if entry.query is not None and entry.create_sql
+    }
     return {id: to_sql(parse_one(text).args["query"]) for id, text in texts.items()} | {
-        entry.id: entry.builtin_view for entry in catalog.relations() if entry.builtin_view is not None
+        entry.id: entry.builtin_view
+        for entry in catalog.relations()
+        if entry.builtin_view is not None
     }
 
 
@@ -120,11 +147,16 @@ def _defaults(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
     for entry in catalog.relations():
         if entry.table is not None:
             columns = zip(entry.desc.names, entry.table.defaults, strict=True)
-            defaults[entry.id] = {name: to_sql(default) for name, default in columns if default is not None}
+            defaults[entry.id] = {
+                name: to_sql(default) for name, default in columns if default is not None
+            }
     return defaults
 
 
 def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     schema = result_schema(desc.columns)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(desc)
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )

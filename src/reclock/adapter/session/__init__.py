@@ -1,1 +1,2 @@
-"""A client's session: prepared statements, cursors, cached plans, and the dispatch of statements."""
+"""A client's session: prepared statements, cursors, cached plans, and the dispatch of
+statements."""

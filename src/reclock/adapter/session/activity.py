@@ -1,4 +1,5 @@
-"""The activity of a session: registers the session with its process, and records each statement with its outcome."""
+"""The activity of a session: registers the session with its process, and records each statement
+with its outcome."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ _SENSITIVE = {
     CreateRoleStatement: "CREATE ROLE",
     AlterRoleStatement: "ALTER ROLE",
 }
-"""Statements that can contain secrets. Of these, and of statements that contain them, only the kind is recorded."""
+"""Statements that can contain secrets. Of these, and of statements that contain them, only the kind
+is recorded."""
 
 
 @dataclass(slots=True)
 class Activity:
-    """The activity of one session: shown in ``pg_stat_activity``, and recorded while the process reports."""
+    """The activity of one session: shown in ``pg_stat_activity``, and recorded while the process
+    reports."""
 
     environment: Environment
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -45,7 +48,12 @@ class Activity:
         self._backend = backend
         self.environment.runtime.backends.add(backend)
         if (reports := self.environment.runtime.reports) is not None:
-            client = backend.process_id, backend.role_id, backend.client_address, backend.application_name()
+            client = (
+                backend.process_id,
+                backend.role_id,
+                backend.client_address,
+                backend.application_name(),
+            )
             reports.session_began(SessionReport(self.id, *client, backend.began_at))
 
     def ended(self) -> None:
@@ -54,14 +62,25 @@ class Activity:
         if (reports := self.environment.runtime.reports) is not None:
             reports.session_ended(self.id)
 
-    def recorded(self, parsed: ParsedStatement, user: str, cluster: str, execute: Callable[[], T]) -> T:
-        """The result of ``execute``, recorded as one statement that lasts until its last row is read.
+    def recorded(
+        self, parsed: ParsedStatement, user: str, cluster: str, execute: Callable[[], T]
+    ) -> T:
+        """The result of ``execute``, recorded as one statement that lasts until its last row is
+        read.
 
         Of nested statements, such as EXECUTE and its query, the outer one is recorded.
         """
         if self._is_inside:
             return execute()
-        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, self.environment.stores.clock())
+        statement = _Statement(
+            self.environment,
+            self._backend,
+            self.id,
+            user,
+            cluster,
+            parsed,
+            self.environment.stores.clock(),
+        )
         statement.began()
         self._is_inside = True
         try:
@@ -76,9 +95,25 @@ class Activity:
         statement.ended(None, None)
         return answer
 
-    def recorded_together(self, parsed: ParsedStatement, user: str, cluster: str, times: int, execute: Callable[[], bool]) -> bool:
-        """The result of ``execute``; if it is true, recorded as so many executions of the statement."""
-        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, self.environment.stores.clock())
+    def recorded_together(
+        self,
+        parsed: ParsedStatement,
+        user: str,
+        cluster: str,
+        times: int,
+        execute: Callable[[], bool],
+    ) -> bool:
+        """The result of ``execute``; if it is true, recorded as so many executions of the
+        statement."""
+        statement = _Statement(
+            self.environment,
+            self._backend,
+            self.id,
+            user,
+            cluster,
+            parsed,
+            self.environment.stores.clock(),
+        )
         statement.began()
         is_executed = execute()
         if is_executed:
@@ -135,7 +170,9 @@ class _Statement:
 
 def _kind(parsed: ParsedStatement) -> str:
     """``create_table`` for a ``CreateTableStatement``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(parsed.node).__name__.removesuffix("Statement")).lower()
+    return re.sub(
+        r"(?<!^)(?=[A-Z])", "_", type(parsed.node).__name__.removesuffix("Statement")
+    ).lower()
 
 
 def _error_text(error: Exception, *, is_hidden: bool) -> str:
@@ -147,7 +184,9 @@ def _error_text(error: Exception, *, is_hidden: bool) -> str:
 class _Counted:
     """Batches whose rows are counted as they are read."""
 
-    def __init__(self, batches: Iterable[pa.RecordBatch], ended: Callable[[int, Exception | None], None]) -> None:
+    def __init__(
+        self, batches: Iterable[pa.RecordBatch], ended: Callable[[int, Exception | None], None]
+    ) -> None:
         self._source, self._batches, self._ended = batches, iter(batches), ended
         self._rows, self._is_over = 0, False
 

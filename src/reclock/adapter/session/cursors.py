@@ -21,13 +21,15 @@ class Cursor:
         self.desc, self.is_held = desc, is_held
         self._result = result
         self._batches: Iterator[pa.RecordBatch] = iter(result.batches)
-        # Started at once: an iterator releases its read hold when it is closed, but only if it was started.
+        # Started at once: an iterator releases its read hold when it is closed, but only if it was
+        # started.
         self._next_batch: pa.RecordBatch | None = next(self._batches, None)
 
     def fetch(self, count: int | None, timeout: timedelta | None = None) -> list[pa.RecordBatch]:
         """The next rows, at most ``count``. Raises what computing them raises.
 
-        Of a subscription, the rows that are known; if there are none, it waits for the first, at most for ``timeout``.
+        Of a subscription, the rows that are known; if there are none, it waits for the first, at
+        most for ``timeout``.
         """
         fetched: list[pa.RecordBatch] = []
         missing = count

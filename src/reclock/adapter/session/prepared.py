@@ -1,4 +1,5 @@
-"""Prepared statements: parsed once, and planned at each execution, with the values of parameters as constants."""
+"""Prepared statements: parsed once, and planned at each execution, with the values of parameters as
+constants."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ from typing import Any
 from reclock.adapter.context.results import result_desc
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import RelationDesc, ScalarType
-from reclock.errors import DuplicatePrepared, SqlSyntaxError, UnknownPrepared, UnsupportedSql, WrongNumberOfParameters
+from reclock.errors import (
+    DuplicatePrepared,
+    SqlSyntaxError,
+    UnknownPrepared,
+    UnsupportedSql,
+    WrongNumberOfParameters,
+)
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -21,7 +28,8 @@ from reclock.sql.syntax.parse import ParsedStatement, parse
 
 @dataclass(frozen=True, slots=True)
 class PreparedStatement:
-    """One statement, or none at all (``parsed`` is None). ``desc`` are its columns if it answers rows."""
+    """One statement, or none at all (``parsed`` is None). ``desc`` are its columns if it answers
+    rows."""
 
     parsed: ParsedStatement | None
     parameter_types: tuple[ScalarType, ...] = ()
@@ -33,21 +41,34 @@ class PreparedStatement:
     @property
     def is_insert(self) -> bool:
         """Whether it is an INSERT that answers no rows."""
-        return self.desc is None and self.parsed is not None and isinstance(self.parsed.node, InsertStatement)
+        return (
+            self.desc is None
+            and self.parsed is not None
+            and isinstance(self.parsed.node, InsertStatement)
+        )
 
     @property
     def parameter_oids(self) -> tuple[int, ...]:
-        """The parameter types that the client is told: its own declarations, and the inferred types of the others.
+        """The parameter types that the client is told: its own declarations, and the inferred types
+        of the others.
 
-        A client refuses a statement that changes a type it declared, even where Reclock stores that type as another.
+        A client refuses a statement that changes a type it declared, even where Reclock stores that
+        type as another.
         """
         declared = chain(self.declared_oids, repeat(0))
-        return tuple(oid or type_oid(type) for oid, type in zip(declared, self.parameter_types, strict=False))
+        return tuple(
+            oid or type_oid(type) for oid, type in zip(declared, self.parameter_types, strict=False)
+        )
 
     def bound(self, values: Sequence[Any]) -> Parameters:
-        """The parameters with these values, each of its parameter's type. Raises ``WrongNumberOfParameters``."""
+        """The parameters with these values, each of its parameter's type. Raises
+        ``WrongNumberOfParameters``."""
         self.check_count(len(values))
-        return Parameters(list(self.parameter_types), values, is_open=False) if values else NO_PARAMETERS
+        return (
+            Parameters(list(self.parameter_types), values, is_open=False)
+            if values
+            else NO_PARAMETERS
+        )
 
     def check_count(self, given: int) -> None:
         """Raises ``WrongNumberOfParameters``."""
@@ -55,16 +76,21 @@ class PreparedStatement:
             raise WrongNumberOfParameters(self.name, given=given, wanted=len(self.parameter_types))
 
     def check_unchanged(self, desc: RelationDesc | None) -> None:
-        """Raises ``UnsupportedSql`` if the catalog has changed so that the statement answers other columns than before."""
+        """Raises ``UnsupportedSql`` if the catalog has changed so that the statement answers other
+        columns than before."""
         if self.desc is not None and (
-            desc is None or [type.name for type in desc.types] != [type.name for type in self.desc.types]
+            desc is None
+            or [type.name for type in desc.types] != [type.name for type in self.desc.types]
         ):
-            raise UnsupportedSql("cached plan must not change result type", hint="prepare the statement again")
+            raise UnsupportedSql(
+                "cached plan must not change result type", hint="prepare the statement again"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedInsert:
-    """``count`` executions of a prepared INSERT; ``columns`` holds the values of each parameter in all of them."""
+    """``count`` executions of a prepared INSERT; ``columns`` holds the values of each parameter in
+    all of them."""
 
     prepared: PreparedStatement
     columns: Sequence[Sequence[Any]]
@@ -72,7 +98,8 @@ class RepeatedInsert:
 
 
 class PreparedStatements:
-    """The prepared statements of a session, by name. Those of the wire protocol are here too: DEALLOCATE reaches them."""
+    """The prepared statements of a session, by name. Those of the wire protocol are here too:
+    DEALLOCATE reaches them."""
 
     def __init__(self) -> None:
         self._statements: dict[str, PreparedStatement] = {}
@@ -87,7 +114,8 @@ class PreparedStatements:
         return self._statements[name]
 
     def add(self, prepared: PreparedStatement) -> None:
-        """Replaces the unnamed statement. Raises ``DuplicatePrepared`` for another name that is taken."""
+        """Replaces the unnamed statement. Raises ``DuplicatePrepared`` for another name that is
+        taken."""
         if prepared.name and prepared.name in self._statements:
             raise DuplicatePrepared(prepared.name)
         self._statements[prepared.name] = prepared
@@ -116,7 +144,8 @@ def prepare(
     name: str,
     describe: Callable[..., PreparedStatement],
 ) -> PreparedStatement:
-    """The only statement of ``text``, described by ``describe``. None in ``types`` leaves a parameter's type to the context.
+    """The only statement of ``text``, described by ``describe``. None in ``types`` leaves a
+    parameter's type to the context.
 
     Definitions are not planned before they are executed. Raises what parsing and planning raise.
     """
@@ -124,12 +153,19 @@ def prepare(
     if not statements:
         return PreparedStatement(None, name=name)
     if len(statements) > 1:
-        raise SqlSyntaxError("cannot insert multiple commands into a prepared statement", position=statements[1].position)
+        raise SqlSyntaxError(
+            "cannot insert multiple commands into a prepared statement",
+            position=statements[1].position,
+        )
     return describe(statements[0], types, catalog, names, name)
 
 
 def describe(
-    parsed: ParsedStatement, types: Sequence[ScalarType | None], catalog: PlannerCatalog, names: SessionNames, name: str = ""
+    parsed: ParsedStatement,
+    types: Sequence[ScalarType | None],
+    catalog: PlannerCatalog,
+    names: SessionNames,
+    name: str = "",
 ) -> PreparedStatement:
     """Like ``prepare``, for a statement that is parsed already."""
     if not returns_rows(parsed.node):

@@ -1,4 +1,5 @@
-"""One client's session: parses statements, plans them, runs them in their transactions, and dispatches them to their families."""
+"""One client's session: parses statements, plans them, runs them in their transactions, and
+dispatches them to their families."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ from reclock.sql.syntax.parse import ParsedStatement, parse
 
 
 class Session:
-    """Executes the statements of one client one after the other, each planned at the catalog of its moment."""
+    """Executes the statements of one client one after the other, each planned at the catalog of its
+    moment."""
 
     def __init__(
         self,
@@ -45,9 +47,9 @@ class Session:
         user: str = DEFAULT_USER,
         startup: Mapping[str, str] | None = None,
     ) -> None:
-        """``notice`` receives what the client is to be told besides results, at once. ``startup`` are variables of this session,
-        over the defaults of the role and of the system. Raises ``InvalidAuthorization``.
-        """
+        """``notice`` receives what the client is to be told besides results, at once. ``startup``
+        are variables of this session, over the defaults of the role and of the system. Raises
+        ``InvalidAuthorization``."""
         self.environment = environment
         self.notice = notice
         self.user = user
@@ -55,11 +57,19 @@ class Session:
         snapshot = environment.stores.catalog.sync()
         self.users = Users.of(user, snapshot)
         settings = {"statement_timeout": str(environment.stores.settings.statement_timeout_ms)}
-        started = {name: value for name, value in (checked(*variable) for variable in (startup or {}).items()) if value is not None}
-        self.variables = SessionVariables(settings | configured(snapshot, self.users.session_id) | started)
+        started = {
+            name: value
+            for name, value in (checked(*variable) for variable in (startup or {}).items())
+            if value is not None
+        }
+        self.variables = SessionVariables(
+            settings | configured(snapshot, self.users.session_id) | started
+        )
         self.activity = Activity(environment)
         self.statements = SessionStatements()
-        self.transactions = Transactions(environment, self.variables, self.cancellation, lambda message: self.notice(message))
+        self.transactions = Transactions(
+            environment, self.variables, self.cancellation, lambda message: self.notice(message)
+        )
 
     @property
     def in_block(self) -> bool:
@@ -93,16 +103,19 @@ class Session:
         self.activity.ended()
 
     def cancel(self) -> None:
-        """End the running statement, if any, with ``QueryCanceled``. From any thread; repeat it until the statement has ended."""
+        """End the running statement, if any, with ``QueryCanceled``. From any thread; repeat it
+        until the statement has ended."""
         self.cancellation.cancel()
 
     def execute(self, text: str) -> Iterator[Answer]:
-        """The result of each statement of ``text``, executed lazily. The first error ends the iteration."""
+        """The result of each statement of ``text``, executed lazily. The first error ends the
+        iteration."""
         for parsed in self._parse(text):
             yield self._execute(parsed)
 
     def execute_together(self, text: str) -> Iterator[Answer]:
-        """Like ``execute``, but in one transaction, unless a statement begins or ends a block or defines something."""
+        """Like ``execute``, but in one transaction, unless a statement begins or ends a block or
+        defines something."""
         statements = self._parse(text)
         for number, parsed in enumerate(statements, 1):
             try:
@@ -122,21 +135,28 @@ class Session:
         return self.transactions.is_implicit
 
     def begin_together(self) -> None:
-        """Begin an implicit transaction, if none is open, until ``end_together`` or ``abort_together``."""
+        """Begin an implicit transaction, if none is open, until ``end_together`` or
+        ``abort_together``."""
         self.transactions.begin_implicit()
 
     def end_together(self) -> None:
-        """Commit the implicit transaction. If it raises ``WriteConflict``, the transaction is rolled back."""
+        """Commit the implicit transaction. If it raises ``WriteConflict``, the transaction is
+        rolled back."""
         self.transactions.end_implicit()
 
     def abort_together(self) -> None:
         """Roll back the implicit transaction."""
         self.transactions.abort_implicit()
 
-    def prepare(self, text: str, types: Sequence[ScalarType | None] = (), name: str = "") -> PreparedStatement:
-        """Prepare the only statement of ``text``. None in ``types`` leaves a parameter's type to the context."""
+    def prepare(
+        self, text: str, types: Sequence[ScalarType | None] = (), name: str = ""
+    ) -> PreparedStatement:
+        """Prepare the only statement of ``text``. None in ``types`` leaves a parameter's type to
+        the context."""
         catalog = self.transactions.catalog
-        return prepare(text, types, catalog, self.planner.names_at(catalog), name, self.statements.describe)
+        return prepare(
+            text, types, catalog, self.planner.names_at(catalog), name, self.statements.describe
+        )
 
     def execute_prepared(self, prepared: PreparedStatement, values: Sequence[Any] = ()) -> Answer:
         """The result of the statement with ``values`` for its parameters."""
@@ -149,10 +169,11 @@ class Session:
         return result
 
     def insert_all(self, inserts: Sequence[RepeatedInsert]) -> bool:
-        """Execute prepared INSERTs of one row many times, in the open transaction; each is planned and written once.
+        """Execute prepared INSERTs of one row many times, in the open transaction; each is planned
+        and written once.
 
-        If it returns False or raises, nothing was executed and the open block has not failed: each execution by itself then
-        answers what it should, unless the error is ``QueryCanceled``.
+        If it returns False or raises, nothing was executed and the open block has not failed: each
+        execution by itself then answers what it should, unless the error is ``QueryCanceled``.
         """
         return self.transactions.attempt(lambda: all(map(self._insert_repeatedly, inserts)))
 
@@ -169,22 +190,33 @@ class Session:
                 first = insert.prepared.bound([column[0] for column in insert.columns])
                 planned = self.planner.plan_cached(parsed, catalog, first)
                 context = self.context(parsed, planned, catalog, read_ts)
-                return insert_rows(insert.prepared.parameter_types, insert.columns, insert.count, context)
+                return insert_rows(
+                    insert.prepared.parameter_types, insert.columns, insert.count, context
+                )
 
         return self.activity.recorded_together(parsed, self.user, cluster, insert.count, work)
 
     def relation_names(self) -> list[str]:
         """The names of all relations, for completion."""
-        return sorted({entry.name.item for entry in self.environment.stores.planner_catalog().relations()})
+        return sorted(
+            {entry.name.item for entry in self.environment.stores.planner_catalog().relations()}
+        )
 
     @property
     def planner(self) -> StatementPlanner:
         """Plans a statement of this session at this moment."""
         now = partial(datetime.fromtimestamp, self.transactions.now / 1000, UTC)
-        return StatementPlanner(self.users, replace(self.variables.names, installation_id=self.environment.stores.mark.id, now=now))
+        return StatementPlanner(
+            self.users,
+            replace(self.variables.names, installation_id=self.environment.stores.mark.id, now=now),
+        )
 
     def context(
-        self, parsed: ParsedStatement, planned: CachedPlan, catalog: PlannerCatalog, read_ts: Timestamp | None = None
+        self,
+        parsed: ParsedStatement,
+        planned: CachedPlan,
+        catalog: PlannerCatalog,
+        read_ts: Timestamp | None = None,
     ) -> StatementContext:
         """What executing a statement needs that was planned at ``catalog``."""
         return StatementContext(
@@ -213,7 +245,9 @@ class Session:
 
     def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Answer:
         cluster = self.variables.get("cluster")
-        return self.activity.recorded(parsed, self.user, cluster, lambda: self._execute_cancelable(parsed, parameters))
+        return self.activity.recorded(
+            parsed, self.user, cluster, lambda: self._execute_cancelable(parsed, parameters)
+        )
 
     def _execute_cancelable(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         self.cancellation.begin(self.variables.statement_timeout_ms)
@@ -223,7 +257,9 @@ class Session:
             with self.transactions.statement():
                 if type(parsed.node) in executes_syntax:
                     catalog = self.transactions.catalog
-                    return self.statements.execute(parsed, parameters, self, catalog, self.planner.names_at(catalog))
+                    return self.statements.execute(
+                        parsed, parameters, self, catalog, self.planner.names_at(catalog)
+                    )
                 return self._execute_planned(parsed, parameters)
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:

@@ -1,4 +1,5 @@
-"""Statements about what the session holds: prepared statements and cursors. They are executed by their syntax, without a plan."""
+"""Statements about what the session holds: prepared statements and cursors. They are executed by
+their syntax, without a plan."""
 
 from __future__ import annotations
 
@@ -59,23 +60,33 @@ class SessionCall:
     prepared: PreparedStatements
     cursors: Cursors
 
-    def describe(self, node: nodes.Statement, types: Sequence[ScalarType | None], name: str = "") -> PreparedStatement:
+    def describe(
+        self, node: nodes.Statement, types: Sequence[ScalarType | None], name: str = ""
+    ) -> PreparedStatement:
         """A statement inside the statement."""
         return describe(replace(self.parsed, node=node), types, self.catalog, self.names, name)
 
 
-executes_syntax: Registry[Callable[[Any, SessionCall], Result]] = Registry("an execution in the session")
+executes_syntax: Registry[Callable[[Any, SessionCall], Result]] = Registry(
+    "an execution in the session"
+)
 
 
 @dataclass(slots=True)
 class SessionStatements:
-    """The prepared statements and the cursors of a session, and the execution of statements about them."""
+    """The prepared statements and the cursors of a session, and the execution of statements about
+    them."""
 
     prepared: PreparedStatements = field(default_factory=PreparedStatements)
     cursors: Cursors = field(default_factory=Cursors)
 
     def describe(
-        self, parsed: ParsedStatement, types: Sequence[ScalarType | None], catalog: PlannerCatalog, names: SessionNames, name: str
+        self,
+        parsed: ParsedStatement,
+        types: Sequence[ScalarType | None],
+        catalog: PlannerCatalog,
+        names: SessionNames,
+        name: str,
     ) -> PreparedStatement:
         """Like ``prepared.describe``, also for statements about prepared statements and cursors."""
         match parsed.node:
@@ -97,7 +108,8 @@ class SessionStatements:
         catalog: PlannerCatalog,
         names: SessionNames,
     ) -> Result:
-        """Raises ``UnknownPrepared``, ``DuplicatePrepared``, ``UnknownCursor``, ``DuplicateCursor``, and what it executes."""
+        """Raises ``UnknownPrepared``, ``DuplicatePrepared``, ``UnknownCursor``,
+        ``DuplicateCursor``, and what it executes."""
         call = SessionCall(parsed, parameters, session, catalog, names, self.prepared, self.cursors)
         return executes_syntax[type(parsed.node)](parsed.node, call)
 
@@ -140,11 +152,17 @@ def _(node: DeclareStatement, call: SessionCall) -> Result:
 
 @executes_syntax(FetchStatement)
 def _(node: FetchStatement, call: SessionCall) -> Result:
-    cursor, count, timeout = call.cursors.get(fold(node.this)), node.args.get("count"), node.args.get("timeout")
+    cursor, count, timeout = (
+        call.cursors.get(fold(node.this)),
+        node.args.get("count"),
+        node.args.get("timeout"),
+    )
     limit = None
     if timeout is not None:
         limit = timedelta(microseconds=parse_text(timeout.name, INTERVAL).span_us)
-    return Result("FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit))
+    return Result(
+        "FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit)
+    )
 
 
 @executes_syntax(CloseStatement)
@@ -176,11 +194,17 @@ def _values(node: ExecuteStatement, prepared: PreparedStatement) -> list[Any]:
     """The constants of EXECUTE, each as a value of its parameter's type."""
     expressions = node.args.get("values") or []
     if len(expressions) != len(prepared.parameter_types):
-        raise WrongNumberOfParameters(prepared.name, given=len(expressions), wanted=len(prepared.parameter_types))
+        raise WrongNumberOfParameters(
+            prepared.name, given=len(expressions), wanted=len(prepared.parameter_types)
+        )
     values = []
     for expression, type in zip(expressions, prepared.parameter_types, strict=True):
         constant = scalar(expression, ExprContext(Scope(), NoSubqueries(NO_PARAMETERS), "EXECUTE"))
-        value = constant if isinstance(constant, Untyped) and constant.text is None else coerce(constant, type)
+        value = (
+            constant
+            if isinstance(constant, Untyped) and constant.text is None
+            else coerce(constant, type)
+        )
         if not isinstance(value, Literal | Untyped):
             raise TypeMismatch("EXECUTE takes constants", hint="write each value with its type")
         values.append(value.value if isinstance(value, Literal) else None)

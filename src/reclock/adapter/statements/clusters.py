@@ -1,7 +1,7 @@
 """Clusters and their replicas: CREATE, ALTER and DROP.
 
-Compute controllers start what the catalog's rows of replicas say. A replica of another size is another replica: it has an id of its
-own, and the old one's name.
+Compute controllers start what the catalog's rows of replicas say. A replica of another size is
+another replica: it has an id of its own, and the old one's name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def _(statement: CreateClusterReplica, context: AuthorizationContext) -> Require
 
 @requires(DropClusterReplicas)
 def _(statement: DropClusterReplicas, context: AuthorizationContext) -> Requirements:
-    return context.require(owner_of=tuple((Kind.CLUSTER, cluster_id) for cluster_id, _ in statement.replicas))
+    return context.require(
+        owner_of=tuple((Kind.CLUSTER, cluster_id) for cluster_id, _ in statement.replicas)
+    )
 
 
 @defines(CreateCluster)
@@ -57,7 +59,9 @@ def _(statement: CreateCluster, change: CatalogChange) -> None:
     id, owner = change.tx.allocate_cluster_id(), change.users.current_id
     privileges = default_acl(change.tx.snapshot, owner, "cluster", None, None)
     change.tx.insert(Cluster(id, statement.name, statement.size, owner, privileges))
-    for index in introspection_source_indexes(id, change.tx.allocate("system", len(INTROSPECTION_RELATIONS))):
+    for index in introspection_source_indexes(
+        id, change.tx.allocate("system", len(INTROSPECTION_RELATIONS))
+    ):
         change.tx.insert(index)
     change.audit("create", "cluster", statement.name, id=id, size=statement.size)
     if statement.size is not None:
@@ -93,7 +97,9 @@ def _(statement: DropClusters, change: CatalogChange) -> None:
     for id in statement.ids:
         for replica in _replicas(id, change):
             _drop_replica(replica, change)
-        indexes: list[ClusterIntrospectionSourceIndex] = change.tx.snapshot.sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
+        indexes: list[ClusterIntrospectionSourceIndex] = change.tx.snapshot.sorted(
+            Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX
+        )
         for index in indexes:
             if index.cluster_id == id:
                 change.tx.delete(index)
@@ -121,7 +127,14 @@ def _replicas(cluster_id: int, change: CatalogChange) -> list[ClusterReplica]:
 def _create_replica(cluster_id: int, name: str, size: str, change: CatalogChange) -> None:
     id = change.tx.allocate_cluster_replica_id()
     change.tx.insert(ClusterReplica(id, cluster_id, name, size))
-    change.audit("create", "cluster-replica", _name(cluster_id, name, change), id=id, cluster_id=cluster_id, size=size)
+    change.audit(
+        "create",
+        "cluster-replica",
+        _name(cluster_id, name, change),
+        id=id,
+        cluster_id=cluster_id,
+        size=size,
+    )
 
 
 def _drop_replica(replica: ClusterReplica, change: CatalogChange) -> None:

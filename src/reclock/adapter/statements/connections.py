@@ -11,7 +11,12 @@ from reclock.adapter.statements.definition import change_catalog, check_permanen
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.catalog.objects import ItemType, Kind
 from reclock.connectors.validation import validate
-from reclock.sql.statements.connections.plan import AlterSecret, CreateConnection, CreateSecret, ValidateConnection
+from reclock.sql.statements.connections.plan import (
+    AlterSecret,
+    CreateConnection,
+    CreateSecret,
+    ValidateConnection,
+)
 
 
 @requires(CreateSecret)
@@ -49,7 +54,9 @@ def _(statement: CreateConnection, context: AuthorizationContext) -> Requirement
 def _(statement: CreateConnection, context: StatementContext) -> Result:
     check_permanent(statement, context)
     if statement.is_validated:
-        validate(statement.connection, context.environment.runtime.connection_context.resolve_secret)
+        validate(
+            statement.connection, context.environment.runtime.connection_context.resolve_secret
+        )
     return change_catalog(statement, context)
 
 

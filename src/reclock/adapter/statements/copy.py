@@ -29,7 +29,9 @@ def _(statement: CopyTo, context: AuthorizationContext) -> Requirements:
 def _(statement: CopyTo, context: StatementContext) -> CopyOut:
     if isinstance(statement.select, SubscribeQuery):
         return CopyOut(subscribe(statement.select, context), statement.format)
-    query = QueryExecution(context, statement.select, context.transactions.block, read_ts=context.read_ts)
+    query = QueryExecution(
+        context, statement.select, context.transactions.block, read_ts=context.read_ts
+    )
     return CopyOut(query.run(), statement.format)
 
 
@@ -51,14 +53,22 @@ def _insert(statement: CopyFrom, context: StatementContext, rows: pa.Table) -> N
     context.transactions.run(work, lambda: Turn({}, frozenset({statement.table})))
 
 
-def _write(statement: CopyFrom, rows: pa.Table, transaction: Transaction, context: StatementContext) -> None:
-    """Write rows of the statement's columns; the other columns get their defaults. Raises ``NotNullViolation``."""
+def _write(
+    statement: CopyFrom, rows: pa.Table, transaction: Transaction, context: StatementContext
+) -> None:
+    """Write rows of the statement's columns; the other columns get their defaults. Raises
+    ``NotNullViolation``."""
     transaction.check_writable("INSERT")
     table = context.catalog.relation(statement.table)
     columns_at = dict(zip(statement.positions, rows.columns, strict=True))
     if len(columns_at) < len(table.desc):
-        row = compute_rows(defaults(statement, table), lambda select: run_query(context, select, transaction))
-        repeated = {i: pa.chunked_array([pa.repeat(column[0], rows.num_rows)]) for i, column in enumerate(row.columns)}
+        row = compute_rows(
+            defaults(statement, table), lambda select: run_query(context, select, transaction)
+        )
+        repeated = {
+            i: pa.chunked_array([pa.repeat(column[0], rows.num_rows)])
+            for i, column in enumerate(row.columns)
+        }
         columns_at = repeated | columns_at
     columns = [within_limit(columns_at[i], column) for i, column in enumerate(table.desc.columns)]
     added = with_diff(pa.table(columns, list(table.desc.names)), table.desc, 1)

@@ -13,16 +13,24 @@ from reclock.errors import UnsupportedSql
 from reclock.sql.planning.registry import PlannedStatement
 
 
-def change_catalog(statement: PlannedStatement, context: StatementContext, definition: DdlStatement | None = None) -> Result:
-    """Change the catalog at once, or in the block's transaction. Without a ``definition`` the statement itself is it."""
+def change_catalog(
+    statement: PlannedStatement, context: StatementContext, definition: DdlStatement | None = None
+) -> Result:
+    """Change the catalog at once, or in the block's transaction. Without a ``definition`` the
+    statement itself is it."""
     if definition is None:
         check_permanent(statement, context)
         definition = DdlStatement(context.parsed, context.planner, (context.catalog, statement))
-    return define_in_transaction(statement, context, lambda transaction: _define(statement, definition, transaction))
+    return define_in_transaction(
+        statement, context, lambda transaction: _define(statement, definition, transaction)
+    )
 
 
-def define_in_transaction(statement: PlannedStatement, context: StatementContext, work: Callable[[Transaction], Result]) -> Result:
-    """The result of ``work`` in a transaction that may define; then the notices of the statement."""
+def define_in_transaction(
+    statement: PlannedStatement, context: StatementContext, work: Callable[[Transaction], Result]
+) -> Result:
+    """The result of ``work`` in a transaction that may define; then the notices of the
+    statement."""
     result = context.transactions.change(statement.tag, work)
     send_notices(statement, context)
     return result
@@ -35,9 +43,16 @@ def send_notices(statement: PlannedStatement, context: StatementContext) -> None
 
 
 def check_permanent(statement: PlannedStatement, context: StatementContext) -> None:
-    """Raises ``UnsupportedSql`` if a permanent object would depend on a temporary one, or the statement changes one."""
-    owned = requirements(statement, context.catalog, context.users, context.variables.get("cluster")).owner_of
-    mentioned = {getattr(statement, "on", None), *getattr(statement, "depends_on", ()), *(target[1] for target in owned if target)}
+    """Raises ``UnsupportedSql`` if a permanent object would depend on a temporary one, or the
+    statement changes one."""
+    owned = requirements(
+        statement, context.catalog, context.users, context.variables.get("cluster")
+    ).owner_of
+    mentioned = {
+        getattr(statement, "on", None),
+        *getattr(statement, "depends_on", ()),
+        *(target[1] for target in owned if target),
+    }
     if any(isinstance(id, str) and id.startswith("t") for id in mentioned):
         raise UnsupportedSql(
             f"{statement.tag} cannot be of a temporary table or view",
@@ -45,6 +60,8 @@ def check_permanent(statement: PlannedStatement, context: StatementContext) -> N
         )
 
 
-def _define(statement: PlannedStatement, definition: DdlStatement, transaction: Transaction) -> Result:
+def _define(
+    statement: PlannedStatement, definition: DdlStatement, transaction: Transaction
+) -> Result:
     transaction.define(definition)
     return Result(statement.tag)

@@ -1,4 +1,5 @@
-"""The families of statements, found in this package, and the execution of a planned statement by its family."""
+"""The families of statements, found in this package, and the execution of a planned statement by
+its family."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ for _module in pkgutil.walk_packages(statements.__path__, f"{statements.__name__
 
 
 def execute(statement: PlannedStatement, context: StatementContext) -> Answer:
-    """The result of the statement. A type without an execution of its own changes the catalog, as its family defines."""
+    """The result of the statement. A type without an execution of its own changes the catalog, as
+    its family defines."""
     if type(statement) in executes:
         return executes[type(statement)](statement, context)
     return change_catalog(statement, context)

@@ -19,7 +19,11 @@ def _(statement: CreateSchema, context: AuthorizationContext) -> Requirements:
 def _(statement: CreateSchema, change: CatalogChange) -> None:
     owner = change.users.current_id
     privileges = default_acl(change.tx.snapshot, owner, "schema", None, statement.database_id)
-    change.tx.insert(Schema(change.tx.allocate_schema_id(), statement.database_id, statement.name, owner, privileges))
+    change.tx.insert(
+        Schema(
+            change.tx.allocate_schema_id(), statement.database_id, statement.name, owner, privileges
+        )
+    )
     change.audit("create", "schema", statement.name)
 
 

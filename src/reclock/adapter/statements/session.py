@@ -11,11 +11,15 @@ from reclock.adapter.statement_context import StatementContext, executes
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.sql.statements.session.plan import ResetVariable, SetVariable, ShowVariable
 
-_SHOW_ALL = RelationDesc((Column("name", TEXT), Column("setting", TEXT), Column("description", TEXT)))
+_SHOW_ALL = RelationDesc(
+    (Column("name", TEXT), Column("setting", TEXT), Column("description", TEXT))
+)
 
 
 @requires(SetVariable, ResetVariable, ShowVariable)
-def _(statement: SetVariable | ResetVariable | ShowVariable, context: AuthorizationContext) -> Requirements:
+def _(
+    statement: SetVariable | ResetVariable | ShowVariable, context: AuthorizationContext
+) -> Requirements:
     return context.require()
 
 
@@ -29,7 +33,8 @@ def _(statement: SetVariable, context: StatementContext) -> Result:
     context.variables.set(statement.name, value, is_local=is_local)
     cluster = context.variables.get("cluster")
     if statement.name == "cluster" and cluster not in context.catalog.clusters:
-        context.notice(f'cluster "{cluster}" does not exist')  # no error: it may be created before it is used
+        # no error: it may be created before it is used
+        context.notice(f'cluster "{cluster}" does not exist')
     return Result(statement.tag)
 
 
@@ -51,6 +56,10 @@ def _(statement: ShowVariable) -> RelationDesc:
 @executes(ShowVariable)
 def _(statement: ShowVariable, context: StatementContext) -> Result:
     if statement.name is not None:
-        return text_result(statement.tag, text_desc(statement.name.lower()), [context.variables.get(statement.name)])
+        return text_result(
+            statement.tag,
+            text_desc(statement.name.lower()),
+            [context.variables.get(statement.name)],
+        )
     rows = [dict(zip(_SHOW_ALL.names, variable, strict=True)) for variable in context.variables]
     return Result(statement.tag, _SHOW_ALL, pa.Table.from_pylist(rows).to_batches())

@@ -33,7 +33,9 @@ def _(statement: CreateSink, context: AuthorizationContext) -> Requirements:
 def _(statement: CreateSink, change: CatalogChange) -> None:
     if statement.as_of is not None:
         change.hold_readable(statement.inputs, statement.as_of)
-    id = change.insert(statement.name, ItemType.SINK, statement.create_sql, begins_at=statement.as_of)
+    id = change.insert(
+        statement.name, ItemType.SINK, statement.create_sql, begins_at=statement.as_of
+    )
     change.audit("create", "sink", statement.name, id=id, create_sql=statement.create_sql)
 
 
@@ -43,7 +45,8 @@ def sinks(catalog: PlannerCatalog) -> list[SinkEntry]:
 
 
 def named_sink(catalog: PlannerCatalog, name: str) -> SinkEntry:
-    """The sink of that name, qualified or not, as SQL would resolve it. Raises ``UnknownObject``."""
+    """The sink of that name, qualified or not, as SQL would resolve it. Raises
+    ``UnknownObject``."""
     entry = catalog.find(written_parts(name), _NAMES)
     if not isinstance(entry, SinkEntry):
         raise UnknownObject("sink", name)

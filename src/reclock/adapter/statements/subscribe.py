@@ -27,7 +27,8 @@ def _(statement: SubscribeQuery, context: StatementContext) -> Result:
 
 
 def subscribe(statement: SubscribeQuery, context: StatementContext) -> Result:
-    """A subscription has a time of its own, without a timeout, and sees nothing of what a block has written or defined.
+    """A subscription has a time of its own, without a timeout, and sees nothing of what a block has
+    written or defined.
 
     Raises ``TransactionActive`` in a block that has written or defined anything.
     """

@@ -26,7 +26,13 @@ def _(statement: CreateView, context: StatementContext) -> Result:
     if not statement.name.is_temporary:
         return change_catalog(statement, context)
     temporary = context.transactions.temporary
-    temporary.create(statement.name, ItemType.VIEW, statement.create_sql, context.users, replaces=statement.replaces)
+    temporary.create(
+        statement.name,
+        ItemType.VIEW,
+        statement.create_sql,
+        context.users,
+        replaces=statement.replaces,
+    )
     send_notices(statement, context)
     return Result(statement.tag)
 

@@ -1,4 +1,5 @@
-"""The time that a query reads at, and the read holds and frontier moves that make its inputs readable then."""
+"""The time that a query reads at, and the read holds and frontier moves that make its inputs
+readable then."""
 
 from __future__ import annotations
 
@@ -45,21 +46,33 @@ def choose(
 ) -> ReadTime:
     """The time that a query over groups with these frontiers reads at.
 
-    ``AS OF`` names the time. ``AS OF AT LEAST`` takes the newest time at which every group is complete, if that is late enough, or,
-    with ``is_first`` (a subscription, which continues from there), the first readable time. Otherwise it is the oracle's read
-    timestamp (strict serializable), or the newest time at which every group is complete (serializable).
+    ``AS OF`` names the time. ``AS OF AT LEAST`` takes the newest time at which every group is
+    complete, if that is late enough, or, with ``is_first`` (a subscription, which continues from
+    there), the first readable time. Otherwise it is the oracle's read timestamp (strict
+    serializable), or the newest time at which every group is complete (serializable).
     """
     earliest = max((frontier.since for frontier in frontiers.values()), default=MINIMUM)
     if as_of is not None and not as_of.is_at_least:
         return ReadTime(as_of.at, "AS OF names it", oracle_ts)
-    complete = Timestamp(min((frontier.upper - 1 for frontier in frontiers.values()), default=oracle_ts))
+    complete = Timestamp(
+        min((frontier.upper - 1 for frontier in frontiers.values()), default=oracle_ts)
+    )
     if as_of is not None and is_first:
-        return ReadTime(Timestamp(max(as_of.at, earliest)), "the first readable time that AS OF AT LEAST allows", oracle_ts)
+        return ReadTime(
+            Timestamp(max(as_of.at, earliest)),
+            "the first readable time that AS OF AT LEAST allows",
+            oracle_ts,
+        )
     if as_of is not None:
-        reason = "the newest time at which every input is complete, or the first that AS OF AT LEAST allows"
+        reason = (
+            "the newest time at which every input is complete, or the first that AS OF AT "
+            "LEAST allows"
+        )
         return ReadTime(Timestamp(max(as_of.at, earliest, complete)), reason, oracle_ts)
     if is_serializable and complete >= earliest:
-        return ReadTime(complete, "serializable: the newest time at which every input is complete", oracle_ts)
+        return ReadTime(
+            complete, "serializable: the newest time at which every input is complete", oracle_ts
+        )
     return ReadTime(oracle_ts, "strict serializable: the oracle's read timestamp", oracle_ts)
 
 
@@ -73,11 +86,13 @@ def held_readable(
     notice: Callable[[str], None],
     name_of: Callable[[str], str],
 ) -> Iterator[None]:
-    """Inside the block every one of ``groups`` is readable at ``at``; a read hold keeps ``since`` from passing it.
+    """Inside the block every one of ``groups`` is readable at ``at``; a read hold keeps ``since``
+    from passing it.
 
-    Idle groups that are behind are advanced past ``at``, unless ``at`` lies in the future. It waits for claimed groups, and sends
-    a notice with their names from ``name_of``. Raises ``InputStalled`` if one is stalled, since that may last for any time;
-    ``NotReadable``, ``UnknownCollection``, ``StatementTimeout``, ``QueryCanceled``.
+    Idle groups that are behind are advanced past ``at``, unless ``at`` lies in the future. It waits
+    for claimed groups, and sends a notice with their names from ``name_of``. Raises
+    ``InputStalled`` if one is stalled, since that may last for any time; ``NotReadable``,
+    ``UnknownCollection``, ``StatementTimeout``, ``QueryCanceled``.
     """
     if not groups:
         yield
@@ -88,7 +103,8 @@ def held_readable(
 
 
 def reached(environment: Environment, at: Timestamp) -> bool:
-    """Whether ``at`` is over: every write from now on gets a later time. Where nothing was written since, the clock decides."""
+    """Whether ``at`` is over: every write from now on gets a later time. Where nothing was written
+    since, the clock decides."""
     if at <= environment.stores.oracle.read_ts(EPOCH_MS):
         return True
     if at > environment.stores.clock():
@@ -111,16 +127,24 @@ def _await_complete(
             group, frontier = next(iter(late.items()))
             raise NotReadable(group, at=at, since=frontier.since, upper=frontier.upper)
         idle = [group for group, frontier in late.items() if frontier.claim is None]
-        if idle and (advanced := environment.stores.frontiers.advance_idle(idle, Timestamp(at + 1))):
+        if idle and (
+            advanced := environment.stores.frontiers.advance_idle(idle, Timestamp(at + 1))
+        ):
             environment.stores.note_published(dict.fromkeys(advanced, Timestamp(at + 1)))
             continue
         waiting = _describe(late, at, name_of)
         if stalls := _stalls(environment, late):
             raise _stalled(stalls[0], at, name_of)
         if not has_noticed:
-            for group in sorted(environment.stores.frontiers.backfilled() & late.keys()):  # a backfill may take any time
-                raise NotReadable(name_of(group), at=at, since=late[group].since, upper=late[group].upper)
-            notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
+            # a backfill may take any time
+            for group in sorted(environment.stores.frontiers.backfilled() & late.keys()):
+                raise NotReadable(
+                    name_of(group), at=at, since=late[group].since, upper=late[group].upper
+                )
+            notice(
+                f"waiting for {waiting}; with SET transaction_isolation = 'serializable' "
+                "reads do not wait"
+            )
             has_noticed = True
         if cancellation.is_late:
             raise StatementTimeout(
@@ -140,7 +164,8 @@ class Stall:
 
 
 def last_complete(environment: Environment, at: Timestamp, groups: Iterable[str]) -> Stall | None:
-    """The stalled group of ``groups`` that is furthest behind ``at``, if any is not complete then."""
+    """The stalled group of ``groups`` that is furthest behind ``at``, if any is not complete
+    then."""
     stalls = _stalls(environment, _late(environment, at, frozenset(groups)))
     return min(stalls, key=lambda stall: stall.upper, default=None)
 
@@ -148,34 +173,62 @@ def last_complete(environment: Environment, at: Timestamp, groups: Iterable[str]
 def _stalls(environment: Environment, late: Mapping[str, GroupFrontier]) -> list[Stall]:
     claimed = {group: frontier for group, frontier in late.items() if frontier.claim is not None}
     statuses = environment.stores.statuses.current(claimed) if claimed else {}
-    return [Stall(claimed[group].upper, status) for group, status in statuses.items() if status.status == "stalled"]
+    return [
+        Stall(claimed[group].upper, status)
+        for group, status in statuses.items()
+        if status.status == "stalled"
+    ]
 
 
 def _stalled(stall: Stall, at: Timestamp, name_of: Callable[[str], str]) -> InputStalled:
     status = stall.status
     behind = f"it is complete below {stall.upper}, {at + 1 - stall.upper} ms behind"
-    return InputStalled(name_of(status.name), status.error or "", detail=status.detail, hint=status.hint, behind=behind)
+    return InputStalled(
+        name_of(status.name),
+        status.error or "",
+        detail=status.detail,
+        hint=status.hint,
+        behind=behind,
+    )
 
 
-def _late(environment: Environment, at: Timestamp, groups: frozenset[str]) -> dict[str, GroupFrontier]:
-    """The groups that are not complete at ``at``. Frontiers are read only where the last known upper does not answer it."""
-    maybe_late = [group for group in groups if environment.stores.published_uppers.get(group, MINIMUM) <= at]
-    return {group: frontier for group, frontier in known(environment, maybe_late).items() if frontier.upper <= at}
+def _late(
+    environment: Environment, at: Timestamp, groups: frozenset[str]
+) -> dict[str, GroupFrontier]:
+    """The groups that are not complete at ``at``. Frontiers are read only where the last known
+    upper does not answer it."""
+    maybe_late = [
+        group for group in groups if environment.stores.published_uppers.get(group, MINIMUM) <= at
+    ]
+    return {
+        group: frontier
+        for group, frontier in known(environment, maybe_late).items()
+        if frontier.upper <= at
+    }
 
 
-def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]) -> str:
+def _describe(
+    late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]
+) -> str:
     return ", ".join(
         f'"{name_of(group)}", {at + 1 - frontier.upper} ms behind'
-        + (f" and claimed at {frontier.claim.at} by {frontier.claim.owner}" if frontier.claim else "")
+        + (
+            f" and claimed at {frontier.claim.at} by {frontier.claim.owner}"
+            if frontier.claim
+            else ""
+        )
         for group, frontier in sorted(late.items())
     )
 
 
 def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
-    """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for a group that does not exist."""
+    """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for a group that does not
+    exist."""
     wanted = frozenset(groups)
     frontiers = environment.stores.frontiers.get_all(wanted) if wanted else {}
     for group in sorted(wanted - frontiers.keys()):
         raise UnknownCollection(group)
-    environment.stores.note_published({group: frontier.upper for group, frontier in frontiers.items()})
+    environment.stores.note_published(
+        {group: frontier.upper for group, frontier in frontiers.items()}
+    )
     return frontiers

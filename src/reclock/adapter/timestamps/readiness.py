@@ -1,4 +1,5 @@
-"""Whether storage has created an object's collections, and errors about collections in terms of objects."""
+"""Whether storage has created an object's collections, and errors about collections in terms of
+objects."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ Unavailable = (UnknownCollection, CollectionDamaged, ForeignCollection)
 """The errors of stores about a collection, which name it by its id."""
 
 
-def require_ready(environment: Environment, catalog: PlannerCatalog, ids: Iterable[GlobalId]) -> None:
-    """Check that storage has created the collections of these objects. It retries those that it could not create before.
+def require_ready(
+    environment: Environment, catalog: PlannerCatalog, ids: Iterable[GlobalId]
+) -> None:
+    """Check that storage has created the collections of these objects. It retries those that it
+    could not create before.
 
     Raises ``CollectionUnready``.
     """
@@ -44,7 +48,9 @@ def retry_unready(environment: Environment) -> None:
 
 
 def named(
-    error: UnknownCollection | CollectionDamaged | ForeignCollection, environment: Environment, catalog: PlannerCatalog
+    error: UnknownCollection | CollectionDamaged | ForeignCollection,
+    environment: Environment,
+    catalog: PlannerCatalog,
 ) -> ReclockError:
     """The error for the user, about the object that the collection belongs to.
 
@@ -60,7 +66,9 @@ def named(
         return error.named(name)
     if environment.stores.planner_catalog().entry(id) is None:
         return DroppedMeanwhile(name)
-    return CollectionDamaged(name, detail="its Delta table is missing in the lake, or its frontier in consensus")
+    return CollectionDamaged(
+        name, detail="its Delta table is missing in the lake, or its frontier in consensus"
+    )
 
 
 def about_object(error: ReclockError, environment: Environment) -> ReclockError:
@@ -74,7 +82,8 @@ def about_object(error: ReclockError, environment: Environment) -> ReclockError:
 
 
 def object_of(name: str) -> GlobalId:
-    """The id of the object that a collection or a frontier group belongs to, from the name that stores give it."""
+    """The id of the object that a collection or a frontier group belongs to, from the name that
+    stores give it."""
     if "/" not in name:
         return GlobalId(name)
     id = StorageCollectionId.parse(name)
@@ -82,24 +91,38 @@ def object_of(name: str) -> GlobalId:
 
 
 def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[BrokenObject]:
-    """The objects whose definition cannot be planned, whose collections storage could not create, or whose collections are
-    damaged.
-    """
+    """The objects whose definition cannot be planned, whose collections storage could not create,
+    or whose collections are damaged."""
     broken = [
-        BrokenObject(entry.id, str(entry.name), entry.type.value, "definition", entry.reason, entry.refusal.hint)
+        BrokenObject(
+            entry.id,
+            str(entry.name),
+            entry.type.value,
+            "definition",
+            entry.reason,
+            entry.refusal.hint,
+        )
         for entry in catalog.quarantined()
     ]
     for id, failure in environment.stores.stored_objects.unready().items():
         entry = catalog.entry(id)
         if entry is not None:
-            broken.append(BrokenObject(id, str(entry.name), entry.type.value, "collection", failure.error, failure.hint))
+            broken.append(
+                BrokenObject(
+                    id, str(entry.name), entry.type.value, "collection", failure.error, failure.hint
+                )
+            )
     return [*broken, *_damaged_objects(environment, catalog)]
 
 
 def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Iterator[BrokenObject]:
     """Opens each collection that storage has created."""
     made = environment.stores.frontiers.get_all().keys() | environment.stores.tables.log.known()
-    commands = [command for command in storage_commands({}, catalog) if isinstance(command, CreateCollections)]
+    commands = [
+        command
+        for command in storage_commands({}, catalog)
+        if isinstance(command, CreateCollections)
+    ]
     for wanted in commands:
         entry = catalog.entry(wanted.id)
         if entry is None or wanted.id not in made:
@@ -109,7 +132,14 @@ def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Itera
                 environment.stores.lake.open(collection.id).pin()
         except Unavailable as error:
             cause = named(error, environment, catalog)
-            yield BrokenObject(entry.id, str(entry.name), entry.type.value, "collection", cause.detail or cause.message, cause.hint)
+            yield BrokenObject(
+                entry.id,
+                str(entry.name),
+                entry.type.value,
+                "collection",
+                cause.detail or cause.message,
+                cause.hint,
+            )
 
 
 def _name(catalog: PlannerCatalog, id: GlobalId) -> str:

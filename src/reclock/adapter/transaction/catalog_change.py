@@ -34,11 +34,12 @@ class NewTable:
 
 
 class CatalogChange:
-    """One attempt to change the catalog: a transaction of the catalog, the role that makes it, and the time of the data timeline
-    at which new items begin.
-    """
+    """One attempt to change the catalog: a transaction of the catalog, the role that makes it, and
+    the time of the data timeline at which new items begin."""
 
-    def __init__(self, environment: Environment, users: Users, tx: CatalogTransaction, begins_at: Timestamp) -> None:
+    def __init__(
+        self, environment: Environment, users: Users, tx: CatalogTransaction, begins_at: Timestamp
+    ) -> None:
         self.users, self.tx, self.begins_at = users, tx, begins_at
         self.now = environment.stores.clock()
         self.new_table: NewTable | None = None
@@ -58,17 +59,26 @@ class CatalogChange:
         """A copy by ``users`` that continues from here; this change stays as it is."""
         other = copy.copy(self)
         other.users, other.tx = users, self.tx.fork()
-        other._new_passwords, other._old_passwords = dict(self._new_passwords), list(self._old_passwords)
+        other._new_passwords, other._old_passwords = (
+            dict(self._new_passwords),
+            list(self._old_passwords),
+        )
         other._old_secrets = list(self._old_secrets)
         return other
 
-    def audit(self, event_type: str, object_type: str, name: QualifiedName | str, **details: object) -> None:
-        """Record an event in the audit log, by the role that the session began with, whatever SET ROLE says."""
+    def audit(
+        self, event_type: str, object_type: str, name: QualifiedName | str, **details: object
+    ) -> None:
+        """Record an event in the audit log, by the role that the session began with, whatever SET
+        ROLE says."""
         user = self.tx.snapshot.roles[self.users.session_id].name
-        self.tx.audit(event_type, object_type, str(name), user=user, occurred_at=self.now, details=details)
+        self.tx.audit(
+            event_type, object_type, str(name), user=user, occurred_at=self.now, details=details
+        )
 
     def set_password(self, role_id: str, password: NewPassword | None) -> None:
-        """Make the role refer to the new verifier, which is stored outside the catalog. None changes nothing."""
+        """Make the role refer to the new verifier, which is stored outside the catalog. None
+        changes nothing."""
         if password is None:
             return
         role = self.tx.snapshot.roles[role_id]
@@ -85,12 +95,14 @@ class CatalogChange:
             self._old_passwords.append(role.password)
 
     def store_passwords(self) -> None:
-        """Store the new verifiers. Call it before the commit, so that a role with a password never lacks its verifier."""
+        """Store the new verifiers. Call it before the commit, so that a role with a password never
+        lacks its verifier."""
         if self._new_passwords:
             self._passwords.put(self._new_passwords)
 
     def delete_new_passwords(self) -> None:
-        """Delete the new verifiers. Call it once it is certain that the change was not committed."""
+        """Delete the new verifiers. Call it once it is certain that the change was not
+        committed."""
         if self._new_passwords:
             self._passwords.forget(self._new_passwords)
 
@@ -100,7 +112,8 @@ class CatalogChange:
             self._passwords.forget(self._old_passwords)
 
     def store_secret(self, secret: NewSecret) -> None:
-        """Store the value before the commit. If the change is not committed, nothing refers to the value."""
+        """Store the value before the commit. If the change is not committed, nothing refers to the
+        value."""
         self._secrets.put(secret.reference, secret.value)
 
     def replace_secret(self, item: Item) -> None:
@@ -111,12 +124,14 @@ class CatalogChange:
             return  # the definition is broken, so the reference of its value is unknown
 
     def delete_old_secrets(self, *, still_needed: Set[str]) -> None:
-        """Delete the old values. Call it last; maintenance deletes the values that are ``still_needed`` later."""
+        """Delete the old values. Call it last; maintenance deletes the values that are
+        ``still_needed`` later."""
         if old := {*self._old_secrets} - still_needed:
             self._secrets.forget(old)
 
     def hold_readable(self, groups: Iterable[str], at: Timestamp) -> None:
-        """Hold ``groups`` at ``at`` until the new object takes its own read hold. Raises ``NotReadable``."""
+        """Hold ``groups`` at ``at`` until the new object takes its own read hold. Raises
+        ``NotReadable``."""
         self._holds.acquire(groups, at, owner=self._actor, lease_ms=self._lease_ms)
 
     def schema_id(self, name: QualifiedName) -> int:
@@ -143,8 +158,9 @@ class CatalogChange:
     ) -> GlobalId:
         """Create an item and return its id.
 
-        Its owner is the current role, or the owner of ``owned_like``, and it has the default privileges. An item in the place of
-        ``replaced`` takes its owner and privileges. It begins now unless ``begins_at`` says otherwise.
+        Its owner is the current role, or the owner of ``owned_like``, and it has the default
+        privileges. An item in the place of ``replaced`` takes its owner and privileges. It begins
+        now unless ``begins_at`` says otherwise.
         """
         (id_, incarnation), schema_id = self._identity_of_new(type_), self.schema_id(name)
         model = replaced or owned_like
@@ -155,7 +171,20 @@ class CatalogChange:
             database_id = self.tx.snapshot.schemas[schema_id].database_id
             privileges = default_acl(self.tx.snapshot, owner, type_, schema_id, database_id)
         begins_at = self.begins_at if begins_at is None else begins_at
-        self.tx.insert(Item(id_, schema_id, name.item, type_, create_sql, owner, begins_at, progress, privileges, incarnation))
+        self.tx.insert(
+            Item(
+                id_,
+                schema_id,
+                name.item,
+                type_,
+                create_sql,
+                owner,
+                begins_at,
+                progress,
+                privileges,
+                incarnation,
+            )
+        )
         return id_
 
     def insert_index(self, index: CreateIndex) -> None:
@@ -169,7 +198,9 @@ class CatalogChange:
         snapshot = self.tx.snapshot
         item = snapshot.items[id_]
         schema = snapshot.schemas[item.schema_id]
-        database = snapshot.databases[schema.database_id].name if schema.database_id is not None else None
+        database = (
+            snapshot.databases[schema.database_id].name if schema.database_id is not None else None
+        )
         self.tx.delete(item)
         if item.type is ItemType.SECRET:
             self.replace_secret(item)

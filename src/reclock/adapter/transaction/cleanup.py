@@ -1,7 +1,8 @@
-"""Pending cleanup: what upstreams still hold for dropped sources, such as replication slots, which retain the server's log.
+"""Pending cleanup: what upstreams still hold for dropped sources, such as replication slots, which
+retain the server's log.
 
-A task is durable before the catalog drops its source. It runs right after the drop; ticks and maintenance retry it until the
-upstream has answered. See ``mz_source_leftovers``.
+A task is durable before the catalog drops its source. It runs right after the drop; ticks and
+maintenance retry it until the upstream has answered. See ``mz_source_leftovers``.
 """
 
 from __future__ import annotations
@@ -28,19 +29,30 @@ AGAIN_AFTER_MS = 600_000
 _log = structlog.get_logger(__name__)
 
 
-def pending_of(catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment) -> list[PendingCleanup]:
+def pending_of(
+    catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment
+) -> list[PendingCleanup]:
     """What the upstreams hold for those of ``ids`` that are sources of ``catalog``."""
     now, pending = environment.stores.clock(), []
     for entry in map(catalog.entry, ids):
-        connector = entry.source.connector if isinstance(entry, RelationEntry) and entry.source is not None else None
+        connector = (
+            entry.source.connector
+            if isinstance(entry, RelationEntry) and entry.source is not None
+            else None
+        )
         if entry is not None and isinstance(connector, PostgresConnector):
             what = f'replication slot "{connector.slot}" of publication "{connector.publication}"'
-            pending.append(PendingCleanup(entry.id, str(entry.name), what, wire.encode(connector).decode(), now))
+            pending.append(
+                PendingCleanup(
+                    entry.id, str(entry.name), what, wire.encode(connector).decode(), now
+                )
+            )
     return pending
 
 
 def run(environment: Environment, pending: Iterable[PendingCleanup]) -> list[PendingCleanup]:
-    """Have the upstreams drop what they hold for dropped sources. Returns the tasks that failed, with their errors."""
+    """Have the upstreams drop what they hold for dropped sources. Returns the tasks that failed,
+    with their errors."""
     failures = []
     for task in pending:
         try:
@@ -68,14 +80,24 @@ def run_all(environment: Environment, *, is_patient: bool = False) -> int:
         due = [task for task in due if task.at + AGAIN_AFTER_MS <= environment.stores.clock()][:1]
     failures = run(environment, due)
     for task in failures:
-        _log.warning("cleanup at the upstream of a dropped source failed", source=task.name, error=task.error, detail=task.detail)
+        _log.warning(
+            "cleanup at the upstream of a dropped source failed",
+            source=task.name,
+            error=task.error,
+            detail=task.detail,
+        )
     return len(failures)
 
 
 def secrets_of(pending: Iterable[PendingCleanup]) -> set[str]:
     """The references of the secrets that these tasks need to reach the upstreams."""
     connections = (_upstream(task).connection for task in pending)
-    options = (value for connection in connections if isinstance(connection, Connection) for _, value in connection.options)
+    options = (
+        value
+        for connection in connections
+        if isinstance(connection, Connection)
+        for _, value in connection.options
+    )
     return {value.reference for value in options if isinstance(value, SecretReference)}
 
 
@@ -84,8 +106,13 @@ def _upstream(task: PendingCleanup) -> PostgresConnector:
 
 
 def _drop_slot(environment: Environment, upstream: PostgresConnector) -> None:
-    from reclock.connectors.postgres.connector import Postgres  # psycopg is imported only where it is needed
+    # psycopg is imported only where it is needed
+    from reclock.connectors.postgres.connector import Postgres
 
     Postgres(
-        upstream, {}, postgres_parameters(upstream.connection, environment.runtime.connection_context.resolve_secret)
+        upstream,
+        {},
+        postgres_parameters(
+            upstream.connection, environment.runtime.connection_context.resolve_secret
+        ),
     ).dismiss()

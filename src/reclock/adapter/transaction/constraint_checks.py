@@ -36,7 +36,8 @@ _KeyOfTable = tuple[GlobalId, KeyColumns]
 
 @dataclass(slots=True)
 class ConstraintChecks:
-    """What one transaction knows of the keys of its tables: how its own writes change their counts, and what it has read."""
+    """What one transaction knows of the keys of its tables: how its own writes change their counts,
+    and what it has read."""
 
     environment: Environment
     _own: dict[_KeyOfTable, tuple[int, KeyCounts]] = field(default_factory=dict)
@@ -44,14 +45,27 @@ class ConstraintChecks:
     _reads: dict[_KeyOfTable, list[tuple[Timestamp, Hashes]]] = field(default_factory=dict)
 
     def check(
-        self, table: RelationEntry, written: Sequence[pa.Table], rows: pa.Table, catalog: PlannerCatalog, *, is_new: bool
+        self,
+        table: RelationEntry,
+        written: Sequence[pa.Table],
+        rows: pa.Table,
+        catalog: PlannerCatalog,
+        *,
+        is_new: bool,
     ) -> None:
-        """Check ``rows``, the changes of one statement with their diffs, that follow ``written``, all earlier changes.
+        """Check ``rows``, the changes of one statement with their diffs, that follow ``written``,
+        all earlier changes.
 
         A table that ``is_new`` has no other rows. Raises ``CheckViolation``, ``UniqueViolation``.
         """
-        constraints = [constraint for constraint in table.table.constraints if constraint.is_enforced] if table.table else []
-        checks = [constraint for constraint in constraints if constraint.kind is ConstraintKind.CHECK]
+        constraints = (
+            [constraint for constraint in table.table.constraints if constraint.is_enforced]
+            if table.table
+            else []
+        )
+        checks = [
+            constraint for constraint in constraints if constraint.kind is ConstraintKind.CHECK
+        ]
         if checks:
             self._check_conditions(table, checks, rows, catalog)
         for constraint in constraints:
@@ -61,18 +75,35 @@ class ConstraintChecks:
     def key_reads(self) -> list[KeyRead]:
         """The counts of keys that the transaction rests on."""
         return [
-            KeyRead(table, min(at for at, _ in reads), key, np.concatenate([hashes for _, hashes in reads]))
+            KeyRead(
+                table,
+                min(at for at, _ in reads),
+                key,
+                np.concatenate([hashes for _, hashes in reads]),
+            )
             for (table, key), reads in self._reads.items()
         ]
 
-    def key_changes(self, written: Mapping[GlobalId, Sequence[pa.Table]]) -> dict[_KeyOfTable, KeyCounts]:
+    def key_changes(
+        self, written: Mapping[GlobalId, Sequence[pa.Table]]
+    ) -> dict[_KeyOfTable, KeyCounts]:
         """How the transaction, which has ``written`` these changes, changes the counts of keys."""
-        return {of: own for of, (known, own) in self._own.items() if known == len(written.get(of[0], ()))}
+        return {
+            of: own
+            for of, (known, own) in self._own.items()
+            if known == len(written.get(of[0], ()))
+        }
 
     # --- keys ---
 
     def _check_unique(
-        self, table: RelationEntry, constraint: Constraint, written: Sequence[pa.Table], rows: pa.Table, *, is_new: bool
+        self,
+        table: RelationEntry,
+        constraint: Constraint,
+        written: Sequence[pa.Table],
+        rows: pa.Table,
+        *,
+        is_new: bool,
     ) -> None:
         key = KeyColumns(constraint.columns, constraint.are_nulls_equal)
         changed, changes = key.net_counts(rows)
@@ -114,17 +145,29 @@ class ConstraintChecks:
         """Compare the keys themselves: different keys may have one hash."""
         parts = [key.having(repeated, rows) for rows in changes]
         if not is_new:
-            parts.append(self.environment.stores.tables.key_indexes.of(table.id, key).changes_with(repeated))
+            parts.append(
+                self.environment.stores.tables.key_indexes.of(table.id, key).changes_with(repeated)
+            )
         keys = pa.concat_tables(parts)
         counts = keys.group_by(list(key.names), use_threads=False).aggregate([(DIFF_COLUMN, "sum")])
-        for row in counts.filter(pc.greater(counts[f"{DIFF_COLUMN}_sum"], 1)).slice(0, 1).to_pylist():
-            values = ", ".join("null" if row[name] is None else text_of(row[name]) for name in key.names)
-            raise UniqueViolation(constraint.name, table.name.item, key=f"({', '.join(key.names)})=({values})")
+        for row in (
+            counts.filter(pc.greater(counts[f"{DIFF_COLUMN}_sum"], 1)).slice(0, 1).to_pylist()
+        ):
+            values = ", ".join(
+                "null" if row[name] is None else text_of(row[name]) for name in key.names
+            )
+            raise UniqueViolation(
+                constraint.name, table.name.item, key=f"({', '.join(key.names)})=({values})"
+            )
 
     # --- conditions ---
 
     def _check_conditions(
-        self, table: RelationEntry, checks: Sequence[Constraint], rows: pa.Table, catalog: PlannerCatalog
+        self,
+        table: RelationEntry,
+        checks: Sequence[Constraint],
+        rows: pa.Table,
+        catalog: PlannerCatalog,
     ) -> None:
         added = rows.filter(pc.greater(rows[DIFF_COLUMN], 0)).drop_columns([DIFF_COLUMN])
         if not added.num_rows:
@@ -135,21 +178,31 @@ class ConstraintChecks:
                 raise CheckViolation(constraint.name, table.name.item, row=written)
 
     @staticmethod
-    def _conditions(table: RelationEntry, checks: Sequence[Constraint], catalog: PlannerCatalog) -> list[tuple[Constraint, Any]]:
+    def _conditions(
+        table: RelationEntry, checks: Sequence[Constraint], catalog: PlannerCatalog
+    ) -> list[tuple[Constraint, Any]]:
         cache_key = ("checks", table.id)
         if cache_key not in catalog.planned:
             in_order = sorted(checks, key=lambda constraint: constraint.name)
-            catalog.planned[cache_key] = [(constraint, check_condition(constraint, table.desc)) for constraint in in_order]
+            catalog.planned[cache_key] = [
+                (constraint, check_condition(constraint, table.desc)) for constraint in in_order
+            ]
         return catalog.planned[cache_key]  # type: ignore[no-any-return]
 
-    def _violations(self, table: RelationEntry, condition: Any, rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+    def _violations(
+        self, table: RelationEntry, condition: Any, rows: pa.Table
+    ) -> Iterator[tuple[Any, ...]]:
         """The first row for which the condition is false, if there is one."""
         if rows.num_rows <= _FEW_ROWS and is_simple(condition):
             values = zip(*(column.to_pylist() for column in rows.columns), strict=True)
             yield from (row for row in values if is_satisfied(condition, row) is False)
             return
         collection = StorageCollectionId(GlobalId("t0"))
-        plan = Filter(Get(collection, table.name.item, table.desc), (Call("not", (condition,), BOOLEAN),))
-        answer = self.environment.runtime.engines.small.run(plan, Finishing(limit=1), {collection: TableInput(rows)}, MAXIMUM)
+        plan = Filter(
+            Get(collection, table.name.item, table.desc), (Call("not", (condition,), BOOLEAN),)
+        )
+        answer = self.environment.runtime.engines.small.run(
+            plan, Finishing(limit=1), {collection: TableInput(rows)}, MAXIMUM
+        )
         for batch in answer.batches:
             yield from (tuple(row.values()) for row in batch.to_pylist())

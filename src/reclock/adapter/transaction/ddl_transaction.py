@@ -1,6 +1,8 @@
-"""The definitions of one transaction: each is planned on the catalog that the earlier ones leave, and all commit at once.
+"""The definitions of one transaction: each is planned on the catalog that the earlier ones leave,
+and all commit at once.
 
-Nothing is durable before the commit except reserved ids: a table that the same transaction may fill has an id of its own.
+Nothing is durable before the commit except reserved ids: a table that the same transaction may fill
+has an id of its own.
 """
 
 from __future__ import annotations
@@ -30,9 +32,8 @@ ATTEMPTS = 50
 
 @dataclass(frozen=True, slots=True)
 class DdlStatement:
-    """A statement that changes the catalog. ``planned`` is its plan at one catalog; ``new_table`` is the identity reserved for the
-    table that it creates.
-    """
+    """A statement that changes the catalog. ``planned`` is its plan at one catalog; ``new_table``
+    is the identity reserved for the table that it creates."""
 
     parsed: ParsedStatement
     planner: StatementPlanner
@@ -47,7 +48,8 @@ class DdlStatement:
 
 @dataclass(slots=True)
 class _CatalogState:
-    """The catalog after some of the definitions. ``change`` is None until one of them changes something."""
+    """The catalog after some of the definitions. ``change`` is None until one of them changes
+    something."""
 
     environment: Environment
     newest: PlannerCatalog
@@ -58,7 +60,9 @@ class _CatalogState:
         """Planned at first use. Raises what a definition breaks in an existing object."""
         if self.change is not None and self.newest.snapshot is not self.change.tx.snapshot:
             before = {entry.id for entry in self.newest.quarantined()}
-            self.newest = self.environment.stores.planner_catalogs.resolve(self.change.tx.snapshot, self.newest)
+            self.newest = self.environment.stores.planner_catalogs.resolve(
+                self.change.tx.snapshot, self.newest
+            )
             for entry in self.newest.quarantined():
                 if entry.id not in before:  # a definition must not break an existing object
                     raise entry.refusal
@@ -73,7 +77,9 @@ class _CatalogState:
             change = self.change.fork(users)
         else:
             assert self.newest.snapshot is not None
-            change = CatalogChange(self.environment, users, CatalogTransaction(self.newest.snapshot), begins_at)
+            change = CatalogChange(
+                self.environment, users, CatalogTransaction(self.newest.snapshot), begins_at
+            )
         change.new_table = definition.new_table
         define(statement, change)
         return _CatalogState(self.environment, self.newest, change)
@@ -82,7 +88,9 @@ class _CatalogState:
 class Definitions:
     """The definitions of one transaction, in their order."""
 
-    def __init__(self, environment: Environment, cancellation: Cancellation, notice: Callable[[str], None]) -> None:
+    def __init__(
+        self, environment: Environment, cancellation: Cancellation, notice: Callable[[str], None]
+    ) -> None:
         self.made: dict[GlobalId, NewTable] = {}
         """The tables that this transaction creates and may fill."""
         self._environment, self._cancellation, self._notice = environment, cancellation, notice
@@ -96,7 +104,11 @@ class Definitions:
     @property
     def catalog(self) -> PlannerCatalog:
         """The catalog with all definitions."""
-        return self._states[-1].catalog if self._definitions else self._environment.stores.planner_catalog()
+        return (
+            self._states[-1].catalog
+            if self._definitions
+            else self._environment.stores.planner_catalog()
+        )
 
     @property
     def begins_at(self) -> Timestamp:
@@ -106,7 +118,8 @@ class Definitions:
         return self._begins_at
 
     def add(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
-        """Add a definition. If ``is_filled``, a CREATE TABLE whose transaction writes to it, return the table's id.
+        """Add a definition. If ``is_filled``, a CREATE TABLE whose transaction writes to it, return
+        the table's id.
 
         Raises what planning and defining raise.
         """
@@ -130,7 +143,8 @@ class Definitions:
         del self._definitions[count:], self._states[count + 1 :]
 
     def commit(self) -> None:
-        """Commit all definitions at once. If another actor changed the catalog, plan them again on top of that.
+        """Commit all definitions at once. If another actor changed the catalog, plan them again on
+        top of that.
 
         Raises ``UpperMismatch`` after too many attempts.
         """
@@ -144,10 +158,14 @@ class Definitions:
                     change = self._states[-1].change
                     if change is not None:
                         dropped = change.tx.removed(Kind.ITEM)
-                        pending = cleanup.pending_of(self._states[0].newest, dropped, self._environment)
-                        # Before the commit: afterwards nothing else would know of the dropped source's upstream.
+                        pending = cleanup.pending_of(
+                            self._states[0].newest, dropped, self._environment
+                        )
+                        # Before the commit: afterwards nothing else would know of the dropped
+                        # source's upstream.
                         self._environment.stores.pending_cleanup.put(pending)
-                        change.store_passwords()  # before the commit: the role must not log in without a password
+                        # before the commit: the role must not log in without a password
+                        change.store_passwords()
                         failpoint("definitions.before_commit")
                         self._environment.stores.catalog.commit_transaction(change.tx)
                         failpoint("definitions.after_commit")
@@ -162,21 +180,29 @@ class Definitions:
         self._environment.control_plane.storage_controller.wake()
         failed = cleanup.run(self._environment, pending)
         for task in failed:
-            self._notice(f'the upstream of "{task.name}" still has the {task.what}: {task.error}; the drop is retried later')
+            self._notice(
+                f'the upstream of "{task.name}" still has the {task.what}: {task.error}; '
+                "the drop is retried later"
+            )
         if change is not None:
             change.delete_old_secrets(still_needed=cleanup.secrets_of(failed))
 
     # --- internals ---
 
     def _plan_on_newest(self) -> None:
-        planned, newest = self._states[0].newest.snapshot, self._environment.stores.planner_catalog().snapshot
+        planned, newest = (
+            self._states[0].newest.snapshot,
+            self._environment.stores.planner_catalog().snapshot,
+        )
         assert planned is not None
         assert newest is not None
         if planned.content_upper != newest.content_upper:
             self._plan_again()
 
     def _plan_again(self) -> None:
-        self._states = [_CatalogState(self._environment, self._environment.stores.planner_catalog())]
+        self._states = [
+            _CatalogState(self._environment, self._environment.stores.planner_catalog())
+        ]
         for definition in self._definitions:
             self._states.append(self._states[-1].after(definition, self.begins_at))
 
@@ -191,4 +217,6 @@ class Definitions:
                     return id
                 except UpperMismatch:
                     self._cancellation.back_off(attempt)
-        raise UpperMismatch("catalog", expected=tx.base.upper, found=self._environment.stores.catalog.upper)
+        raise UpperMismatch(
+            "catalog", expected=tx.base.upper, found=self._environment.stores.catalog.upper
+        )

@@ -1,7 +1,9 @@
-"""Temporary tables and views. They belong to one session, live in the memory of its process, and go with either.
+"""Temporary tables and views. They belong to one session, live in the memory of its process, and go
+with either.
 
-They are items of a catalog that only the session sees: the environment's catalog with one more schema. Planning, privileges and
-``pg_catalog`` therefore treat them like other objects. Nothing of them is durable, and no other process sees them.
+They are items of a catalog that only the session sees: the environment's catalog with one more
+schema. Planning, privileges and ``pg_catalog`` therefore treat them like other objects. Nothing of
+them is durable, and no other process sees them.
 """
 
 from __future__ import annotations
@@ -49,12 +51,21 @@ class TemporaryObjects:
         """``catalog`` with the temporary objects. A view whose input was dropped is left out."""
         if not self.state.items:
             return catalog
-        if self._planned is None or self._planned[0] is not catalog or self._planned[1] is not self.state:
+        if (
+            self._planned is None
+            or self._planned[0] is not catalog
+            or self._planned[1] is not self.state
+        ):
             self._planned = (catalog, self.state, self._over(catalog))
         return self._planned[2]
 
     def create(
-        self, name: QualifiedName, type: ItemType, create_sql: str, users: Users, replaces: Sequence[GlobalId] = ()
+        self,
+        name: QualifiedName,
+        type: ItemType,
+        create_sql: str,
+        users: Users,
+        replaces: Sequence[GlobalId] = (),
     ) -> GlobalId:
         """Create a table or a view, in the place of those that it ``replaces``; returns its id."""
         id = GlobalId(f"t{next(_IDS)}")
@@ -78,19 +89,28 @@ class TemporaryObjects:
     def write(self, table: RelationEntry, changes: pa.Table) -> None:
         """Apply ``changes``, rows with their diffs."""
         rows = self.rows(table)
-        before = pa.table([*rows.columns, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)], names=changes.column_names)
+        before = pa.table(
+            [*rows.columns, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)],
+            names=changes.column_names,
+        )
         written = rows_of([before, changes], table.desc)
         self.state = replace(self.state, rows={**self.state.rows, table.id: written})
 
     def _set_items(self, items: list[Item]) -> None:
         ids = {item.id for item in items}
-        self.state = TemporaryState(tuple(items), {id: rows for id, rows in self.state.rows.items() if id in ids})
+        self.state = TemporaryState(
+            tuple(items), {id: rows for id, rows in self.state.rows.items() if id in ids}
+        )
 
     def _over(self, catalog: PlannerCatalog) -> PlannerCatalog:
         assert catalog.snapshot is not None
         owner = self.state.items[0].owner_role_id
-        snapshot = catalog.snapshot.with_change(None, Schema(_SCHEMA_ID, None, TEMPORARY_SCHEMA, owner))
-        return self._environment.stores.planner_catalogs.resolve(_with(snapshot, self.state.items), catalog)
+        snapshot = catalog.snapshot.with_change(
+            None, Schema(_SCHEMA_ID, None, TEMPORARY_SCHEMA, owner)
+        )
+        return self._environment.stores.planner_catalogs.resolve(
+            _with(snapshot, self.state.items), catalog
+        )
 
 
 def _with(snapshot: CatalogSnapshot, items: tuple[Item, ...] | list[Item]) -> CatalogSnapshot:

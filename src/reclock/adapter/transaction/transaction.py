@@ -45,7 +45,8 @@ Groups = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class TransactionMark:
-    """The number of definitions and, for each table, of writes: what a transaction can be rewound to."""
+    """The number of definitions and, for each table, of writes: what a transaction can be rewound
+    to."""
 
     defined: int
     written: Mapping[GlobalId, int]
@@ -54,12 +55,13 @@ class TransactionMark:
 class Transaction:
     """Reads at one time, sees its own writes, and commits all of them at one later time, or none.
 
-    The commit fails if anything it read was written in between, so the transaction is as if it ran at the time of the commit.
-    Only tables are written and checked like this: a transaction that writes may read nothing else but system relations, which are
-    as of now. The transaction of a block holds, from its first query on, everything in the schemas that the query names.
+    The commit fails if anything it read was written in between, so the transaction is as if it ran
+    at the time of the commit. Only tables are written and checked like this: a transaction that
+    writes may read nothing else but system relations, which are as of now. The transaction of a
+    block holds, from its first query on, everything in the schemas that the query names.
 
-    A transaction that defines objects sees them, and writes only to tables that it creates. These have their rows from their first
-    time on, so that committing the definitions commits the rows.
+    A transaction that defines objects sees them, and writes only to tables that it creates. These
+    have their rows from their first time on, so that committing the definitions commits the rows.
     """
 
     def __init__(
@@ -92,17 +94,28 @@ class Transaction:
 
     # --- reading ---
 
-    def time_of(self, definition: Plan, select: Select, catalog: PlannerCatalog, choose: Callable[[Groups], ReadTime]) -> ReadTime:
-        """The time that a query reads at, the same for all queries of the transaction. ``definition`` is its plan over collections.
+    def time_of(
+        self,
+        definition: Plan,
+        select: Select,
+        catalog: PlannerCatalog,
+        choose: Callable[[Groups], ReadTime],
+    ) -> ReadTime:
+        """The time that a query reads at, the same for all queries of the transaction.
+        ``definition`` is its plan over collections.
 
         Raises ``OutsideTransaction``, ``UnsupportedSql``.
         """
         self._use(select.depends_on, catalog)
-        read = [id for id in collections(definition) if id.has_times and id.source_id not in self.made]
+        read = [
+            id for id in collections(definition) if id.has_times and id.source_id not in self.made
+        ]
         groups = frozenset(id.group for id in read)
         if select.as_of is not None:
             if self.is_block:
-                raise UnsupportedSql("AS OF is not supported in a transaction block", hint="COMMIT or ROLLBACK first")
+                raise UnsupportedSql(
+                    "AS OF is not supported in a transaction block", hint="COMMIT or ROLLBACK first"
+                )
             return choose(groups)
         if not groups:
             return self._time or choose(groups)
@@ -112,7 +125,9 @@ class Transaction:
             self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
             self._time = choose(self._domain)
             if self.is_block:
-                self._held.enter_context(self._environment.stores.shared_holds.held(self._domain, self._time.at))
+                self._held.enter_context(
+                    self._environment.stores.shared_holds.held(self._domain, self._time.at)
+                )
         elif outside := groups - self._domain:
             raise OutsideTransaction(sorted(_name(catalog, group) for group in outside))
         self._has_read_others = self._has_read_others or groups != {TABLES}
@@ -140,14 +155,17 @@ class Transaction:
     def own_updates(self, at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
         """The transaction's uncommitted writes, by table, as updates at ``at``."""
         return {
-            table_id(id): pa.concat_tables([updates_at(rows, at, self._tables[id].desc) for rows in written])
+            table_id(id): pa.concat_tables(
+                [updates_at(rows, at, self._tables[id].desc) for rows in written]
+            )
             for id, written in self.writes.items()
             if id not in self.made
         }
 
     @property
     def made(self) -> Set[GlobalId]:
-        """The tables that the transaction creates. No other transaction sees them before the commit."""
+        """The tables that the transaction creates. No other transaction sees them before the
+        commit."""
         return self.definitions.made.keys()
 
     def made_rows(self, table: RelationEntry) -> pa.Table:
@@ -156,7 +174,8 @@ class Transaction:
 
     @staticmethod
     def _reachable(groups: Groups, select: Select, catalog: PlannerCatalog) -> Groups:
-        """The frontier groups of everything readable in the schemas that the query names, including what views there read."""
+        """The frontier groups of everything readable in the schemas that the query names, including
+        what views there read."""
         named = [entry for entry in map(catalog.entry, select.depends_on) if entry is not None]
         scopes = {entry.name.scope for entry in named if not entry.is_system}
         reachable = set(groups)
@@ -175,7 +194,8 @@ class Transaction:
             raise TransactionReadOnly(statement)
 
     def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
-        """Add the rows of a statement, with their diffs, to the commit; a temporary table gets them at once.
+        """Add the rows of a statement, with their diffs, to the commit; a temporary table gets them
+        at once.
 
         Raises ``MixedTransaction``, and the violations of the table's constraints.
         """
@@ -194,9 +214,14 @@ class Transaction:
             self._checks.check(table, written, rows, catalog, is_new=table.id in self.made)
             written.append(rows)
 
-    def _check_temporary(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
+    def _check_temporary(
+        self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog
+    ) -> None:
         present = self._temporary.rows(table)
-        before = pa.table([*present.columns, pa.repeat(pa.scalar(1, pa.int64()), present.num_rows)], names=rows.column_names)
+        before = pa.table(
+            [*present.columns, pa.repeat(pa.scalar(1, pa.int64()), present.num_rows)],
+            names=rows.column_names,
+        )
         ConstraintChecks(self._environment).check(table, [before], rows, catalog, is_new=True)
 
     def define(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
@@ -210,7 +235,8 @@ class Transaction:
         self._use({table.id}, catalog)
 
     def _use(self, ids: Set[GlobalId], catalog: PlannerCatalog) -> None:
-        """Record the relations that a statement was planned with, and what views among them read: the commit fails if one changed.
+        """Record the relations that a statement was planned with, and what views among them read:
+        the commit fails if one changed.
 
         Raises ``RelationChanged`` if it has changed since an earlier statement.
         """
@@ -218,7 +244,12 @@ class Transaction:
         unchecked = set(ids)
         while unchecked:
             entry = catalog.entry(unchecked.pop())
-            if not isinstance(entry, RelationEntry) or entry.is_system or entry.is_temporary or entry.id in self.made:
+            if (
+                not isinstance(entry, RelationEntry)
+                or entry.is_system
+                or entry.is_temporary
+                or entry.id in self.made
+            ):
                 continue
             if entry.id not in self._used:
                 unchecked |= entry.depends_on
@@ -229,12 +260,18 @@ class Transaction:
 
     def mark(self) -> TransactionMark:
         """The point that ``rewind`` goes back to."""
-        return TransactionMark(len(self.definitions), {table: len(rows) for table, rows in self.writes.items()})
+        return TransactionMark(
+            len(self.definitions), {table: len(rows) for table, rows in self.writes.items()}
+        )
 
     def rewind(self, mark: TransactionMark) -> None:
         """Drop the definitions and writes since ``mark``."""
         self.definitions.rewind(mark.defined)
-        self.writes = {table: rows[: mark.written[table]] for table, rows in self.writes.items() if table in mark.written}
+        self.writes = {
+            table: rows[: mark.written[table]]
+            for table, rows in self.writes.items()
+            if table in mark.written
+        }
 
     # --- commit ---
 
@@ -262,13 +299,21 @@ class Transaction:
         for id in self.made & self.writes.keys():
             if catalog.entry(id) is not None:
                 table = catalog.relation(id)
-                rows, incarnation = pa.concat_tables(self.writes[id]), self.definitions.made[id].incarnation
-                tables.fill(id, table.desc, rows, at=self.definitions.begins_at, incarnation=incarnation)
+                rows, incarnation = (
+                    pa.concat_tables(self.writes[id]),
+                    self.definitions.made[id].incarnation,
+                )
+                tables.fill(
+                    id, table.desc, rows, at=self.definitions.begins_at, incarnation=incarnation
+                )
 
     def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
         assert self._catalog_ts is not None
         read_at = self._time.at if self._time is not None and self._reads else None
-        reads, keys = frozenset(self._reads), {table: keys for table, keys in self._reads.items() if keys is not None}
+        reads, keys = (
+            frozenset(self._reads),
+            {table: keys for table, keys in self._reads.items() if keys is not None},
+        )
         for attempt in range(_ATTEMPTS):
             try:
                 self._environment.stores.tables.commit(
@@ -284,7 +329,9 @@ class Transaction:
             except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
                 catalog_ts = self._recheck_relations()
                 if attempt == _ATTEMPTS - 1 or not isinstance(broken, UnknownCollection):
-                    raise readiness.named(broken, self._environment, self._environment.stores.planner_catalog()) from broken
+                    raise readiness.named(
+                        broken, self._environment, self._environment.stores.planner_catalog()
+                    ) from broken
                 self._catalog_ts = catalog_ts
             except CatalogMoved:
                 self._catalog_ts = self._recheck_relations()
@@ -292,7 +339,8 @@ class Transaction:
                     raise
 
     def _recheck_relations(self) -> Timestamp:
-        """The catalog's upper now, if all relations that the transaction used are unchanged there. A replaced view has a new id.
+        """The catalog's upper now, if all relations that the transaction used are unchanged there.
+        A replaced view has a new id.
 
         Raises ``RelationChanged``.
         """
@@ -300,16 +348,23 @@ class Transaction:
         assert catalog.snapshot is not None
         for id, relation in self._used.items():
             entry = catalog.entry(id)
-            if not isinstance(entry, RelationEntry) or entry.desc != relation.desc or _enforced(entry) != _enforced(relation):
+            if (
+                not isinstance(entry, RelationEntry)
+                or entry.desc != relation.desc
+                or _enforced(entry) != _enforced(relation)
+            ):
                 raise RelationChanged(str(relation.name))
         readiness.require_ready(self._environment, catalog, self._tables)
         return catalog.snapshot.upper
 
 
 def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
-    """The tables that a plan over collections reads, and by which keys; None stands for all rows."""
+    """The tables that a plan over collections reads, and by which keys; None stands for all
+    rows."""
     tables: dict[GlobalId, Keys | None] = {
-        id.source_id: None for id in collections(definition) if id.has_times and id.collection is CollectionType.TABLE
+        id.source_id: None
+        for id in collections(definition)
+        if id.has_times and id.collection is CollectionType.TABLE
     }
     for get, column, values in point_lookups(definition):
         if get.collection.source_id in tables:
@@ -318,7 +373,11 @@ def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
 
 
 def _enforced(relation: RelationEntry) -> list[Constraint]:
-    return [constraint for constraint in relation.table.constraints if constraint.is_enforced] if relation.table else []
+    return (
+        [constraint for constraint in relation.table.constraints if constraint.is_enforced]
+        if relation.table
+        else []
+    )
 
 
 def _reads_other_relations() -> UnsupportedSql:

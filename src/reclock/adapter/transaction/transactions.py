@@ -45,7 +45,8 @@ class TransactionStatus(StrEnum):
     IDLE = "idle"
     IN_BLOCK = "in block"
     FAILED = "failed"
-    """Only COMMIT and ROLLBACK are executed, and both roll back; or ROLLBACK TO, after which the block goes on."""
+    """Only COMMIT and ROLLBACK are executed, and both roll back; or ROLLBACK TO, after which the
+    block goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ class Transactions:
     # --- blocks ---
 
     def control(self, statement: TransactionControl) -> str:
-        """Begin or end a block, or handle its savepoints; returns the command tag, which says how the block really ended."""
+        """Begin or end a block, or handle its savepoints; returns the command tag, which says how
+        the block really ended."""
         match statement.kind:
             case "BEGIN":
                 self._begin(statement)
@@ -147,7 +149,8 @@ class Transactions:
         return self.present()[0]
 
     def present(self) -> tuple[PlannerCatalog, Timestamp | None]:
-        """The catalog as the next statement sees it, and, outside a block, the read timestamp of the same moment."""
+        """The catalog as the next statement sees it, and, outside a block, the read timestamp of
+        the same moment."""
         if self._block is not None:
             return self.temporary.over(self._block.definitions.catalog), None
         catalog, read_ts = self._environment.stores.planner_catalogs.current_with_read_ts()
@@ -162,10 +165,12 @@ class Transactions:
 
     @contextmanager
     def statement(self, statement: TransactionControl | None = None) -> Iterator[None]:
-        """Surrounds the execution of every statement. In a failed block only statements that end it are executed: ``statement`` is
-        given for those that control transactions. Raises ``TransactionFailed``, ``TransactionActive``.
-        """
-        if self.status is TransactionStatus.FAILED and (statement is None or statement.kind not in _AFTER_FAILURE):
+        """Surrounds the execution of every statement. In a failed block only statements that end it
+        are executed: ``statement`` is given for those that control transactions. Raises
+        ``TransactionFailed``, ``TransactionActive``."""
+        if self.status is TransactionStatus.FAILED and (
+            statement is None or statement.kind not in _AFTER_FAILURE
+        ):
             raise TransactionFailed
         if self._alone is not None and statement is None:
             self.fail()
@@ -183,9 +188,14 @@ class Transactions:
     def attempt(self, work: Callable[[], bool]) -> bool:
         """The result of ``work``, which executes statements in the open transaction.
 
-        If it is False or an error, nothing is written and the block has not failed: the statements are executed one by one then.
+        If it is False or an error, nothing is written and the block has not failed: the statements
+        are executed one by one then.
         """
-        if self._block is None or self.status is TransactionStatus.FAILED or self._alone is not None:
+        if (
+            self._block is None
+            or self.status is TransactionStatus.FAILED
+            or self._alone is not None
+        ):
             return False
         mark, temporary, is_done = self._block.mark(), self.temporary.state, False
         try:
@@ -203,16 +213,21 @@ class Transactions:
             self.status = TransactionStatus.FAILED
 
     def run(self, work: Callable[[Transaction], T], turn: Callable[[], Turn] | None = None) -> T:
-        """The result of ``work`` in the block's transaction, or in a transaction of its own that is retried after a conflict.
+        """The result of ``work`` in the block's transaction, or in a transaction of its own that is
+        retried after a conflict.
 
-        ``turn`` says what that transaction reads and writes: it queues behind transactions of this process that it would conflict
-        with. Blocks do not queue: two of them could wait for each other.
+        ``turn`` says what that transaction reads and writes: it queues behind transactions of this
+        process that it would conflict with. Blocks do not queue: two of them could wait for each
+        other.
         """
         if self._block is not None:
             return work(self._block)
         if turn is None:
             return self._run_optimistically(work)
-        with self._cancellation.in_consensus(), self._environment.stores.table_queues.wait_turn(turn()):
+        with (
+            self._cancellation.in_consensus(),
+            self._environment.stores.table_queues.wait_turn(turn()),
+        ):
             return self._run_optimistically(work)
 
     def _run_optimistically(self, work: Callable[[Transaction], T]) -> T:
@@ -220,7 +235,8 @@ class Transactions:
             transaction = self._new()
             try:
                 result = work(transaction)
-                with self._cancellation.in_consensus():  # the rows of a COPY come after its statement was begun
+                # the rows of a COPY come after its statement was begun
+                with self._cancellation.in_consensus():
                     transaction.commit()
                 return result
             except WriteConflict:
@@ -230,9 +246,8 @@ class Transactions:
         raise InternalError("a transaction neither committed nor failed")
 
     def change(self, tag: str, work: Callable[[Transaction], T]) -> T:
-        """Run definitions at once, or in the block's transaction. Among statements that were sent together they are a
-        transaction of their own, and commit the one before.
-        """
+        """Run definitions at once, or in the block's transaction. Among statements that were sent
+        together they are a transaction of their own, and commit the one before."""
         if self._block is not None and not self._is_implicit:
             self._block.check_writable(tag)
             return work(self._block)
@@ -240,7 +255,8 @@ class Transactions:
         return self._outside_implicit(lambda: self._run_at_once(work))
 
     def run_alone(self, tag: str, work: Callable[[], object]) -> None:
-        """Run work that belongs to no transaction: at once, or, as the only statement of a block, at its COMMIT.
+        """Run work that belongs to no transaction: at once, or, as the only statement of a block,
+        at its COMMIT.
 
         Raises ``TransactionActive`` if the block has other statements.
         """
@@ -258,7 +274,11 @@ class Transactions:
     def _new(self, *, is_block: bool = False) -> Transaction:
         definitions = Definitions(self._environment, self._cancellation, self._notice)
         return Transaction(
-            self._environment, definitions, self.temporary, is_block=is_block, is_read_only=lambda: self._variables.is_read_only
+            self._environment,
+            definitions,
+            self.temporary,
+            is_block=is_block,
+            is_read_only=lambda: self._variables.is_read_only,
         )
 
     def _run_at_once(self, work: Callable[[Transaction], T]) -> T:
@@ -290,7 +310,8 @@ class Transactions:
         self._set_modes(statement)
 
     def _set_modes(self, statement: TransactionControl) -> None:
-        """Set the modes of the open block, or, for SET SESSION CHARACTERISTICS, of the session's later transactions."""
+        """Set the modes of the open block, or, for SET SESSION CHARACTERISTICS, of the session's
+        later transactions."""
         is_local = statement.kind != "SET SESSION CHARACTERISTICS AS TRANSACTION"
         if statement.isolation is not None:
             # Weaker levels get the stronger guarantee, as the SQL standard allows.
@@ -298,19 +319,33 @@ class Transactions:
             self._variables.set("transaction_isolation", level, is_local=is_local)
         if statement.access is not None:
             variable = READ_ONLY if is_local else DEFAULT_READ_ONLY
-            self._variables.set(variable, "on" if statement.access == "READ ONLY" else "off", is_local=is_local)
+            self._variables.set(
+                variable, "on" if statement.access == "READ ONLY" else "off", is_local=is_local
+            )
 
     def _savepoint(self, name: str) -> Savepoint:
         if self._block is None or self._is_implicit:
             raise NoTransaction("SAVEPOINT", hint="BEGIN first")
         variables = self._variables.mark()
-        return Savepoint(name, self._block.mark(), variables, self._alone, self._has_statements, self.temporary.state)
+        return Savepoint(
+            name,
+            self._block.mark(),
+            variables,
+            self._alone,
+            self._has_statements,
+            self.temporary.state,
+        )
 
     def _savepoint_index(self, statement: TransactionControl) -> int:
-        """The index of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
+        """The index of the newest savepoint of that name. Raises ``UnknownSavepoint``,
+        ``NoTransaction``."""
         if self._block is None or self._is_implicit:
             raise NoTransaction(statement.kind.replace(" TO", " TO SAVEPOINT"), hint="BEGIN first")
-        indexes = [index for index, savepoint in enumerate(self._savepoints) if savepoint.name == statement.savepoint]
+        indexes = [
+            index
+            for index, savepoint in enumerate(self._savepoints)
+            if savepoint.name == statement.savepoint
+        ]
         if not indexes:
             raise UnknownSavepoint(statement.savepoint)
         return indexes[-1]
@@ -329,7 +364,10 @@ class Transactions:
     def _open(self) -> None:
         self._block = self._new(is_block=True)
         self._has_statements = False
-        self._temporary_before, self._began_at = self.temporary.state, self._environment.stores.clock()
+        self._temporary_before, self._began_at = (
+            self.temporary.state,
+            self._environment.stores.clock(),
+        )
         self._variables.begin()
         self.status = TransactionStatus.IN_BLOCK
 

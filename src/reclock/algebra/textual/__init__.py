@@ -13,7 +13,9 @@ from reclock.algebra.textual.description import TextualType
 from reclock.algebra.textual.documents import DOCUMENTS
 from reclock.algebra.textual.uuids import UUIDS
 
-TEXTUAL_TYPES: Mapping[TypeName, TextualType] = {each.type.name: each for each in (UUIDS, DOCUMENTS)}
+TEXTUAL_TYPES: Mapping[TypeName, TextualType] = {
+    each.type.name: each for each in (UUIDS, DOCUMENTS)
+}
 
 
 def textual(type: ScalarType) -> TextualType | None:

@@ -10,7 +10,8 @@ from reclock.algebra.relations import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class TextualType:
-    """A type whose values are kept as texts in a normal form, in engines, in memory and in the lake.
+    """A type whose values are kept as texts in a normal form, in engines, in memory and in the
+    lake.
 
     Equal values are equal texts. So equality, grouping, joins, consolidation, statistics of files
     and lookups are those of text. If it ``has_extremes``, PostgreSQL has ``min`` and ``max`` of it,

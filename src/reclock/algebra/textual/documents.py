@@ -10,7 +10,8 @@ _VERSION = b"\1"
 
 
 def _from_binary(raw: bytes) -> str:
-    """The text, with the version before it if the client sent ``jsonb``, without it for ``json``."""
+    """The text, with the version before it if the client sent ``jsonb``, without it for
+    ``json``."""
     return normal_form(raw.removeprefix(_VERSION).decode())
 
 

@@ -9,7 +9,9 @@ from reclock.algebra.relations import UUID
 from reclock.algebra.textual.description import TextualType
 from reclock.errors import InvalidText
 
-_FORMS = re.compile(r"((?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4})|\{((?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4})\}", re.ASCII)
+_FORMS = re.compile(
+    r"((?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4})|\{((?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4})\}", re.ASCII
+)
 """PostgreSQL takes a hyphen, or none, after any group of four digits, and braces around all."""
 
 

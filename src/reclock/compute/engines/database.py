@@ -91,13 +91,18 @@ class Databases:
 
     def close(self) -> None:
         with self._lock:
-            for database in (*self._broken, *([self._current] if self._current is not None else [])):
+            for database in (
+                *self._broken,
+                *([self._current] if self._current is not None else []),
+            ):
                 if database.process_id == os.getpid():
                     database.close()
             self._current, self._broken = None, []
 
 
-def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path) -> DuckDbDatabase:
+def open_database(
+    roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path
+) -> DuckDbDatabase:
     """Open a database that reads only files below ``roots``, loads no extension and opens no
     connection. Its statements cannot change that."""
     folder = SpillFolder(spill)
@@ -115,14 +120,23 @@ def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spil
     for macro in (*DUCKDB_MACROS, _RAISE_ERROR):
         connection.execute(macro)
     _add_json_functions(connection)
-    local = ", ".join(string(NAME, os.path.abspath(root) + "/") for root in roots if "://" not in root)
+    local = ", ".join(
+        string(NAME, os.path.abspath(root) + "/") for root in roots if "://" not in root
+    )
     connection.execute(f"SET GLOBAL TimeZone = 'UTC'; SET GLOBAL allowed_directories = [{local}]")
-    connection.execute("SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true")
+    connection.execute(
+        "SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true"
+    )
     return DuckDbDatabase(connection, folder)
 
 
 def _add_json_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    types = {pa.string(): "VARCHAR", pa.int32(): "INTEGER", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+    types = {
+        pa.string(): "VARCHAR",
+        pa.int32(): "INTEGER",
+        pa.float64(): "DOUBLE",
+        pa.bool_(): "BOOLEAN",
+    }
     types[pa.list_(pa.string())] = "VARCHAR[]"
     for name, function in JSON_FUNCTIONS.items():
         parameters: list[Any] = [duckdb.dtype(types[each]) for each in function.parameters]
@@ -137,7 +151,9 @@ def interrupt(session: duckdb.DuckDBPyConnection) -> None:
 
 def breaks_database(error: BaseException) -> bool:
     """Whether the database that raised ``error`` executes nothing more."""
-    return isinstance(error, duckdb.InternalException | duckdb.FatalException) or bool(_FATAL.match(str(error)))
+    return isinstance(error, duckdb.InternalException | duckdb.FatalException) or bool(
+        _FATAL.match(str(error))
+    )
 
 
 def is_of_another(error: BaseException) -> bool:

@@ -25,7 +25,16 @@ from reclock.compute.engines.database import (
     is_of_another,
     open_database,
 )
-from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, PreviousResult, by_rules, cast_to, result_schema
+from reclock.compute.engines.engine import (
+    Answer,
+    CollectionInput,
+    Input,
+    Inputs,
+    PreviousResult,
+    by_rules,
+    cast_to,
+    result_schema,
+)
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.group_states import GroupStates, GroupStep
 from reclock.compute.engines.key_lookups import KeyLookups
@@ -38,18 +47,25 @@ from reclock.plan.relational import Finishing, Plan
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-_DATA_ERRORS = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException, duckdb.SyntaxException)
+_DATA_ERRORS = (
+    duckdb.OutOfRangeException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+    duckdb.SyntaxException,
+)
 BATCH_ROWS = 1 << 16
 _ATTEMPTS = 5
 """How often a statement is started again after fatal errors of other statements."""
 
 
 class DuckDbEngine:
-    """Runs plans on this machine, all statements together in ``memory_limit`` (such as ``2GB``, or ``50%`` of what the machine has)
-    and by ``threads`` (0 is one a core). What does not fit is spilled to a folder below ``spill`` that goes with the process.
+    """Runs plans on this machine, all statements together in ``memory_limit`` (such as ``2GB``, or
+    ``50%`` of what the machine has) and by ``threads`` (0 is one a core). What does not fit is
+    spilled to a folder below ``spill`` that goes with the process.
 
-    Its database reads no file but those below ``roots``, loads no extension and opens no connection; that cannot be changed by the
-    statements that it runs. Files of an object store come through the collection's stored file system. Safe for several threads.
+    Its database reads no file but those below ``roots``, loads no extension and opens no
+    connection; that cannot be changed by the statements that it runs. Files of an object store come
+    through the collection's stored file system. Safe for several threads.
     """
 
     name = NAME
@@ -64,13 +80,17 @@ class DuckDbEngine:
         lookups: KeyLookups | None = None,
         group_states: GroupStates | None = None,
     ) -> None:
-        """Refreshes read by key from ``lookups`` where that is better than a scan; without it they scan.
+        """Refreshes read by key from ``lookups`` where that is better than a scan; without it they
+        scan.
 
-        They keep partial aggregates of groups in ``group_states``; without it they read all rows of a group.
+        They keep partial aggregates of groups in ``group_states``; without it they read all rows of
+        a group.
         """
         folder = Path(spill) if spill is not None else Path(tempfile.gettempdir(), "reclock-spill")
         self._lookups, self._group_states = lookups, group_states
-        self._databases = Databases(lambda: open_database(roots, memory_limit=memory_limit, threads=threads, spill=folder))
+        self._databases = Databases(
+            lambda: open_database(roots, memory_limit=memory_limit, threads=threads, spill=folder)
+        )
 
     def close(self) -> None:
         """Interrupt running statements and remove spilled files. A later statement opens the engine
@@ -84,21 +104,37 @@ class DuckDbEngine:
         return self._answer(prepare, rendering.visible(plan.desc, finishing))
 
     def difference(
-        self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, previous_result: PreviousResult
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        as_of: Timestamp,
+        previous_result: PreviousResult,
     ) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             session.register("added", previous_result.added)
             parts = [(EngineRelation("added", is_counted=True), MAXIMUM)]
             if previous_result.version is not None:
-                stored = _updates(session, "stored", CollectionInput(previous_result.version), previous_result.through)
+                stored = _updates(
+                    session,
+                    "stored",
+                    CollectionInput(previous_result.version),
+                    previous_result.through,
+                )
                 parts.append((EngineRelation(stored, is_counted=True), previous_result.through))
             return rendering.difference(plan, desc, NAME, relations, as_of, parts).sql
 
         return self._answer(prepare, desc.columns, with_diff=True)
 
     def changes(
-        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, previous_result: PreviousResult
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        before: Timestamp,
+        as_of: Timestamp,
+        previous_result: PreviousResult,
     ) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
@@ -108,14 +144,17 @@ class DuckDbEngine:
                 session.register("result", previous_result.added)
                 relations[str(delta.RESULT)] = EngineRelation("result", is_counted=True)
             else:
-                result = keyed[delta.RESULT] = CollectionInput(previous_result.version, previous_result.added)
+                result = keyed[delta.RESULT] = CollectionInput(
+                    previous_result.version, previous_result.added
+                )
                 read = _updates(session, "result", result, previous_result.through)
                 relations[str(delta.RESULT)] = EngineRelation(read, is_counted=True)
             step_inputs = delta.DeltaInputs(relations, changed, before, as_of)
             with self._group_step(session, previous_result.index, before, as_of) as groups:
                 reads = DuckDbStepReads(self._lookups, groups, session, keyed, relations, as_of)
                 sql = delta.render(plan, desc, NAME, step_inputs, reads)
-                # Computed here: what it reads of the groups is as it must be only until the step ends.
+                # Computed here: what it reads of the groups is as it must be only until the step
+                # ends.
                 session.execute(f"CREATE TEMP TABLE changes AS {sql}")
             return "SELECT * FROM changes"
 
@@ -139,19 +178,31 @@ class DuckDbEngine:
         if self._group_states is not None:
             self._group_states.forget(index, lambda: self._databases.current().session())
 
-    def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
+    def compare(
+        self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs
+    ) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             if after is not None and by_rules(plan, inputs, after):
-                step = delta.DeltaInputs(relations, _changed(session, inputs, after, as_of), after, as_of)
+                step = delta.DeltaInputs(
+                    relations, _changed(session, inputs, after, as_of), after, as_of
+                )
                 return delta.render(plan, None, NAME, step)
-            before = None if after is None else (relations | _bind(session, earlier, after, prefix="earlier"), after)
+            before = (
+                None
+                if after is None
+                else (relations | _bind(session, earlier, after, prefix="earlier"), after)
+            )
             return rendering.comparison(plan, NAME, (relations, as_of), before).sql
 
         return self._answer(prepare, plan.desc.columns, with_diff=True)
 
     def query(
-        self, sql: str, columns: tuple[Column, ...], inputs: Mapping[str, CollectionInput | Dataset | pa.Table], as_of: Timestamp
+        self,
+        sql: str,
+        columns: tuple[Column, ...],
+        inputs: Mapping[str, CollectionInput | Dataset | pa.Table],
+        as_of: Timestamp,
     ) -> Answer:
         """The rows of ``sql`` over inputs by name: ``columns`` and diffs. Of a collection it reads
         the updates at times up to ``as_of``."""
@@ -160,7 +211,10 @@ class DuckDbEngine:
             for name, input in inputs.items():
                 if isinstance(input, CollectionInput):
                     read = _updates(session, f"{name}_files", input, as_of)
-                    session.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {read} WHERE {TIME_COLUMN} <= {as_of:d}")
+                    session.execute(
+                        f"CREATE TEMP VIEW {name} AS SELECT * FROM {read} WHERE "
+                        f"{TIME_COLUMN} <= {as_of:d}"
+                    )
                 else:
                     session.register(name, input)
             return sql
@@ -168,14 +222,23 @@ class DuckDbEngine:
         return self._answer(prepare, columns, with_diff=True)
 
     def _answer(
-        self, prepare: Callable[[duckdb.DuckDBPyConnection], str], columns: tuple[Column, ...], *, with_diff: bool = False
+        self,
+        prepare: Callable[[duckdb.DuckDBPyConnection], str],
+        columns: tuple[Column, ...],
+        *,
+        with_diff: bool = False,
     ) -> Answer:
         schema = result_schema(columns)
         if with_diff:
             schema = schema.append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
         query = _Query(self._databases, prepare)
         query.begin()
-        return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, query.batches(schema)), query.interrupt)
+        return Answer(
+            NAME,
+            columns,
+            pa.RecordBatchReader.from_batches(schema, query.batches(schema)),
+            query.interrupt,
+        )
 
 
 class _Query:
@@ -186,7 +249,9 @@ class _Query:
     begin again on a new one.
     """
 
-    def __init__(self, databases: Databases, prepare: Callable[[duckdb.DuckDBPyConnection], str]) -> None:
+    def __init__(
+        self, databases: Databases, prepare: Callable[[duckdb.DuckDBPyConnection], str]
+    ) -> None:
         self._databases, self._prepare = databases, prepare
         self._attempts = 0
 
@@ -205,7 +270,8 @@ class _Query:
     def batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         has_answered = False
         while True:
-            # The engine computes from here on, not before: what runs until the first batch can then be interrupted too.
+            # The engine computes from here on, not before: what runs until the first batch can then
+            # be interrupted too.
             try:
                 with self._session.sql(self._sql).to_arrow_reader(BATCH_ROWS) as reader:
                     for batch in reader:
@@ -240,17 +306,28 @@ def _bind(
     }
 
 
-def _changed(session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, EngineRelation]:
+def _changed(
+    session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp
+) -> dict[str, EngineRelation]:
     """Make the updates between the two times relations of the session, for every input that has
     some."""
     return {
-        str(id): input.relation(_read(session, f"changed{number}", input, as_of, after=before), as_of, after=before)
+        str(id): input.relation(
+            _read(session, f"changed{number}", input, as_of, after=before), as_of, after=before
+        )
         for number, (id, input) in enumerate(inputs.items())
         if input.may_change(before, as_of)
     }
 
 
-def _read(session: duckdb.DuckDBPyConnection, name: str, input: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> str:
+def _read(
+    session: duckdb.DuckDBPyConnection,
+    name: str,
+    input: Input,
+    as_of: Timestamp,
+    *,
+    after: Timestamp | None = None,
+) -> str:
     if isinstance(input, CollectionInput):
         return _updates(session, name, input, as_of, after=after)
     session.register(name, input.table)
@@ -258,7 +335,12 @@ def _read(session: duckdb.DuckDBPyConnection, name: str, input: Input, as_of: Ti
 
 
 def _updates(
-    session: duckdb.DuckDBPyConnection, name: str, input: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None
+    session: duckdb.DuckDBPyConnection,
+    name: str,
+    input: CollectionInput,
+    as_of: Timestamp,
+    *,
+    after: Timestamp | None = None,
 ) -> str:
     """The updates to read: those at times (``after`` one) up to ``as_of``, possibly others, and the
     tail. Local files are read in place."""
@@ -270,9 +352,16 @@ def _updates(
         session.register(name, version.dataset(files))
         parts.append(_without_bounds(name, version.desc))
     if (tail is not None and tail.num_rows) or not files:
-        session.register(f"{name}_tail", arrow_schema(version.desc, with_updates=True).empty_table() if tail is None else tail)
+        session.register(
+            f"{name}_tail",
+            arrow_schema(version.desc, with_updates=True).empty_table() if tail is None else tail,
+        )
         parts.append(f"{name}_tail")
-    return parts[0] if len(parts) == 1 else f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {part}' for part in parts)})"
+    return (
+        parts[0]
+        if len(parts) == 1
+        else f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {part}' for part in parts)})"
+    )
 
 
 def _parquet(files: Sequence[DataFile]) -> str:
@@ -280,10 +369,12 @@ def _parquet(files: Sequence[DataFile]) -> str:
 
 
 def _without_bounds(source: str, desc: RelationDesc) -> str:
-    """``source`` as a relation in which NaN is a value of every floating-point column, whatever its statistics say.
+    """``source`` as a relation in which NaN is a value of every floating-point column, whatever its
+    statistics say.
 
-    The bounds in a Parquet file leave NaN out, which DuckDB orders above every number. Where it trusts them, it skips rows, and
-    decides a comparison before it sees one. The constant widens the bounds that it derives for the column.
+    The bounds in a Parquet file leave NaN out, which DuckDB orders above every number. Where it
+    trusts them, it skips rows, and decides a comparison before it sees one. The constant widens the
+    bounds that it derives for the column.
     """
     floats = [column for column in desc.columns if column.type.is_float]
     if not floats:
@@ -302,4 +393,8 @@ def _failure(error: BaseException) -> ReclockError:
         return QueryCanceled()
     if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
         return OutOfMemory(detail=text.splitlines()[0])
-    return failure(error, text, is_of_data=isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error))
+    return failure(
+        error,
+        text,
+        is_of_data=isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error),
+    )

@@ -10,7 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.relations import (
+    DIFF_COLUMN,
+    TIME_COLUMN,
+    Column,
+    RelationDesc,
+    ScalarType,
+    TypeName,
+)
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_type
@@ -32,7 +39,9 @@ class CollectionInput:
     version: Version
     tail: pa.Table | None = None
 
-    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> EngineRelation:
+    def relation(
+        self, name: str, as_of: Timestamp, *, after: Timestamp | None = None
+    ) -> EngineRelation:
         """Its name, and what the statistics of its files say about diffs (``after`` a time) up to
         ``as_of``."""
         files = self.files(as_of, after=after)
@@ -43,11 +52,15 @@ class CollectionInput:
 
     def files(self, as_of: Timestamp, *, after: Timestamp | None = None) -> list[DataFile]:
         """The files with updates at times (``after`` one) up to ``as_of``, possibly with others."""
-        return self.version.files(lower=None if after is None else Timestamp(after + 1), upper=Timestamp(as_of + 1))
+        return self.version.files(
+            lower=None if after is None else Timestamp(after + 1), upper=Timestamp(as_of + 1)
+        )
 
     def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
         """Whether it may have updates at times later than ``after``, up to ``as_of``."""
-        return bool(self.files(as_of, after=after)) or (self.tail is not None and self.tail.num_rows > 0)
+        return bool(self.files(as_of, after=after)) or (
+            self.tail is not None and self.tail.num_rows > 0
+        )
 
     def tells_apart(self, at: Timestamp) -> bool:
         """Whether its contents at this time, and the changes since, can be read."""
@@ -68,13 +81,21 @@ class TableInput:
     has_updates: bool = False
     since: Timestamp | None = None
 
-    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> EngineRelation:
-        return _relation(name, _bounds(self.table)) if self.has_updates else EngineRelation(name, is_counted=False)
+    def relation(
+        self, name: str, as_of: Timestamp, *, after: Timestamp | None = None
+    ) -> EngineRelation:
+        return (
+            _relation(name, _bounds(self.table))
+            if self.has_updates
+            else EngineRelation(name, is_counted=False)
+        )
 
     def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
         """As for a `CollectionInput`."""
         times = self.table[TIME_COLUMN]
-        return pc.any(pc.and_(pc.greater(times, after), pc.less_equal(times, as_of))).as_py() is True
+        return (
+            pc.any(pc.and_(pc.greater(times, after), pc.less_equal(times, as_of))).as_py() is True
+        )
 
     def tells_apart(self, at: Timestamp) -> bool:
         """As for a `CollectionInput`."""
@@ -91,7 +112,9 @@ def _bounds(updates: pa.Table) -> list[int | None]:
     return [bounds["min"].as_py(), bounds["max"].as_py()] if updates.num_rows else []
 
 
-def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = False) -> EngineRelation:
+def _relation(
+    name: str, bounds: Sequence[int | None], *, is_monotonic: bool = False
+) -> EngineRelation:
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds):
         return EngineRelation(name, is_counted=True, is_monotonic=is_monotonic)
@@ -173,11 +196,15 @@ class Engine(Protocol):
         """Drop the state of an index that is no longer refreshed."""
         ...
 
-    def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
-        """The changes of the plan's rows from the time ``after``, at which the inputs are readable too, to ``as_of``.
+    def compare(
+        self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs
+    ) -> Answer:
+        """The changes of the plan's rows from the time ``after``, at which the inputs are readable
+        too, to ``as_of``.
 
-        All rows are inserts if ``after`` is None. The plan's columns, and ``mz_diff``; consolidated. ``earlier`` are the inputs
-        that have no times, as they were then. Where there are delta rules, only the changes of the inputs are read.
+        All rows are inserts if ``after`` is None. The plan's columns, and ``mz_diff``;
+        consolidated. ``earlier`` are the inputs that have no times, as they were then. Where there
+        are delta rules, only the changes of the inputs are read.
         """
         ...
 
@@ -185,10 +212,16 @@ class Engine(Protocol):
 def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
     """Whether ``compare`` reads only changes and the rows that they affect: all inputs have times,
     and every operator has a rule."""
-    return after is not None and all(input.tells_apart(after) for input in inputs.values()) and has_delta_rules(plan, is_kept=False)
+    return (
+        after is not None
+        and all(input.tells_apart(after) for input in inputs.values())
+        and has_delta_rules(plan, is_kept=False)
+    )
 
 
-INTERVAL_TYPE = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())])
+INTERVAL_TYPE = pa.struct(
+    [("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())]
+)
 
 
 def result_type(type: ScalarType) -> pa.DataType:
@@ -205,7 +238,8 @@ def result_schema(columns: tuple[Column, ...]) -> pa.Schema:
 
 
 def cast_to(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
-    """The engine's columns, by position, as exactly ``schema``. A relation without columns keeps its rows."""
+    """The engine's columns, by position, as exactly ``schema``. A relation without columns keeps
+    its rows."""
     if not len(schema):  # arrays would not say how many
         rows = pa.RecordBatch.from_struct_array(pa.nulls(batch.num_rows, pa.struct([])))
         return pa.Table.from_batches([rows]) if isinstance(batch, pa.Table) else rows

@@ -13,15 +13,37 @@ _MOMENT = "date/time field value out of range"
 # In order; the first that matches decides.
 _PATTERNS: tuple[tuple[str, str, str], ...] = (
     (r"divi[ds]\w*[ _]by[ _]zero|remainder_by_zero|remainder by zero", "22012", "division by zero"),
-    (r"field value out of range|date out of range|invalid date|cannot be cast to \"(date|timestamp)|2200[78]", "22008", _MOMENT),
-    (r"like pattern must not end|esc_at_the_end", "22025", "LIKE pattern must not end with escape character"),
     (
-        r"missing \)|missing \]|unexpected \)|repetition|bad escape|character class|trailing \\|invalid_parameter_value\.pattern",
+        (
+            r"field value out of range|date out of range|invalid date|cannot be cast to "
+            r"\"(date|timestamp)|2200[78]"
+        ),
+        "22008",
+        _MOMENT,
+    ),
+    (
+        r"like pattern must not end|esc_at_the_end",
+        "22025",
+        "LIKE pattern must not end with escape character",
+    ),
+    (
+        (
+            r"missing \)|missing \]|unexpected \)|repetition|bad escape|character "
+            r"class|trailing \\|invalid_parameter_value\.pattern"
+        ),
         "2201B",
         "invalid regular expression",
     ),
-    (r"overflow|out of range|out_of_range|numeric_value|22003|could not cast value|does not fit", "22003", "value out of range"),
-    (r"conversion error|could not convert|cast_invalid_input|invalid input", "22P02", "invalid input syntax"),
+    (
+        r"overflow|out of range|out_of_range|numeric_value|22003|could not cast value|does not fit",
+        "22003",
+        "value out of range",
+    ),
+    (
+        r"conversion error|could not convert|cast_invalid_input|invalid input",
+        "22P02",
+        "invalid input syntax",
+    ),
 )
 
 
@@ -35,7 +57,9 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
         if raised[1] == "54000":
             return EvaluationError(raised[2], sqlstate=raised[1], hint=RECURSION_HINT)
         return EvaluationError(
-            raised[2], sqlstate=raised[1], hint=DIGITS_HINT if "digits after the decimal point" in raised[2] else None
+            raised[2],
+            sqlstate=raised[1],
+            hint=DIGITS_HINT if "digits after the decimal point" in raised[2] else None,
         )
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     if is_of_data:

@@ -120,7 +120,9 @@ class GroupStates:
             for key in [key for key in self._tables if key[0] == index]:
                 self._drop(session(), key)
             self._too_large = {key for key in self._too_large if key[0] != index}
-            self._requests = Counter({key: n for key, n in self._requests.items() if key[0] != index})
+            self._requests = Counter(
+                {key: n for key, n in self._requests.items() if key[0] != index}
+            )
             del self._builds[index]
 
     def is_wanted(self, key: Key) -> bool:
@@ -155,7 +157,9 @@ class GroupStates:
                 self._too_large.add(key)
             return key in self._tables
 
-    def drop(self, session: duckdb.DuckDBPyConnection, key: Key, *, is_too_large: bool = False) -> None:
+    def drop(
+        self, session: duckdb.DuckDBPyConnection, key: Key, *, is_too_large: bool = False
+    ) -> None:
         with self._guard:
             self._drop(session, key)
             if is_too_large:
@@ -197,7 +201,9 @@ class GroupStep:
         table = self.states.get((self.index, place))
         assert table is not None
         table.is_dirty = True
-        [(rows,)] = self.session.execute(f"INSERT INTO {table.name} SELECT *, {self.as_of:d} FROM {changes}").fetchall()
+        [(rows,)] = self.session.execute(
+            f"INSERT INTO {table.name} SELECT *, {self.as_of:d} FROM {changes}"
+        ).fetchall()
         self._added[place] += rows
 
     def confirm(self, place: int) -> None:
@@ -234,7 +240,9 @@ class GroupStep:
     def _make(self, key: Key, node: Plan, partials: Callable[[], str]) -> str | None:
         name = self.states.new_name()
         try:
-            self.session.execute(f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({partials()})")
+            self.session.execute(
+                f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({partials()})"
+            )
         except duckdb.OutOfMemoryException:
             self.states.drop(self.session, key, is_too_large=True)
             return None
@@ -246,7 +254,9 @@ class GroupStep:
         """Merge the table to one row for each group."""
         name = self.states.new_name()
         summed = table.partials.summed(NAME, f"SELECT * FROM {table.name}")
-        self.session.execute(f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({summed})")
+        self.session.execute(
+            f"CREATE TABLE {name} AS SELECT *, {self.before:d}::BIGINT AS t FROM ({summed})"
+        )
         self.session.execute(f"DROP TABLE {table.name}")
         [(table.rows,)] = self.session.execute(f"SELECT count(*) FROM {name}").fetchall()
         table.name, table.times, table.added = name, [self.before], 0

@@ -53,7 +53,9 @@ class _Order:
 
     def find(self, keys: Hashes) -> tuple[Places, Places]:
         """For each key, the range of places that may have it."""
-        return np.searchsorted(self.hashes, keys, "left"), np.searchsorted(self.hashes, keys, "right")
+        return np.searchsorted(self.hashes, keys, "left"), np.searchsorted(
+            self.hashes, keys, "right"
+        )
 
 
 @dataclass(slots=True)
@@ -70,7 +72,8 @@ class _ArrangedFile:
 
 @dataclass(slots=True)
 class KeyHashes:
-    """The hashes of the rows of the session's relation ``keys``, whose columns are ``c0`` and so on."""
+    """The hashes of the rows of the session's relation ``keys``, whose columns are ``c0`` and so
+    on."""
 
     session: duckdb.DuckDBPyConnection
     keys: str
@@ -80,8 +83,12 @@ class KeyHashes:
         """The different hashes of the rows as values of ``types``, ascending."""
         key = tuple(types)
         if key not in self._hashes:
-            listed = ", ".join(f"CAST(c{place} AS {type_sql(NAME, type)})" for place, type in enumerate(types))
-            self._hashes[key] = np.unique(self.session.sql(f"SELECT hash({listed}) AS h FROM {self.keys}").fetchnumpy()["h"])
+            listed = ", ".join(
+                f"CAST(c{place} AS {type_sql(NAME, type)})" for place, type in enumerate(types)
+            )
+            self._hashes[key] = np.unique(
+                self.session.sql(f"SELECT hash({listed}) AS h FROM {self.keys}").fetchnumpy()["h"]
+            )
         return self._hashes[key]
 
 
@@ -122,7 +129,9 @@ class KeyLookups:
         rows = sum(file.rows for file in files)
         with self._lock:
             self._requests[str(version.id), columns] += 1
-            if self._requests[str(version.id), columns] < self.from_request or not self._make_room(files):
+            if self._requests[str(version.id), columns] < self.from_request or not self._make_room(
+                files
+            ):
                 return None
             hashes = keys.of(types)
             if len(hashes) > max(_FEW_ROWS, rows * _SHARE):
@@ -132,15 +141,33 @@ class KeyLookups:
                 return None
             read = [*names, TIME_COLUMN, DIFF_COLUMN]
             empty = arrow_schema(version.desc, with_updates=True).empty_table().select(read)
-            return pa.concat_tables([empty, *(file.updates.select(read).take(places) for file, places in found if len(places))])
+            return pa.concat_tables(
+                [
+                    empty,
+                    *(
+                        file.updates.select(read).take(places)
+                        for file, places in found
+                        if len(places)
+                    ),
+                ]
+            )
 
     def _find(
-        self, session: duckdb.DuckDBPyConnection, version: Version, file: DataFile, columns: tuple[int, ...], hashes: Hashes
+        self,
+        session: duckdb.DuckDBPyConnection,
+        version: Version,
+        file: DataFile,
+        columns: tuple[int, ...],
+        hashes: Hashes,
     ) -> tuple[_ArrangedFile, Places]:
         arranged = self._files.get(file.uri)
         if arranged is None:
             with pq.ParquetFile(file.path, filesystem=version.folder.filesystem) as parquet:
-                updates = parquet.read().select(arrow_schema(version.desc, with_updates=True).names).combine_chunks()
+                updates = (
+                    parquet.read()
+                    .select(arrow_schema(version.desc, with_updates=True).names)
+                    .combine_chunks()
+                )
             arranged = self._files[file.uri] = _ArrangedFile(updates)
         arranged.used = time.monotonic()
         self._files.move_to_end(file.uri)
@@ -167,10 +194,17 @@ class KeyLookups:
         return used + wanted <= self.limit_bytes
 
 
-def _order(session: duckdb.DuckDBPyConnection, version: Version, updates: pa.Table, columns: tuple[int, ...]) -> _Order:
+def _order(
+    session: duckdb.DuckDBPyConnection,
+    version: Version,
+    updates: pa.Table,
+    columns: tuple[int, ...],
+) -> _Order:
     values = [stored(NAME, version.desc.columns[index]) for index in columns]
     types = [type_sql(NAME, version.desc.columns[index].type) for index in columns]
-    listed = ", ".join(f"CAST({value} AS {type})" for value, type in zip(values, types, strict=True))
+    listed = ", ".join(
+        f"CAST({value} AS {type})" for value, type in zip(values, types, strict=True)
+    )
     session.register("arranged_file", updates)
     try:
         hashes = session.sql(f"SELECT hash({listed}) AS h FROM arranged_file").fetchnumpy()["h"]

@@ -15,14 +15,30 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
 from reclock.compute import delta, rendering
-from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, PreviousResult, by_rules, cast_to, result_schema
+from reclock.compute.engines.engine import (
+    Answer,
+    CollectionInput,
+    Input,
+    Inputs,
+    PreviousResult,
+    by_rules,
+    cast_to,
+    result_schema,
+)
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
 from reclock.compute.json_functions import JSON_FUNCTIONS
 from reclock.compute.operators.recursive_union import Loop, iterations_exceeded
 from reclock.compute.operators.rules import EngineRelation
-from reclock.errors import RECURSION_HINT, EvaluationError, QueryCanceled, ReclockError, SparkLost, UnsupportedSql
+from reclock.errors import (
+    RECURSION_HINT,
+    EvaluationError,
+    QueryCanceled,
+    ReclockError,
+    SparkLost,
+    UnsupportedSql,
+)
 from reclock.plan.functions.json_calls import PREFIX
 from reclock.plan.functions.sql_names import identifier, type_sql
 from reclock.plan.relational import Finishing, Plan, row_limit
@@ -48,7 +64,10 @@ _ITERATIONS_OF_A_PLAN = 20
 _OF_NO_SESSION = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
 """Error conditions after a server was restarted."""
 
-_NO_PYTHON = ("UNSUPPORTED_FEATURE.PYTHON_UDF_IN_ON_CLAUSE", "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_PYTHON_UDF")
+_NO_PYTHON = (
+    "UNSUPPORTED_FEATURE.PYTHON_UDF_IN_ON_CLAUSE",
+    "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_PYTHON_UDF",
+)
 """Error conditions of places where Spark cannot call a Python function."""
 
 
@@ -57,7 +76,9 @@ class SparkEngine:
 
     name = NAME
 
-    def __init__(self, session: SparkSession, pool: str | None = None, spool: Callable[[], Spool] = temporary) -> None:
+    def __init__(
+        self, session: SparkSession, pool: str | None = None, spool: Callable[[], Spool] = temporary
+    ) -> None:
         """Jobs run in this scheduling pool; None leaves the pool to the session, as for a server.
         Rows wait in the spool."""
         self._session, self._pool, self._spool = session, pool, spool
@@ -69,11 +90,21 @@ class SparkEngine:
         relations = _relations(inputs, as_of)
         statement = rendering.select(plan, finishing, NAME, relations, as_of, _unique())
         most = row_limit(plan, finishing)
-        columns, are_few = rendering.visible(plan.desc, finishing), most is not None and most <= _FEW_ROWS
-        return self._answer(statement, self._frames(relations, inputs, as_of), columns, are_few=are_few)
+        columns, are_few = (
+            rendering.visible(plan.desc, finishing),
+            most is not None and most <= _FEW_ROWS,
+        )
+        return self._answer(
+            statement, self._frames(relations, inputs, as_of), columns, are_few=are_few
+        )
 
     def difference(
-        self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, previous_result: PreviousResult
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        as_of: Timestamp,
+        previous_result: PreviousResult,
     ) -> Answer:
         relations = _relations(inputs, as_of)
         added, stored = (EngineRelation(_unique(), is_counted=True) for _ in range(2))
@@ -88,7 +119,13 @@ class SparkEngine:
         return self._answer(statement, frames, desc.columns, with_diff=True)
 
     def changes(
-        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, previous_result: PreviousResult
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        before: Timestamp,
+        as_of: Timestamp,
+        previous_result: PreviousResult,
     ) -> Answer:
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
@@ -99,7 +136,12 @@ class SparkEngine:
             stored = self.updates(previous_result.version, previous_result.through)
             frames[result.name] = stored.unionByName(frames[result.name])
         step = delta.DeltaInputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
-        return self._answer(rendering.EngineStatement(delta.render(plan, desc, NAME, step)), frames, desc.columns, with_diff=True)
+        return self._answer(
+            rendering.EngineStatement(delta.render(plan, desc, NAME, step)),
+            frames,
+            desc.columns,
+            with_diff=True,
+        )
 
     def state_builds(self, index: GlobalId) -> int:
         return 0  # it keeps none
@@ -107,11 +149,15 @@ class SparkEngine:
     def forget_index(self, index: GlobalId) -> None:
         pass
 
-    def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
+    def compare(
+        self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs
+    ) -> Answer:
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         if after is not None and by_rules(plan, inputs, after):
-            step = delta.DeltaInputs(relations, self._changed(frames, inputs, after, as_of), after, as_of)
+            step = delta.DeltaInputs(
+                relations, self._changed(frames, inputs, after, as_of), after, as_of
+            )
             changes = rendering.EngineStatement(delta.render(plan, None, NAME, step))
             return self._answer(changes, frames, plan.desc.columns, with_diff=True)
         before = None
@@ -133,11 +179,19 @@ class SparkEngine:
                 frames[changed[str(id)].name] = self._frame(input, as_of, after=before)
         return changed
 
-    def _frames(self, relations: Mapping[str, EngineRelation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
+    def _frames(
+        self, relations: Mapping[str, EngineRelation], inputs: Inputs, as_of: Timestamp
+    ) -> dict[str, DataFrame]:
         return {relations[str(id)].name: self._frame(input, as_of) for id, input in inputs.items()}
 
-    def _frame(self, input: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
-        return self._collection(input, as_of, after=after) if isinstance(input, CollectionInput) else self._table(input.table)
+    def _frame(
+        self, input: Input, as_of: Timestamp, *, after: Timestamp | None = None
+    ) -> DataFrame:
+        return (
+            self._collection(input, as_of, after=after)
+            if isinstance(input, CollectionInput)
+            else self._table(input.table)
+        )
 
     def _table(self, table: pa.Table) -> DataFrame:
         """The rows of ``table``. Empty batches are left out, because Spark loses the batches after
@@ -149,19 +203,30 @@ class SparkEngine:
             return self._session.createDataFrame([], from_arrow_schema(table.schema))
         return self._session.createDataFrame(pa.Table.from_batches(filled, table.schema))
 
-    def _collection(self, input: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
+    def _collection(
+        self, input: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None
+    ) -> DataFrame:
         updates = self.updates(input.version, as_of, after=after)
         has_tail = input.tail is not None and input.tail.num_rows
         return updates.unionByName(self._table(input.tail)) if has_tail else updates
 
-    def updates(self, version: Version, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
-        """A version's updates at times up to ``as_of`` (``after`` a time), perhaps with some others."""
+    def updates(
+        self, version: Version, as_of: Timestamp, *, after: Timestamp | None = None
+    ) -> DataFrame:
+        """A version's updates at times up to ``as_of`` (``after`` a time), perhaps with some
+        others."""
         lower = None if after is None else Timestamp(after + 1)
-        return self.files(version.desc, [file.uri for file in version.files(lower=lower, upper=Timestamp(as_of + 1))])
+        return self.files(
+            version.desc,
+            [file.uri for file in version.files(lower=lower, upper=Timestamp(as_of + 1))],
+        )
 
     def files(self, desc: RelationDesc, uris: Sequence[str]) -> DataFrame:
         """The updates in files of that desc. The schema is passed, so that no job infers it."""
-        fields = [f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}" for column in desc.columns]
+        fields = [
+            f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}"
+            for column in desc.columns
+        ]
         schema = ", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"])
         if uris:
             return self._session.read.schema(schema).parquet(*map(hadoop_uri, uris))
@@ -196,24 +261,36 @@ class SparkEngine:
             except (PySparkException, Py4JError, OSError) as error:
                 raise (QueryCanceled() if rows.is_cancelled else _failure(error)) from error
             finally:
-                with suppress(PySparkException, Py4JError, OSError):  # where Spark has ended, so have they
+                # where Spark has ended, so have they
+                with suppress(PySparkException, Py4JError, OSError):
                     for name in frames:
                         self._session.catalog.dropTempView(name)
                 rows.remove_stored()
 
-        return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), rows.cancel)
+        return Answer(
+            NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), rows.cancel
+        )
 
     def _add_json_functions(self, statement: rendering.EngineStatement) -> None:
-        """Register the functions of documents at the first statement that calls one: that takes a second."""
+        """Register the functions of documents at the first statement that calls one: that takes a
+        second."""
         if self._has_json_functions or not statement.calls(PREFIX):
             return
         from pyspark.sql.pandas.functions import arrow_udf
 
-        types = {pa.string(): "STRING", pa.int32(): "INT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN"}
+        types = {
+            pa.string(): "STRING",
+            pa.int32(): "INT",
+            pa.float64(): "DOUBLE",
+            pa.bool_(): "BOOLEAN",
+        }
         types[pa.list_(pa.string())] = "ARRAY<STRING>"
-        make_function: Any = arrow_udf  # its overloads name a kind that follows from the annotations
+        # its overloads name a kind that follows from the annotations
+        make_function: Any = arrow_udf
         for name, function in JSON_FUNCTIONS.items():
-            self._session.udf.register(name, make_function(function.of_columns(), types[function.result]))
+            self._session.udf.register(
+                name, make_function(function.of_columns(), types[function.result])
+            )
         self._has_json_functions = True
 
     def _iterate(self, loop: Loop, rows: SparkRows, views: dict[str, DataFrame]) -> None:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FILES = {
-    "parquet.block.size": str(8 << 20),  # a row group is in memory as a whole, in a task as it is written, here as it is read
+    # a row group is in memory as a whole, in a task as it is written, here as it is read
+    "parquet.block.size": str(8 << 20),
     "maxRecordsPerFile": str(1 << 20),  # between files a task sees that it was cancelled
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
@@ -32,7 +33,9 @@ class SparkRows:
     their rows have been read. Jobs run in the scheduling ``pool``. A Connect server runs one job.
     """
 
-    def __init__(self, session: SparkSession, tag: str, pool: str | None, spool: Callable[[], Spool]) -> None:
+    def __init__(
+        self, session: SparkSession, tag: str, pool: str | None, spool: Callable[[], Spool]
+    ) -> None:
         self._session: Any = session
         self._tag, self._pool, self._spool = tag, pool, spool
         self._cancelled = threading.Event()
@@ -54,7 +57,9 @@ class SparkRows:
         with self._job():
             frame.write.parquet(hadoop_uri(spool.uri(folder)))
         has_rows = any(batch.num_rows for batch in spool.read(folder))
-        return self._session.read.schema(frame.schema).parquet(hadoop_uri(spool.uri(folder))), has_rows
+        return self._session.read.schema(frame.schema).parquet(
+            hadoop_uri(spool.uri(folder))
+        ), has_rows
 
     def remove_stored(self) -> None:
         for folder in self._stored:
@@ -86,11 +91,21 @@ class SparkRows:
     def _by_waves(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
         with self._job():
             partitions, schema = frame._jdf.queryExecution().toRdd(), frame._jdf.schema()
-        spark, session = self._session.sparkContext._jvm.org.apache.spark, self._session._jsparkSession
-        count, at_once = partitions.getNumPartitions(), max(1, self._session.sparkContext.defaultParallelism)
+        spark, session = (
+            self._session.sparkContext._jvm.org.apache.spark,
+            self._session._jsparkSession,
+        )
+        count, at_once = (
+            partitions.getNumPartitions(),
+            max(1, self._session.sparkContext.defaultParallelism),
+        )
         for start in range(0, count, at_once):
-            wave = spark.api.python.PythonUtils.toSeq(list(range(start, min(start + at_once, count)))).toSet()
-            rows = session.internalCreateDataFrame(spark.rdd.PartitionPruningRDD.create(partitions, wave), schema, False)
+            wave = spark.api.python.PythonUtils.toSeq(
+                list(range(start, min(start + at_once, count)))
+            ).toSet()
+            rows = session.internalCreateDataFrame(
+                spark.rdd.PartitionPruningRDD.create(partitions, wave), schema, False
+            )
             yield from self._spooled(str(start), rows.write())
 
     def _spooled(self, name: str, writer: Any) -> Iterator[pa.RecordBatch]:
@@ -111,7 +126,11 @@ class SparkRows:
     def _job(self) -> Iterator[None]:
         """Within the block, Spark's work can be cancelled. Tag and pool belong to this thread."""
         context = self._session if self._is_remote else self._session.sparkContext
-        tag, untag = (context.addTag, context.removeTag) if self._is_remote else (context.addJobTag, context.removeJobTag)
+        tag, untag = (
+            (context.addTag, context.removeTag)
+            if self._is_remote
+            else (context.addJobTag, context.removeJobTag)
+        )
         if not self._is_remote:
             context.setInterruptOnCancel(True)
             if self._pool is not None:

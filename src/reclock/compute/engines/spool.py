@@ -46,9 +46,12 @@ class Spool:
         return self._folder.absolute(name)
 
     def read(self, name: str) -> Iterator[pa.RecordBatch]:
-        """The rows of its files: partition after partition, and each one's in the order in which its task wrote them."""
+        """The rows of its files: partition after partition, and each one's in the order in which
+        its task wrote them."""
         files = [(_NAME.search(file.path), file.path) for file in self._folder.walk(name)]
-        for _, path in sorted(((int(match[1]), int(match[2])), path) for match, path in files if match):
+        for _, path in sorted(
+            ((int(match[1]), int(match[2])), path) for match, path in files if match
+        ):
             with self._folder.filesystem.open_input_file(path) as file:
                 yield from pq.ParquetFile(file).iter_batches(_BATCH_ROWS)
 
@@ -59,7 +62,11 @@ class Spool:
     def sweep(self, before: Timestamp) -> int:
         """Remove files written before this time, in milliseconds of the epoch. Returns their
         number."""
-        old = [file.path for file in self._folder.walk("") if file.mtime_ns is not None and file.mtime_ns < before * 1_000_000]
+        old = [
+            file.path
+            for file in self._folder.walk("")
+            if file.mtime_ns is not None and file.mtime_ns < before * 1_000_000
+        ]
         self._folder.delete(old)
         self._folder.prune("")
         return len(old)

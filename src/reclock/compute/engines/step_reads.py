@@ -20,7 +20,8 @@ from reclock.plan.relational import Get, Plan
 
 @dataclass(slots=True)
 class DuckDbStepReads:
-    """See ``StepReads``. Relations are those of ``session``; without ``lookups`` or ``groups`` there are none of these."""
+    """See ``StepReads``. Relations are those of ``session``; without ``lookups`` or ``groups``
+    there are none of these."""
 
     lookups: KeyLookups | None
     groups: GroupStep | None
@@ -38,11 +39,15 @@ class DuckDbStepReads:
         desc = input.version.desc
         places = tuple(desc.names.index(node.desc.names[index]) for index in columns)
         hashes = self._hashes.setdefault(keys, KeyHashes(self.session, keys))
-        updates = self.lookups.matching(hashes, input.version, input.files(self.as_of), places, node.desc.names)
+        updates = self.lookups.matching(
+            hashes, input.version, input.files(self.as_of), places, node.desc.names
+        )
         if updates is None:
             return None
         if input.tail is not None:
-            updates = pa.concat_tables([updates, input.tail.select(updates.column_names).cast(updates.schema)])
+            updates = pa.concat_tables(
+                [updates, input.tail.select(updates.column_names).cast(updates.schema)]
+            )
         name, self._count = f"keyed{self._count}", self._count + 1
         self.session.register(name, updates)
         return replace(self.relations[str(node.collection)], name=name)

@@ -1,28 +1,33 @@
-"""The operators of the plan, one a file, registered here.
+"""The operators of the plan, one file for each, registered here.
 
 An operator has these rules, each a ``singledispatch`` function over the plan's nodes:
 
 ``snapshot(node, rendering, inputs)``
-    The node as one SELECT in the engine's SQL, over the relations named ``inputs`` (its inputs in order, each with columns
-    ``c0``, ``c1``, … in the order of its desc). Its own columns are named likewise. Relations are multisets.
+    The node as one SELECT in the engine's SQL, over the relations named ``inputs`` (its inputs in
+    order, each with columns ``c0``, ``c1``, … in the order of its desc). Its own columns have such
+    names too. Relations are multisets.
 
 ``demand(node, wanted)``
-    The columns of each input that the node reads to answer its own columns ``wanted``. Others may hold anything of their type,
-    so only columns that no rule of the node reads are left out: a collection is then read, and consolidated, in fewer columns.
+    The columns of each input that the node reads to compute its columns ``wanted``. The others may
+    have any value of their type. So only columns that no rule of the node reads are left out, and a
+    collection is read, and consolidated, in fewer columns.
 
 ``delta(node, step)``
-    The changes of the node's output, made of its inputs' changes and of what it may read of their rows, before or after, and of the
-    result it is part of. ``has_delta(node, is_shown)`` says whether it can be; a plan of which a node says no is recomputed and
-    compared (``compute.maintenance``).
+    The changes of the node's output, from its inputs' changes and from what it may read of their
+    rows, before or after, and of the result that it is part of. ``has_delta(node, is_shown)`` says
+    whether the rule applies. A plan with a node without one is recomputed and compared
+    (``compute.maintenance``).
 
 ``is_monotone(node)``
     Whether more input rows never give fewer output rows; the proof is in its docstring.
 
 ``origin(node, column)``
-    Where a column comes from: how a delta rule that needs some of an input's rows reads no others.
+    Where a column comes from, so that a delta rule that needs some of an input's rows reads no
+    others.
 
 ``matched_columns(node, side)``
-    For a node of two inputs: by which columns rows of the one decide which rows of the other are needed.
+    For a node of two inputs: by which columns the rows of one side decide which rows of the other
+    are needed.
 """
 
 from reclock.compute.operators import (  # noqa: F401  (they register)
@@ -40,6 +45,14 @@ from reclock.compute.operators import (  # noqa: F401  (they register)
     topk,
     window,
 )
-from reclock.compute.operators.rules import delta, demand, has_delta, is_monotone, matched_columns, origin, snapshot
+from reclock.compute.operators.rules import (
+    delta,
+    demand,
+    has_delta,
+    is_monotone,
+    matched_columns,
+    origin,
+    snapshot,
+)
 
 __all__ = ["delta", "demand", "has_delta", "is_monotone", "matched_columns", "origin", "snapshot"]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import Rendering, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.operators.rules import (
+    Rendering,
+    demand,
+    is_monotone,
+    origin,
+    select_list,
+    snapshot,
+)
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import Constant
 
@@ -15,7 +22,12 @@ def _(node: Constant, rendering: Rendering, inputs: Sequence[str]) -> str:
         nothing = select_list([literal(rendering.engine, None, type) for type in node.desc.types])
         return f"SELECT {nothing} WHERE FALSE"
     rows = [
-        select_list([literal(rendering.engine, value, type) for value, type in zip(row, node.desc.types, strict=True)])
+        select_list(
+            [
+                literal(rendering.engine, value, type)
+                for value, type in zip(row, node.desc.types, strict=True)
+            ]
+        )
         for row in node.rows
     ]
     return " UNION ALL ".join(f"SELECT {row}" for row in rows)

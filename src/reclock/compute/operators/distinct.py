@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import changed_groups, regrouped
-from reclock.compute.operators.rules import DeltaStep, Rendering, delta, demand, every, is_monotone, origin, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    delta,
+    demand,
+    every,
+    is_monotone,
+    origin,
+    snapshot,
+)
 from reclock.plan.relational import Distinct
 
 
@@ -19,12 +28,15 @@ def _(node: Distinct, step: DeltaStep) -> str:
     whole = tuple(range(len(node.desc)))
     if (changes := changed_groups(node, step, len(whole))) is not None:
         return changes
-    return regrouped(node, step, [whole], whole, lambda rows: snapshot(node, step.rendering, [rows]))
+    return regrouped(
+        node, step, [whole], whole, lambda rows: snapshot(node, step.rendering, [rows])
+    )
 
 
 @is_monotone.register
 def _(node: Distinct) -> bool:
-    """A row is in the output once if it is in the input at all, and further copies change nothing."""
+    """A row is in the output once if it is in the input at all, and further copies change
+    nothing."""
     return True
 
 

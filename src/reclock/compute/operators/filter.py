@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, is_monotone, origin, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    columns,
+    delta,
+    demand,
+    is_monotone,
+    origin,
+    snapshot,
+)
 from reclock.plan.relational import Filter
 
 
@@ -16,7 +25,9 @@ def _(node: Filter, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Filter, step: DeltaStep) -> str:
-    return f"SELECT * FROM {step.changes(node.input)} WHERE {_condition(node, step.rendering.engine)}"
+    return (
+        f"SELECT * FROM {step.changes(node.input)} WHERE {_condition(node, step.rendering.engine)}"
+    )
 
 
 @is_monotone.register

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import BIGINT, INTEGER, RelationDesc
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    columns,
+    delta,
+    demand,
+    is_monotone,
+    origin,
+    select_list,
+    snapshot,
+)
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.relational import Constant, FlatMap
 from reclock.plan.scalars import Call, Literal
@@ -19,7 +29,10 @@ def _(node: FlatMap, rendering: Rendering, inputs: Sequence[str]) -> str:
     if rendering.engine == "duckdb" and (bounds := _constant_series(node)) is not None:
         element = type_sql("duckdb", node.desc.columns[0].type)
         first, last, step = bounds
-        return f"SELECT {select_list([f'CAST(value AS {element})'])} FROM generate_series({first}, {last}, {step}) AS series(value)"
+        return (
+            f"SELECT {select_list([f'CAST(value AS {element})'])} FROM "
+            f"generate_series({first}, {last}, {step}) AS series(value)"
+        )
     return _select(node, rendering.engine, inputs[0])
 
 
@@ -46,14 +59,27 @@ def _(node: FlatMap, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
 
 
 def _constant_series(node: FlatMap) -> tuple[int, int, int] | None:
-    """First, last and step, if the node is nothing but a series of integers. DuckDB generates a series row
-    by row, while an array would be in memory as a whole."""
-    if node.input != _ONE_EMPTY_ROW or len(node.arrays) != 1 or node.desc.columns[0].type not in (INTEGER, BIGINT):
+    """First, last and step, if the node is nothing but a series of integers. DuckDB generates a
+    series row by row, while an array would be in memory as a whole."""
+    if (
+        node.input != _ONE_EMPTY_ROW
+        or len(node.arrays) != 1
+        or node.desc.columns[0].type not in (INTEGER, BIGINT)
+    ):
         return None
     match node.arrays[0]:
-        case Call(function="series", arguments=(Literal(value=int(first)), Literal(value=int(last)))):
+        case Call(
+            function="series", arguments=(Literal(value=int(first)), Literal(value=int(last)))
+        ):
             return first, last, 1
-        case Call(function="series", arguments=(Literal(value=int(first)), Literal(value=int(last)), Literal(value=int(step)))):
+        case Call(
+            function="series",
+            arguments=(
+                Literal(value=int(first)),
+                Literal(value=int(last)),
+                Literal(value=int(step)),
+            ),
+        ):
             return (first, last, step) if step else None
     return None
 
@@ -62,7 +88,10 @@ def _select(node: FlatMap, engine: str, relation: str, carried: str = "") -> str
     input_columns = columns(node.input)
     arrays = [to_sql(array, engine, input_columns) for array in node.arrays]
     if engine == "duckdb":
-        return f"SELECT {select_list([*input_columns, *(f'unnest({array})' for array in arrays)])}{carried} FROM {relation}"
+        return (
+            f"SELECT {select_list([*input_columns, *(f'unnest({array})' for array in arrays)])}{carried} "
+            f"FROM {relation}"
+        )
     zipped = ", ".join(f"coalesce({array}, array())" for array in arrays)
     elements = [f"element['{i}']" for i in range(len(arrays))]
     source = f"{relation} LATERAL VIEW explode(arrays_zip({zipped})) elements AS element"

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
 from reclock.compute.expressions import to_sql
-from reclock.compute.operators.rules import DeltaStep, KeyFilter, Rendering, delta, demand, origin, select_list, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    KeyFilter,
+    Rendering,
+    delta,
+    demand,
+    origin,
+    select_list,
+    snapshot,
+)
 from reclock.plan.functions.sql_names import identifier, literal, raised, type_sql
 from reclock.plan.relational import Get
 
@@ -23,9 +32,14 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
     read = _read(node, rendering)
     if not relation.is_counted:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {relation.name}"
-    source, until = relation.name, " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *_pushed(node, rendering, read)])
+    source, until = (
+        relation.name,
+        " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *_pushed(node, rendering, read)]),
+    )
     if key_filter is not None:
-        inner = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
+        inner = [
+            f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None
+        ]
         source = f"(SELECT {', '.join([*inner, DIFF_COLUMN])} FROM {source} WHERE {until}) AS r"
         read = [None if expression is None else f"r.c{i}" for i, expression in enumerate(read)]
         until = key_filter.condition([f"r.c{i}" for i in range(len(read))])
@@ -33,7 +47,9 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
         return f"SELECT {select_list(_all(node, engine, read))} FROM {source} WHERE {until}"
     if relation.is_monotonic:
         shown = select_list(_all(node, engine, read))
-        counted = f"SELECT {shown}, {DIFF_COLUMN} AS n FROM {source} WHERE {until} AND {DIFF_COLUMN} <> 1"
+        counted = (
+            f"SELECT {shown}, {DIFF_COLUMN} AS n FROM {source} WHERE {until} AND {DIFF_COLUMN} <> 1"
+        )
         return (
             f"SELECT {shown} FROM {source} WHERE {until} AND {DIFF_COLUMN} = 1 "
             f"UNION ALL {repeated(engine, counted, [f'c{i}' for i in range(len(node.desc))])}"
@@ -48,10 +64,16 @@ def _(node: Get, step: DeltaStep) -> str:
     relation, before = step.updates(node)
     rendering = step.rendering
     read = _read(node, rendering)
-    within = [f"{TIME_COLUMN} > {before:d}", f"{TIME_COLUMN} <= {rendering.as_of:d}", *_pushed(node, rendering, read)]
+    within = [
+        f"{TIME_COLUMN} > {before:d}",
+        f"{TIME_COLUMN} <= {rendering.as_of:d}",
+        *_pushed(node, rendering, read),
+    ]
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
     changed = _summed(read, relation.name, " AND ".join(within))
-    return f"SELECT {select_list(_all(node, rendering.engine, named))}, n FROM ({changed}) AS changed"
+    return (
+        f"SELECT {select_list(_all(node, rendering.engine, named))}, n FROM ({changed}) AS changed"
+    )
 
 
 @origin.register
@@ -69,7 +91,10 @@ def stored(engine: str, column: Column) -> str:
     zone in UTC."""
     name = identifier(engine, column.name)
     if column.type.is_float:
-        return f"(CASE WHEN {name} = 0 THEN CAST(0 AS {type_sql(engine, column.type)}) ELSE {name} END)"
+        return (
+            f"(CASE WHEN {name} = 0 THEN CAST(0 AS {type_sql(engine, column.type)}) ELSE "
+            f"{name} END)"
+        )
     if engine == "duckdb" and column.type.name is TypeName.TIMESTAMPTZ:
         return f"make_timestamp(epoch_us({name}))"
     return name
@@ -78,13 +103,20 @@ def stored(engine: str, column: Column) -> str:
 def _read(node: Get, rendering: Rendering) -> list[str | None]:
     """The columns that are read, as SQL; None for others."""
     wanted = rendering.wanted[id(node)]
-    return [stored(rendering.engine, column) if i in wanted else None for i, column in enumerate(node.desc.columns)]
+    return [
+        stored(rendering.engine, column) if i in wanted else None
+        for i, column in enumerate(node.desc.columns)
+    ]
 
 
 def _pushed(node: Get, rendering: Rendering, read: Sequence[str | None]) -> list[str]:
-    """The pushed-down predicates. They depend on the row alone, so they leave out all updates of a row or none."""
+    """The pushed-down predicates. They depend on the row alone, so they leave out all updates of a
+    row or none."""
     spelled = [expression or "" for expression in read]
-    return [to_sql(predicate, rendering.engine, spelled) for predicate in rendering.predicates.get(id(node), ())]
+    return [
+        to_sql(predicate, rendering.engine, spelled)
+        for predicate in rendering.predicates.get(id(node), ())
+    ]
 
 
 def _summed(read: Sequence[str | None], source: str, within: str) -> str:
@@ -99,7 +131,10 @@ def _summed(read: Sequence[str | None], source: str, within: str) -> str:
 def _all(node: Get, engine: str, read: Sequence[str | None]) -> list[str]:
     """Every column of the desc; columns that nothing reads are NULL."""
     types = node.desc.types
-    return [literal(engine, None, types[i]) if expression is None else expression for i, expression in enumerate(read)]
+    return [
+        literal(engine, None, types[i]) if expression is None else expression
+        for i, expression in enumerate(read)
+    ]
 
 
 def repeated(engine: str, counted: str, expressions: Sequence[str]) -> str:
@@ -111,4 +146,7 @@ def repeated(engine: str, counted: str, expressions: Sequence[str]) -> str:
         inner = f"SELECT *, {times} AS copy FROM ({counted})"
         return f"SELECT {select_list(expressions)} FROM ({inner})"
     times = f"sequence(1L, CASE WHEN n < 0 THEN CAST({broken} AS BIGINT) ELSE n END)"
-    return f"SELECT {select_list(expressions)} FROM ({counted}) LATERAL VIEW explode({times}) copies AS copy"
+    return (
+        f"SELECT {select_list(expressions)} FROM ({counted}) LATERAL VIEW explode({times}) "
+        "copies AS copy"
+    )

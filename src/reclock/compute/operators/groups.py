@@ -7,17 +7,26 @@ from collections.abc import Callable, Sequence
 
 from reclock.compute.operators.get import repeated
 from reclock.compute.operators.partial_aggregates import partial_aggregates
-from reclock.compute.operators.rules import EMPTY_ROW, DeltaStep, InputVersion, KeyFilter, columns, select_list, snapshot
+from reclock.compute.operators.rules import (
+    EMPTY_ROW,
+    DeltaStep,
+    InputVersion,
+    KeyFilter,
+    columns,
+    select_list,
+    snapshot,
+)
 from reclock.plan.relational import Plan, inputs
 
 Merge = Callable[[str], str]
-"""Given a relation of the groups' previous rows and of what the node computes from the inserted rows,
-the SELECT of the groups' new rows."""
+"""Given a relation of the groups' previous rows and of what the node computes from the inserted
+rows, the SELECT of the groups' new rows."""
 
 
 def changed_groups(node: Plan, step: DeltaStep, group_columns: int) -> str | None:
-    """The changes of a node whose groups have partial aggregates kept, from those of the groups that
-    change; None if none are kept. The first ``group_columns`` of the node's columns are the keys."""
+    """The changes of a node whose groups have partial aggregates kept, from those of the groups
+    that change; None if none are kept. The first ``group_columns`` of the node's columns are the
+    keys."""
     state, partials = step.group_state(node), partial_aggregates(node)
     if state is None or state.changes is None or partials is None:
         return None
@@ -33,19 +42,27 @@ def regrouped(
     shown: tuple[int, ...] | None,
     merge: Merge | None = None,
 ) -> str:
-    """The changes of a node that computes each group's rows from its inputs' rows of that group alone.
+    """The changes of a node that computes each group's rows from its inputs' rows of that group
+    alone.
 
     ``groups`` are the grouping columns in each input, and ``shown`` the node's own columns with the
-    same values, if it has them. Without grouping columns there is exactly one group, which exists even
-    when it has no rows, so every step touches it: an aggregate has its one row before and after.
+    same values, if it has them. Without grouping columns there is exactly one group, which exists
+    even when it has no rows, so every step touches it: an aggregate has its one row before and
+    after.
 
-    ``merge`` is for nodes of one input. It computes the groups that lost no row from their rows in the
-    maintained result. The *net* changes decide which rows were inserted and which deleted: a delta rule
-    may delete a row and insert it again.
+    ``merge`` is for nodes of one input. It computes the groups that lost no row from their rows in
+    the maintained result. The *net* changes decide which rows were inserted and which deleted: a
+    delta rule may delete a row and insert it again.
     """
     changes_of = step.changes if merge is None else step.net_changes
-    changes = [(changed, columns) for part, columns in zip(inputs(node), groups, strict=True) if (changed := changes_of(part))]
-    keys = " UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes)
+    changes = [
+        (changed, columns)
+        for part, columns in zip(inputs(node), groups, strict=True)
+        if (changed := changes_of(part))
+    ]
+    keys = " UNION ".join(
+        f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes
+    )
     touched = step.define(keys if groups[0] else f"SELECT {EMPTY_ROW}", is_few=True)
 
     def computed(state: InputVersion, keys: str) -> str:
@@ -55,19 +72,33 @@ def regrouped(
 
     previous = None if shown is None else step.result(node, KeyFilter(shown, touched))
     if previous is None or merge is None or shown is None:
-        return _difference(node, previous or computed(InputVersion.BEFORE, touched), [computed(InputVersion.NOW, touched)])
+        return _difference(
+            node,
+            previous or computed(InputVersion.BEFORE, touched),
+            [computed(InputVersion.NOW, touched)],
+        )
     [part], [(changed, group_columns)] = inputs(node), changes
     if step.only_adds(part):
         return _difference(node, previous, [_merged(node, step, merge, previous, changed)])
-    lossy = step.define(f"SELECT DISTINCT {_named(group_columns)} FROM {changed} WHERE n < 0", is_few=True)
+    lossy = step.define(
+        f"SELECT DISTINCT {_named(group_columns)} FROM {changed} WHERE n < 0", is_few=True
+    )
 
     def is_lossy(relation: Plan, columns: tuple[int, ...]) -> str:
-        return KeyFilter(columns, lossy).condition([f"i.c{index}" for index in range(len(relation.desc))])
+        return KeyFilter(columns, lossy).condition(
+            [f"i.c{index}" for index in range(len(relation.desc))]
+        )
 
-    # Groups that lost a row are not merged at all: the sum of their previous value and of the inserted rows may overflow.
+    # Groups that lost a row are not merged at all: the sum of their previous value and of the
+    # inserted rows may overflow.
     whole_previous = step.define(f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy(node, shown)}")
-    whole_changed = step.define(f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, group_columns)}")
-    merged, again = _merged(node, step, merge, whole_previous, whole_changed), computed(InputVersion.NOW, lossy)
+    whole_changed = step.define(
+        f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, group_columns)}"
+    )
+    merged, again = (
+        _merged(node, step, merge, whole_previous, whole_changed),
+        computed(InputVersion.NOW, lossy),
+    )
     # The conditions leave out the row that an aggregate without keys returns for no rows.
     return _difference(
         node,
@@ -80,17 +111,24 @@ def regrouped(
 
 
 def _merged(node: Plan, step: DeltaStep, merge: Merge, previous: str, changed: str) -> str:
-    """The new rows of groups whose rows were ``previous`` and which, by ``changed``, only gain rows."""
+    """The new rows of groups whose rows were ``previous`` and which, by ``changed``, only gain
+    rows."""
     [part] = inputs(node)
-    inserted = step.define(repeated(step.rendering.engine, f"SELECT * FROM {changed} WHERE n > 0", columns(part)))
+    inserted = step.define(
+        repeated(step.rendering.engine, f"SELECT * FROM {changed} WHERE n > 0", columns(part))
+    )
     added = snapshot(node, step.rendering, [inserted])
-    return step.define(merge(step.define(f"SELECT * FROM {previous} UNION ALL SELECT * FROM ({added}) AS added")))
+    return step.define(
+        merge(step.define(f"SELECT * FROM {previous} UNION ALL SELECT * FROM ({added}) AS added"))
+    )
 
 
 def _difference(node: Plan, previous: str, current: Sequence[str]) -> str:
     names = select_list(columns(node))
     inserts = [f"SELECT {names}, CAST(1 AS BIGINT) AS n FROM {relation}" for relation in current]
-    return " UNION ALL ".join([*inserts, f"SELECT {names}, CAST(-1 AS BIGINT) AS n FROM {previous}"])
+    return " UNION ALL ".join(
+        [*inserts, f"SELECT {names}, CAST(-1 AS BIGINT) AS n FROM {previous}"]
+    )
 
 
 def _named(indexes: Sequence[int]) -> str:

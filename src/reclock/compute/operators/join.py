@@ -33,20 +33,33 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
     condition = _condition(node, rendering.engine)
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         is_there = "EXISTS" if node.kind is JoinKind.SEMI else "NOT EXISTS"
-        return f"SELECT l.* FROM {inputs[0]} AS l WHERE {is_there} (SELECT 1 FROM {inputs[1]} AS r WHERE {condition})"
-    return f"SELECT {_pair(node)} FROM {inputs[0]} AS l {node.kind.value.upper()} JOIN {inputs[1]} AS r ON {condition}"
+        return (
+            f"SELECT l.* FROM {inputs[0]} AS l WHERE {is_there} (SELECT 1 FROM {inputs[1]} "
+            f"AS r WHERE {condition})"
+        )
+    return (
+        f"SELECT {_pair(node)} FROM {inputs[0]} AS l {node.kind.value.upper()} JOIN "
+        f"{inputs[1]} AS r ON {condition}"
+    )
 
 
 @delta.register
 def _(node: Join, step: DeltaStep) -> str:
-    """An inner join is linear in each side. The other kinds compute again the rows of every key that changes on either side,
-    if it is not known how many rows of the other side have each key."""
+    """An inner join is linear in each side. The other kinds compute again the rows of every key
+    that changes on either side, if it is not known how many rows of the other side have each
+    key."""
     parts = _pair_changes(node, step) if node.kind is JoinKind.INNER else _from_matches(node, step)
     if parts is not None:
-        # A row deleted on one side still meets a row inserted on the other; another part takes that back.
-        return parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
+        # A row deleted on one side still meets a row inserted on the other; another part takes that
+        # back.
+        return (
+            parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
+        )
     left, right = _key_columns(node)
-    shown = {JoinKind.FULL: None, JoinKind.RIGHT: tuple(len(node.left.desc) + index for index in right)}.get(node.kind, left)
+    shown = {
+        JoinKind.FULL: None,
+        JoinKind.RIGHT: tuple(len(node.left.desc) + index for index in right),
+    }.get(node.kind, left)
     return regrouped(node, step, [left, right], shown)
 
 
@@ -57,10 +70,18 @@ def _pair_changes(node: Join, step: DeltaStep) -> list[str]:
     parts = []
     if changed := step.changes(node.left):
         partners = step.rows(node.right, InputVersion.NOW, _key_filter(right, left, changed, step))
-        parts.append(f"SELECT {_pair(node)}, l.n AS n FROM {changed} AS l JOIN {partners} AS r ON {condition}")
+        parts.append(
+            f"SELECT {_pair(node)}, l.n AS n FROM {changed} AS l JOIN {partners} AS r ON "
+            f"{condition}"
+        )
     if changed := step.changes(node.right):
-        partners = step.rows(node.left, InputVersion.BEFORE, _key_filter(left, right, changed, step))
-        parts.append(f"SELECT {_pair(node)}, r.n AS n FROM {partners} AS l JOIN {changed} AS r ON {condition}")
+        partners = step.rows(
+            node.left, InputVersion.BEFORE, _key_filter(left, right, changed, step)
+        )
+        parts.append(
+            f"SELECT {_pair(node)}, r.n AS n FROM {partners} AS l JOIN {changed} AS r ON "
+            f"{condition}"
+        )
     return parts
 
 
@@ -71,19 +92,25 @@ _FILLED_UP = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1)}
 def matched_rows(node: Join, side: int) -> Reduce:
     """The number of rows of the input ``side`` by the columns that the join compares."""
     part, columns = (node.left, node.right)[side], _key_columns(node)[side]
-    return Reduce(part, columns, (), RelationDesc(tuple(part.desc.columns[index] for index in columns)))
+    return Reduce(
+        part, columns, (), RelationDesc(tuple(part.desc.columns[index] for index in columns))
+    )
 
 
 def sides_to_count(node: Plan) -> tuple[int, ...]:
-    """The inputs of a join of which the delta rule asks for matches: whether a row of the other input has a match decides
-    whether it is shown. A residual condition depends on more than the keys, so such a join has none."""
+    """The inputs of a join of which the delta rule asks for matches: whether a row of the other
+    input has a match decides whether it is shown. A residual condition depends on more than the
+    keys, so such a join has none."""
     if not isinstance(node, Join) or not node.keys or node.residual:
         return ()
-    return tuple(1 - side for side in _FILLED_UP.get(node.kind, () if node.kind is JoinKind.INNER else (0,)))
+    return tuple(
+        1 - side for side in _FILLED_UP.get(node.kind, () if node.kind is JoinKind.INNER else (0,))
+    )
 
 
 def _from_matches(node: Join, step: DeltaStep) -> list[str] | None:
-    """The changes of a join other than an inner one, as SELECTs to be summed up, from how many rows have each key.
+    """The changes of a join other than an inner one, as SELECTs to be summed up, from how many rows
+    have each key.
 
     None if that is not known.
     """
@@ -95,18 +122,29 @@ def _from_matches(node: Join, step: DeltaStep) -> list[str] | None:
         if changes is None:
             return None
         parts += changes
-    return parts if node.kind in (JoinKind.SEMI, JoinKind.ANTI) else [*parts, *_pair_changes(node, step)]
+    return (
+        parts
+        if node.kind in (JoinKind.SEMI, JoinKind.ANTI)
+        else [*parts, *_pair_changes(node, step)]
+    )
 
 
-def _changes_by_match(node: Join, step: DeltaStep, side: int, *, is_matched: bool) -> list[str] | None:
-    """The changes of the rows of the input ``side`` that have a match in the other one, or have none: a changed row counts by the
-    matches of now, and a row that was there by what its key's matches were and are."""
+def _changes_by_match(
+    node: Join, step: DeltaStep, side: int, *, is_matched: bool
+) -> list[str] | None:
+    """The changes of the rows of the input ``side`` that have a match in the other one, or have
+    none: a changed row counts by the matches of now, and a row that was there by what its key's
+    matches were and are."""
     own, other = inputs(node)[side], inputs(node)[1 - side]
     own_keys, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
     changed, other_changed = step.changes(own), step.changes(other)
     listed = [(changed, own_keys), (other_changed, other_keys)]
     keys = step.define(
-        " UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {relation}" for relation, columns in listed if relation),
+        " UNION ".join(
+            f"SELECT DISTINCT {_named(columns)} FROM {relation}"
+            for relation, columns in listed
+            if relation
+        ),
         is_few=True,
     )
     matches = step.matches(node, 1 - side, keys)
@@ -117,11 +155,17 @@ def _changes_by_match(node: Join, step: DeltaStep, side: int, *, is_matched: boo
     parts = []
     if changed:
         condition = "m.now" if is_matched else "m.now IS NOT TRUE"
-        parts.append(f"SELECT {shown}, i.n AS n FROM {changed} AS i LEFT JOIN {matches} AS m ON {joined} WHERE {condition}")
+        parts.append(
+            f"SELECT {shown}, i.n AS n FROM {changed} AS i LEFT JOIN {matches} AS m ON "
+            f"{joined} WHERE {condition}"
+        )
     if other_changed:
         flipped = step.define(f"SELECT * FROM {matches} WHERE was <> now", is_few=True)
         rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, flipped))
-        n = f"CAST(CASE WHEN m.now THEN {1 if is_matched else -1} ELSE {-1 if is_matched else 1} END AS BIGINT)"
+        n = (
+            f"CAST(CASE WHEN m.now THEN {1 if is_matched else -1} ELSE "
+            f"{-1 if is_matched else 1} END AS BIGINT)"
+        )
         parts.append(f"SELECT {shown}, {n} AS n FROM {rows} AS i JOIN {flipped} AS m ON {joined}")
     return parts
 
@@ -145,43 +189,62 @@ def _named(indexes: Sequence[int]) -> str:
     return select_list([f"c{index}" for index in indexes])
 
 
-def _key_filter(other_keys: tuple[int, ...], changed_keys: tuple[int, ...], changed: str, step: DeltaStep) -> KeyFilter | None:
+def _key_filter(
+    other_keys: tuple[int, ...], changed_keys: tuple[int, ...], changed: str, step: DeltaStep
+) -> KeyFilter | None:
     """The rows of the other side whose keys are among those of the changed rows."""
     if not changed_keys:
         return None
-    return KeyFilter(other_keys, step.define(f"SELECT DISTINCT {_named(changed_keys)} FROM {changed}", is_few=True))
+    return KeyFilter(
+        other_keys,
+        step.define(f"SELECT DISTINCT {_named(changed_keys)} FROM {changed}", is_few=True),
+    )
 
 
 @has_delta.register
 def _(node: Join, is_shown: bool) -> bool:
     """A residual that could fail must not be evaluated on pairs that never existed at one time."""
-    return not any(could_error(predicate) for predicate in node.residual) if node.kind is JoinKind.INNER else bool(node.keys)
+    return (
+        not any(could_error(predicate) for predicate in node.residual)
+        if node.kind is JoinKind.INNER
+        else bool(node.keys)
+    )
 
 
 @is_monotone.register
 def _(node: Join) -> bool:
-    """Inner: a pair's multiplicity is the product of the multiplicities of its rows. Semi: a left row
-    keeps its own multiplicity as long as it has a match. The other kinds show rows without a match,
-    and a match that is added takes these away."""
+    """Inner: a pair's multiplicity is the product of the multiplicities of its rows. Semi: a left
+    row keeps its own multiplicity as long as it has a match. The other kinds show rows without a
+    match, and a match that is added takes these away."""
     return node.kind in (JoinKind.INNER, JoinKind.SEMI)
 
 
 @origin.register
 def _(node: Join, column: int) -> tuple[int | None, ...]:
-    """A column that the join compares is a column of both sides. A side that the join fills up with NULLs gives no values away."""
+    """A column that the join compares is a column of both sides. A side that the join fills up with
+    NULLs gives no values away."""
     index = column - len(node.left.desc)
     if index < 0:
         is_filled = node.kind in (JoinKind.RIGHT, JoinKind.FULL)
         return (None, None) if is_filled else (column, dict(node.keys).get(column))
     is_filled = node.kind in (JoinKind.LEFT, JoinKind.FULL)
-    return (None, None) if is_filled else ({right: left for left, right in node.keys}.get(index), index)
+    return (
+        (None, None)
+        if is_filled
+        else ({right: left for left, right in node.keys}.get(index), index)
+    )
 
 
 @matched_columns.register
 def _(node: Join, side: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """A right row without a partner shows only in RIGHT and FULL joins, a left one without a partner in all but INNER ones (SEMI
-    shows none either, but its right rows are what it asks for)."""
-    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI) if side == 0 else (JoinKind.INNER, JoinKind.RIGHT)
+    """A right row without a partner shows only in RIGHT and FULL joins, a left one without a
+    partner in all but INNER ones (SEMI shows none either, but its right rows are what it asks
+    for)."""
+    kinds = (
+        (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+        if side == 0
+        else (JoinKind.INNER, JoinKind.RIGHT)
+    )
     if not node.keys or node.kind not in kinds:
         return None
     left, right = _key_columns(node)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    columns,
+    delta,
+    demand,
+    is_monotone,
+    origin,
+    select_list,
+    snapshot,
+)
 from reclock.plan.relational import Map
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import DeltaStep, Rendering, delta, demand, every, is_monotone, origin, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    delta,
+    demand,
+    every,
+    is_monotone,
+    origin,
+    snapshot,
+)
 from reclock.plan.relational import Except, Intersect, Union
 
 
@@ -26,7 +35,9 @@ def _(node: Intersect, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Union, step: DeltaStep) -> str:
-    return " UNION ALL ".join(f"SELECT * FROM {changed}" for each in node.inputs if (changed := step.changes(each)))
+    return " UNION ALL ".join(
+        f"SELECT * FROM {changed}" for each in node.inputs if (changed := step.changes(each))
+    )
 
 
 @delta.register(Except)
@@ -39,8 +50,8 @@ def _(node: Except | Intersect, step: DeltaStep) -> str:
 @is_monotone.register(Union)
 @is_monotone.register(Intersect)
 def _(node: Union | Intersect) -> bool:
-    """A row's multiplicity is the sum, or the minimum, of those in the inputs. Except is not monotone:
-    a row added to its second input takes one away."""
+    """A row's multiplicity is the sum, or the minimum, of those in the inputs. Except is not
+    monotone: a row added to its second input takes one away."""
     return True
 
 

@@ -2,8 +2,8 @@
 follows from the group's changes alone, also when rows go.
 
 Of each group there is the number of its rows and, for each aggregate, parts that add up: counts and
-exact sums. A relation of them has the columns ``c0`` … (the group's keys), ``n`` (its rows) and ``p0``
-… (the parts). Several rows may stand for one group; their sum then counts.
+exact sums. A relation of them has the columns ``c0`` … (the group's keys), ``n`` (its rows) and
+``p0`` … (the parts). Several rows may stand for one group; their sum then counts.
 """
 
 from __future__ import annotations
@@ -27,50 +27,75 @@ _ADDITIVE = ("count", "sum", "avg")
 
 @dataclass(frozen=True, slots=True)
 class PartialAggregates:
-    """How the rows of ``node`` are made of parts. ``keys`` are the grouping columns of its input."""
+    """How the rows of ``node`` are made of parts. ``keys`` are the grouping columns of its
+    input."""
 
     node: Reduce | Distinct
     keys: tuple[int, ...]
     parts: tuple[Aggregate, ...]
 
     def of_rows(self, engine: str, rows: str) -> str:
-        """The SELECT of the partial aggregates of the relation ``rows``, which is like the input."""
+        """The SELECT of the partial aggregates of the relation ``rows``, which is like the
+        input."""
         keys = ", ".join(f"i.c{index}" for index in dict.fromkeys(self.keys))
         groups = f" GROUP BY {keys}" if keys else ""
-        return f"SELECT {self._aggregated(engine)} FROM (SELECT *{self._computed(engine)} FROM {rows} AS i) AS i{groups}"
+        return (
+            f"SELECT {self._aggregated(engine)} FROM (SELECT *{self._computed(engine)} FROM "
+            f"{rows} AS i) AS i{groups}"
+        )
 
     def of_changes(self, engine: str, changes: str) -> str:
-        """The SELECT of what ``changes`` of the input, with their ``n``, add to the partial aggregates.
+        """The SELECT of what ``changes`` of the input, with their ``n``, add to the partial
+        aggregates.
 
         One row a group; without keys exactly one row.
         """
         names = [f"c{index}" for index in range(len(self.node.input.desc) + len(self._arguments))]
         is_deleted = f"c{len(names)}"
         read = ", ".join([*columns(self.node.input, "i"), "abs(i.n) AS n"])
-        counted = f"SELECT {read}{self._computed(engine)}, i.n < 0 AS is_deleted FROM {changes} AS i"
+        counted = (
+            f"SELECT {read}{self._computed(engine)}, i.n < 0 AS is_deleted FROM {changes} AS i"
+        )
         rows = repeated(engine, counted, [*names, "is_deleted"])
         groups = [*(f"i.c{index}" for index in dict.fromkeys(self.keys)), is_deleted]
-        by_sign = f"SELECT {self._aggregated(engine)}, {is_deleted} AS is_deleted FROM ({rows}) AS i GROUP BY {', '.join(groups)}"
+        by_sign = (
+            f"SELECT {self._aggregated(engine)}, {is_deleted} AS is_deleted FROM ({rows}) AS "
+            f"i GROUP BY {', '.join(groups)}"
+        )
         sums = ["n", *self._part_names()]
         negated = [f"CASE WHEN is_deleted THEN - {name} ELSE {name} END AS {name}" for name in sums]
         keys = [f"c{place}" for place in range(len(self.keys))]
-        return self.summed(engine, f"SELECT {', '.join([*keys, *negated])} FROM ({by_sign})", keep_empty=True)
+        return self.summed(
+            engine, f"SELECT {', '.join([*keys, *negated])} FROM ({by_sign})", keep_empty=True
+        )
 
     def changed_values(self, engine: str, table: str, touched: str, before: int) -> str:
-        """The SELECT of the rows of the groups that fulfil the condition ``touched`` on ``g``, from the partial aggregates in
-        ``table`` with their times ``t``: those at the time ``before`` with an ``n`` of -1, those of now with 1.
-        """
+        """The SELECT of the rows of the groups that fulfil the condition ``touched`` on ``g``, from
+        the partial aggregates in ``table`` with their times ``t``: those at the time ``before``
+        with an ``n`` of -1, those of now with 1."""
         versions = f"unnest(CASE WHEN t <= {before:d} THEN [-1, 1] ELSE [1] END)"
         select = f"SELECT *, {versions} AS version FROM {table} AS g WHERE {touched}"
-        return self.values(engine, self.summed(engine, select, by=("version",)), carried=", CAST(version AS BIGINT) AS n")
+        return self.values(
+            engine,
+            self.summed(engine, select, by=("version",)),
+            carried=", CAST(version AS BIGINT) AS n",
+        )
 
-    def summed(self, engine: str, select: str, *, keep_empty: bool = False, by: Sequence[str] = ()) -> str:
-        """One row for each group in ``select``, and each value of its columns ``by``, with the sums of its partial aggregates.
+    def summed(
+        self, engine: str, select: str, *, keep_empty: bool = False, by: Sequence[str] = ()
+    ) -> str:
+        """One row for each group in ``select``, and each value of its columns ``by``, with the sums
+        of its partial aggregates.
 
         A group without rows is left out unless ``keep_empty``; without keys it never is.
         """
         keys = [*(f"c{place}" for place in range(len(self.keys))), *by]
-        sums = [f"CAST(coalesce(sum(n), 0) AS {type_sql(engine, resolve_aggregate('count', ()).result)}) AS n"]
+        sums = [
+            (
+                "CAST(coalesce(sum(n), 0) AS "
+                f"{type_sql(engine, resolve_aggregate('count', ()).result)}) AS n"
+            )
+        ]
         for name, part in zip(self._part_names(), self.parts, strict=True):
             sums.append(f"CAST(sum({name}) AS {type_sql(engine, part.type)}) AS {name}")
         having = " HAVING sum(n) <> 0" if self.keys and not keep_empty else ""
@@ -78,17 +103,27 @@ class PartialAggregates:
         return f"SELECT {', '.join([*keys, *sums])} FROM ({select}) AS s{groups}{having}"
 
     def values(self, engine: str, select: str, *, carried: str = "") -> str:
-        """The SELECT of the node's rows from their partial aggregates, one row a group, and of what is ``carried``."""
+        """The SELECT of the node's rows from their partial aggregates, one row a group, and of what
+        is ``carried``."""
         keys = [f"c{place}" for place in range(len(self.keys))]
         aggregates = () if isinstance(self.node, Distinct) else self.node.aggregates
         operands = []
         for place, aggregate in enumerate(aggregates):
             if aggregate.function == "avg":
                 total, count = self._part(_sum_of(aggregate)), self._part(_count_of(aggregate))
-                dividend, divisor = average_operands(engine, total, count, aggregate.arguments[0].type)
+                dividend, divisor = average_operands(
+                    engine, total, count, aggregate.arguments[0].type
+                )
                 operands += [f"{dividend} AS dividend{place}", f"{divisor} AS divisor{place}"]
-        values = [*keys, *(self._value(engine, aggregate, place) for place, aggregate in enumerate(aggregates))]
-        source = f"(SELECT {', '.join(['*', *operands])} FROM ({select}) AS s)" if operands else f"({select})"
+        values = [
+            *keys,
+            *(self._value(engine, aggregate, place) for place, aggregate in enumerate(aggregates)),
+        ]
+        source = (
+            f"(SELECT {', '.join(['*', *operands])} FROM ({select}) AS s)"
+            if operands
+            else f"({select})"
+        )
         return f"SELECT {select_list(values)}{carried} FROM {source} AS g"
 
     def _value(self, engine: str, aggregate: Aggregate, place: int) -> str:
@@ -97,7 +132,9 @@ class PartialAggregates:
         if aggregate.function == "count":
             return f"coalesce({self._part(aggregate)}, 0)"
         if aggregate.function == "avg":
-            return average_quotient(engine, f"dividend{place}", f"divisor{place}", aggregate.arguments[0].type)
+            return average_quotient(
+                engine, f"dividend{place}", f"divisor{place}", aggregate.arguments[0].type
+            )
         total = self._part(_sum_of(aggregate))
         value = write_cast(engine, total, _sum_of(aggregate).type, aggregate.type)
         return f"CASE WHEN {self._part(_count_of(aggregate))} <> 0 THEN {value} END"
@@ -110,18 +147,24 @@ class PartialAggregates:
 
     @property
     def _arguments(self) -> list[Scalar]:
-        """What the parts are computed from, as far as that is no column: each is computed once for all of them.
+        """What the parts are computed from, as far as that is no column: each is computed once for
+        all of them.
 
-        Arguments of a part with a filter are not among them, since they may raise an error for other rows.
+        Arguments of a part with a filter are not among them, since they may raise an error for
+        other rows.
         """
         computed = (part.arguments[0] for part in self.parts if part.filter is None)
-        return list(dict.fromkeys(argument for argument in computed if not isinstance(argument, ColumnRef)))
+        return list(
+            dict.fromkeys(argument for argument in computed if not isinstance(argument, ColumnRef))
+        )
 
     def _computed(self, engine: str) -> str:
         """The arguments as columns of a SELECT list, behind those of the input ``i``."""
         names, width = columns(self.node.input, "i"), len(self.node.input.desc)
         arguments = [to_sql(argument, engine, names) for argument in self._arguments]
-        return "".join(f", {argument} AS c{place}" for place, argument in enumerate(arguments, width))
+        return "".join(
+            f", {argument} AS c{place}" for place, argument in enumerate(arguments, width)
+        )
 
     def _aggregated(self, engine: str) -> str:
         arguments, width = self._arguments, len(self.node.input.desc)
@@ -131,16 +174,19 @@ class PartialAggregates:
         for name, part in zip(self._part_names(), self.parts, strict=True):
             if part.filter is None and part.arguments[0] in arguments:
                 computed = part.arguments[0]
-                part = replace(part, arguments=(ColumnRef(width + arguments.index(computed), computed.type),))
+                part = replace(
+                    part, arguments=(ColumnRef(width + arguments.index(computed), computed.type),)
+                )
             parts.append(f"{aggregate_to_sql(part, engine, names)} AS {name}")
         return ", ".join([*keys, "count(*) AS n", *parts])
 
 
 def partial_aggregates(node: Plan) -> PartialAggregates | None:
-    """The parts that the node's rows are made of; None if some value does not follow from parts that add up.
+    """The parts that the node's rows are made of; None if some value does not follow from parts
+    that add up.
 
-    The value of a sum of doubles depends on the order of addition. A least or largest value, and what
-    counts only different values, need the group's other rows when one goes.
+    The value of a sum of doubles depends on the order of addition. A least or largest value, and
+    what counts only different values, need the group's other rows when one goes.
     """
     if isinstance(node, Distinct) and len(node.desc):
         return PartialAggregates(node, tuple(range(len(node.desc))), ())

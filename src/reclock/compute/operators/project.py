@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import DeltaStep, Rendering, delta, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    delta,
+    demand,
+    is_monotone,
+    origin,
+    select_list,
+    snapshot,
+)
 from reclock.plan.relational import Project
 
 

@@ -1,6 +1,7 @@
 """RecursiveUnion and WorkTable: iteration until a step adds no rows.
 
-DuckDB iterates within the statement. For Spark a recursion is a ``Loop`` that the engine computes before the statement.
+DuckDB iterates within the statement. For Spark a recursion is a ``Loop`` that the engine computes
+before the statement.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from reclock.plan.relational import RecursiveUnion, WorkTable
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A recursion as statements, which an engine executes in this order; relations outlive the loop."""
+    """A recursion as statements, which an engine executes in this order; relations outlive the
+    loop."""
 
     name: str
     """What the user calls the recursive query."""
@@ -25,8 +27,8 @@ class Loop:
     """Relations that no iteration changes, and the statements that compute them, once."""
     base: str
     step: str
-    """The rows that an iteration adds. It reads the relations ``work_table``, the rows that the iteration before added, and
-    ``result``, all rows so far."""
+    """The rows that an iteration adds. It reads the relations ``work_table``, the rows that the
+    iteration before added, and ``result``, all rows so far."""
     work_table: str
     result: str
 
@@ -41,14 +43,21 @@ def work_table(rendering: Rendering, id: int) -> str:
     return f"{rendering.scratch}w{id}"
 
 
-def iterated(node: RecursiveUnion, rendering: Rendering, base: str, chain: Sequence[str], step: str) -> str:
-    """The recursion as one SELECT of DuckDB over the relations ``base`` and ``step``; the expressions ``chain`` lead to the latter.
+def iterated(
+    node: RecursiveUnion, rendering: Rendering, base: str, chain: Sequence[str], step: str
+) -> str:
+    """The recursion as one SELECT of DuckDB over the relations ``base`` and ``step``; the
+    expressions ``chain`` lead to the latter.
 
-    A column counts the iterations. The rows of a distinct one are keys, of which those that are there already are left out.
+    A column counts the iterations. The rows of a distinct one are keys, of which those that are
+    there already are left out.
     """
     names, work = columns(node), work_table(rendering, node.id)
     message = string("duckdb", iterations_exceeded(node.name, node.most_iterations))
-    limited = f"CASE WHEN before >= {node.most_iterations:d} THEN {raised('duckdb', '54000', message)} ELSE before + 1 END"
+    limited = (
+        f"CASE WHEN before >= {node.most_iterations:d} THEN "
+        f"{raised('duckdb', '54000', message)} ELSE before + 1 END"
+    )
     last = f"(SELECT coalesce(max(iteration), 0) AS before FROM {work}) AS iterations"
     keys, new, word = "", "", ""
     if node.is_distinct:
@@ -57,10 +66,14 @@ def iterated(node: RecursiveUnion, rendering: Rendering, base: str, chain: Seque
         new = f" WHERE NOT EXISTS (SELECT 1 FROM recurring.{work} AS old WHERE {equal})"
     defined = f"WITH {', '.join(chain)} " if chain else ""
     values = cast_columns(node, "duckdb")
-    added = f"SELECT {word}{', '.join(names)}, {limited} FROM (SELECT {values} FROM {step}) AS step, {last}{new}"
+    added = (
+        f"SELECT {word}{', '.join(names)}, {limited} FROM (SELECT {values} FROM {step}) AS "
+        f"step, {last}{new}"
+    )
     return (
         f"WITH RECURSIVE {work} ({', '.join([*names, 'iteration'])}){keys} AS ("
-        f"SELECT {values}, 0 FROM {base} UNION ALL ({defined}{added})) SELECT {', '.join(names)} FROM {work}"
+        f"SELECT {values}, 0 FROM {base} UNION ALL ({defined}{added})) SELECT "
+        f"{', '.join(names)} FROM {work}"
     )
 
 
@@ -74,17 +87,23 @@ def loop(
     chain: Sequence[str],
     step: str,
 ) -> Loop:
-    """The recursion as statements of Spark. ``before`` defines ``base`` and the ``invariants``, and ``chain`` the ``step``."""
+    """The recursion as statements of Spark. ``before`` defines ``base`` and the ``invariants``, and
+    ``chain`` the ``step``."""
     result, defined = f"{rendering.scratch}{name}", f"WITH {', '.join(before)} "
     relations = {invariant: f"{rendering.scratch}{invariant}" for invariant in invariants}
-    read = [f"{invariant} AS (SELECT * FROM {relation})" for invariant, relation in relations.items()]
+    read = [
+        f"{invariant} AS (SELECT * FROM {relation})" for invariant, relation in relations.items()
+    ]
     values, distinct, new = cast_columns(node, rendering.engine), "", ""
     if node.is_distinct:
         distinct, new = "DISTINCT ", f" EXCEPT SELECT * FROM {result}"
     return Loop(
         name=node.name,
         most_iterations=node.most_iterations,
-        invariants=tuple((relation, f"{defined}SELECT * FROM {invariant}") for invariant, relation in relations.items()),
+        invariants=tuple(
+            (relation, f"{defined}SELECT * FROM {invariant}")
+            for invariant, relation in relations.items()
+        ),
         base=f"{defined}SELECT {distinct}{values} FROM {base}",
         step=f"WITH {', '.join([*read, *chain])} SELECT {values} FROM {step}{new}",
         work_table=work_table(rendering, node.id),
@@ -93,7 +112,8 @@ def loop(
 
 
 def cast_columns(node: RecursiveUnion, engine: str) -> str:
-    """The columns as exactly the node's types, so that the engine does not choose types that fit base and step."""
+    """The columns as exactly the node's types, so that the engine does not choose types that fit
+    base and step."""
     pairs = zip(columns(node), node.desc.types, strict=True)
     return ", ".join(f"CAST({name} AS {type_sql(engine, type)}) AS {name}" for name, type in pairs)
 
@@ -105,8 +125,11 @@ def _(node: WorkTable, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @snapshot.register
 def _(node: RecursiveUnion, rendering: Rendering, inputs: Sequence[str]) -> str:
-    """Only within the step of another one; everywhere else it is written with the nodes of its own step."""
-    raise UnsupportedSql(f'recursive query "{node.name}" within another recursive query must not read that one')
+    """Only within the step of another one; everywhere else it is written with the nodes of its own
+    step."""
+    raise UnsupportedSql(
+        f'recursive query "{node.name}" within another recursive query must not read that one'
+    )
 
 
 @demand.register

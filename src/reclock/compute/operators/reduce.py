@@ -8,7 +8,17 @@ from reclock.compute.distinct_arguments import ignores_copies
 from reclock.compute.expressions import aggregate_to_sql, all_references
 from reclock.compute.operators.groups import changed_groups, regrouped
 from reclock.compute.operators.partial_aggregates import partial_aggregates
-from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, has_delta, origin, select_list, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    columns,
+    delta,
+    demand,
+    has_delta,
+    origin,
+    select_list,
+    snapshot,
+)
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.relational import Distinct, Reduce
@@ -22,7 +32,10 @@ _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
     input_columns = columns(node.input, "i")
     keys = [input_columns[index] for index in node.group_by]
-    aggregates = [aggregate_to_sql(aggregate, rendering.engine, input_columns) for aggregate in node.aggregates]
+    aggregates = [
+        aggregate_to_sql(aggregate, rendering.engine, input_columns)
+        for aggregate in node.aggregates
+    ]
     return _one_row_a_group(keys, aggregates, f"{inputs[0]} AS i")
 
 
@@ -58,7 +71,11 @@ def _can_merge(node: Reduce) -> bool:
     return all(
         aggregate.function in _MERGED_BY
         and not aggregate.is_distinct
-        and (aggregate.function != "sum" or aggregate.type.is_integer or aggregate.type.precision is not None)
+        and (
+            aggregate.function != "sum"
+            or aggregate.type.is_integer
+            or aggregate.type.precision is not None
+        )
         for aggregate in node.aggregates
     )
 
@@ -71,13 +88,22 @@ def _merged(node: Reduce, engine: str, parts: str) -> str:
     for index, aggregate in enumerate(node.aggregates, start=len(keys)):
         resolved = resolve_aggregate(_MERGED_BY[aggregate.function], (aggregate.type,))
         merging = Aggregate(resolved.function, (ColumnRef(index, aggregate.type),), resolved.result)
-        values.append(write_cast(engine, aggregate_to_sql(merging, engine, input_columns), merging.type, aggregate.type))
+        values.append(
+            write_cast(
+                engine,
+                aggregate_to_sql(merging, engine, input_columns),
+                merging.type,
+                aggregate.type,
+            )
+        )
     return _one_row_a_group(keys, values, parts)
 
 
 def _one_row_a_group(keys: Sequence[str], aggregates: Sequence[str], relation: str) -> str:
-    """The SELECT of ``aggregates`` for each group of ``keys``. Without keys it always gives exactly one
-    row: it is an aggregation even when there are no aggregates to compute."""
+    """The SELECT of ``aggregates`` for each group of ``keys``. Without keys it always gives exactly
+    one row: it is an aggregation even when there are no aggregates to compute."""
     groups = f" GROUP BY {', '.join(dict.fromkeys(keys))}" if keys else ""
-    values = select_list([*keys, *aggregates]) if keys or aggregates else "count(*) IS NOT NULL AS c"
+    values = (
+        select_list([*keys, *aggregates]) if keys or aggregates else "count(*) IS NOT NULL AS c"
+    )
     return f"SELECT {values} FROM {relation}{groups}"

@@ -61,23 +61,29 @@ class InputVersion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """Only rows whose values in ``columns`` are, NULL or not, a row of the relation ``keys``, which has as many columns."""
+    """Only rows whose values in ``columns`` are, NULL or not, a row of the relation ``keys``, which
+    has as many columns."""
 
     columns: tuple[int, ...]
     keys: str
 
     def condition(self, values: Sequence[str]) -> str:
-        """On a row whose columns are spelled ``values``; their names must not be those of a rendered node's columns."""
-        equal = [f"k.c{place} IS NOT DISTINCT FROM {values[index]}" for place, index in enumerate(self.columns)]
+        """On a row whose columns are spelled ``values``; their names must not be those of a
+        rendered node's columns."""
+        equal = [
+            f"k.c{place} IS NOT DISTINCT FROM {values[index]}"
+            for place, index in enumerate(self.columns)
+        ]
         return f"EXISTS (SELECT 1 FROM {self.keys} AS k WHERE {' AND '.join(equal) or 'TRUE'})"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """The partial aggregates of a node's groups in ``table``, with the time of each in a column ``t``.
+    """The partial aggregates of a node's groups in ``table``, with the time of each in a column
+    ``t``.
 
-    Those up to ``before`` are as of the beginning of the step. ``changes`` is what the step has added to
-    them, one row a group; None if it changes no row of the input.
+    Those up to ``before`` are as of the beginning of the step. ``changes`` is what the step has
+    added to them, one row a group; None if it changes no row of the input.
     """
 
     table: str
@@ -98,52 +104,58 @@ class DeltaStep(Protocol):
         """The node's changes, not consolidated: its columns, and ``n``, by how many copies. None if
         nothing changed.
 
-        The same row may occur several times, with an ``n`` that sums to zero. Each row was in the node
-        before the step or is in it afterwards, so no expression is evaluated on a row that never was.
-        Rules that are linear in the changes use these; a rule that asks whether a row came or went must
-        use ``net_changes``.
+        The same row may occur several times, with an ``n`` that sums to zero. Each row was in the
+        node before the step or is in it afterwards, so no expression is evaluated on a row that
+        never was. Rules that are linear in the changes use these; a rule that asks whether a row
+        came or went must use ``net_changes``.
         """
         ...
 
     def net_changes(self, node: Plan) -> str | None:
-        """The node's changes, consolidated over the columns that the plan reads of it: each row once,
-        and ``n`` is never zero. So ``n > 0`` means that rows came, and ``n < 0`` that rows went.
-        """
+        """The node's changes, consolidated over the columns that the plan reads of it: each row
+        once, and ``n`` is never zero. So ``n > 0`` means that rows came, and ``n < 0`` that rows
+        went."""
         ...
 
     def rows(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None = None) -> str:
-        """The node's rows before the step or after it; with a ``key_filter``, only those that it names."""
+        """The node's rows before the step or after it; with a ``key_filter``, only those that it
+        names."""
         ...
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
-        """The node's rows before the step, as far as the maintained result has them; None if it shows too little of them."""
+        """The node's rows before the step, as far as the maintained result has them; None if it
+        shows too little of them."""
         ...
 
     def group_state(self, node: Plan) -> GroupState | None:
-        """The partial aggregates kept of the node's groups, from which ``rows`` then answers; None if
-        none are kept. Only nodes that have ``partial_aggregates`` may be asked for."""
+        """The partial aggregates kept of the node's groups, from which ``rows`` then answers; None
+        if none are kept. Only nodes that have ``partial_aggregates`` may be asked for."""
         ...
 
     def matches(self, join: Join, side: int, keys: str) -> str | None:
-        """For values of the join's keys in the relation ``keys``: the values as columns ``c0`` and so on, and in ``was`` and
-        ``now`` whether rows of the input ``side`` have them, before the step and after it.
+        """For values of the join's keys in the relation ``keys``: the values as columns ``c0`` and
+        so on, and in ``was`` and ``now`` whether rows of the input ``side`` have them, before the
+        step and after it.
 
-        A value that no row had or has may be missing. None if the engine does not keep the numbers of rows.
+        A value that no row had or has may be missing. None if the engine does not keep the numbers
+        of rows.
         """
         ...
 
     def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:
-        """Where the updates of a collection are that changes, and the time after which they count."""
+        """Where the updates of a collection are that changes, and the time after which they
+        count."""
         ...
 
     def only_adds(self, node: Plan) -> bool:
-        """Whether the step is known to take no row away from the node: no ``n`` of its *net* changes is
-        negative. Collections show it by the statistics of their updates, operators by ``is_monotone``.
-        """
+        """Whether the step is known to take no row away from the node: no ``n`` of its *net*
+        changes is negative. Collections show it by the statistics of their updates, operators by
+        ``is_monotone``."""
         ...
 
     def define(self, select: str, *, is_few: bool = False) -> str:
-        """A name for the relation that ``select`` is. ``is_few``: its size follows that of the change."""
+        """A name for the relation that ``select`` is. ``is_few``: its size follows that of the
+        change."""
         ...
 
 
@@ -161,7 +173,8 @@ def delta(node: Plan, step: DeltaStep) -> str:
 
 @singledispatch
 def has_delta(node: Plan, is_shown: bool) -> bool:
-    """Whether the delta rule can be used. ``is_shown``: the maintained result has every column of the node."""
+    """Whether the delta rule can be used. ``is_shown``: the maintained result has every column of
+    the node."""
     return True
 
 
@@ -169,24 +182,25 @@ def has_delta(node: Plan, is_shown: bool) -> bool:
 def is_monotone(node: Plan) -> bool:
     """Whether more input rows never give fewer output rows: for multisets A ⊆ B, node(A) ⊆ node(B).
 
-    A step that takes no row away from the inputs then takes none away from the node. That holds for net
-    changes only: the delta rule of a monotone operator may still take a row away and give it back. Each
-    operator that is monotone registers that with its proof.
+    A step that takes no row away from the inputs then takes none away from the node. That holds for
+    net changes only: the delta rule of a monotone operator may still take a row away and give it
+    back. Each operator that is monotone registers that with its proof.
     """
     return False
 
 
 @singledispatch
 def origin(node: Plan, column: int) -> tuple[int | None, ...]:
-    """The column of each input that has the values of ``column``: rows of the node with a value there are made only of rows of that
-    input with the same value there. None for an input of which other rows count too."""
+    """The column of each input that has the values of ``column``: rows of the node with a value
+    there are made only of rows of that input with the same value there. None for an input of which
+    other rows count too."""
     raise InternalError(f"no origin rule for {type(node).__name__}")
 
 
 @singledispatch
 def matched_columns(node: Plan, side: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Columns of the input ``side`` and as many of the other one, such that rows of the other one without an equal row there
-    change nothing. None if every row of the other counts."""
+    """Columns of the input ``side`` and as many of the other one, such that rows of the other one
+    without an equal row there change nothing. None if every row of the other counts."""
     return None
 
 
@@ -204,7 +218,10 @@ def columns(node: Plan, alias: str = "") -> list[str]:
 
 def select_list(expressions: Sequence[str]) -> str:
     """``expressions`` as columns ``c0``, ``c1``, …"""
-    return ", ".join(e if e == f"c{i}" else f"{e} AS c{i}" for i, e in enumerate(expressions)) or EMPTY_ROW
+    return (
+        ", ".join(e if e == f"c{i}" else f"{e} AS c{i}" for i, e in enumerate(expressions))
+        or EMPTY_ROW
+    )
 
 
 def every(node: Any) -> frozenset[int]:
@@ -219,4 +236,7 @@ def consolidated(select: str, names: Sequence[str]) -> str:
     """
     keys = [name for index, name in enumerate(names) if name == f"c{index}"]
     groups = f" GROUP BY {', '.join(keys)}" if keys else ""
-    return f"SELECT {select_list(names)}, CAST(sum(n) AS BIGINT) AS n FROM ({select}) AS changed{groups} HAVING sum(n) <> 0"
+    return (
+        f"SELECT {select_list(names)}, CAST(sum(n) AS BIGINT) AS n FROM ({select}) AS "
+        f"changed{groups} HAVING sum(n) <> 0"
+    )

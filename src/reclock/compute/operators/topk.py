@@ -6,15 +6,29 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, every, has_delta, origin, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    columns,
+    delta,
+    demand,
+    every,
+    has_delta,
+    origin,
+    snapshot,
+)
 from reclock.plan.functions.intervals import span
 from reclock.plan.relational import Ordering, TopK
 
 
-def order_by(order: Sequence[Ordering], types: Sequence[ScalarType], engine: str, *, has_ties: bool = False) -> str:
-    """``order``, then ties by all remaining columns, ascending, so that equal inputs come out equally.
+def order_by(
+    order: Sequence[Ordering], types: Sequence[ScalarType], engine: str, *, has_ties: bool = False
+) -> str:
+    """``order``, then ties by all remaining columns, ascending, so that equal inputs come out
+    equally.
 
-    ``types`` are those of all columns. Intervals are ordered by their spans. ``has_ties``: peers are not ordered.
+    ``types`` are those of all columns. Intervals are ordered by their spans. ``has_ties``: peers
+    are not ordered.
     """
     terms = []
     for ordering in order:
@@ -23,7 +37,11 @@ def order_by(order: Sequence[Ordering], types: Sequence[ScalarType], engine: str
         terms.append(_term(span(engine, column) if is_interval else column, ordering))
     ordered = {o.index for o in order if types[o.index].name is not TypeName.INTERVAL}
     if not has_ties:
-        terms += [_term(f"c{index}", Ordering(index)) for index in range(len(types)) if index not in ordered]
+        terms += [
+            _term(f"c{index}", Ordering(index))
+            for index in range(len(types))
+            if index not in ordered
+        ]
     return ", ".join(terms)
 
 
@@ -33,7 +51,9 @@ def _term(sql: str, ordering: Ordering) -> str:
 
 
 def limited(limit: int | None, offset: int) -> str:
-    return (f" LIMIT {limit:d}" if limit is not None else "") + (f" OFFSET {offset:d}" if offset else "")
+    return (f" LIMIT {limit:d}" if limit is not None else "") + (
+        f" OFFSET {offset:d}" if offset else ""
+    )
 
 
 @snapshot.register
@@ -41,9 +61,14 @@ def _(node: TopK, rendering: Rendering, inputs: Sequence[str]) -> str:
     order = order_by(node.order, node.desc.types, rendering.engine)
     if not node.group_by:
         ordered = f" ORDER BY {order}" if order else ""
-        return f"SELECT * FROM (SELECT * FROM {inputs[0]}{ordered}{limited(node.limit, node.offset)})"
+        return (
+            f"SELECT * FROM (SELECT * FROM {inputs[0]}{ordered}{limited(node.limit, node.offset)})"
+        )
     groups = ", ".join(f"c{index}" for index in node.group_by)
-    ranked = f"SELECT *, row_number() OVER (PARTITION BY {groups} ORDER BY {order}) AS place FROM {inputs[0]}"
+    ranked = (
+        f"SELECT *, row_number() OVER (PARTITION BY {groups} ORDER BY {order}) AS place FROM "
+        f"{inputs[0]}"
+    )
     last = f" AND place <= {node.offset + node.limit:d}" if node.limit is not None else ""
     return f"SELECT {', '.join(columns(node))} FROM ({ranked}) WHERE place > {node.offset:d}{last}"
 

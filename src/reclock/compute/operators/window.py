@@ -28,16 +28,26 @@ from reclock.plan.scalars import Aggregate
 @snapshot.register
 def _(node: Window, rendering: Rendering, inputs: Sequence[str]) -> str:
     input_columns = columns(node.input)
-    return f"SELECT {select_list([*input_columns, _function_sql(node, rendering.engine, input_columns)])} FROM {inputs[0]}"
+    return (
+        f"SELECT {select_list([*input_columns, _function_sql(node, rendering.engine, input_columns)])} "
+        f"FROM {inputs[0]}"
+    )
 
 
 def _function_sql(node: Window, engine: str, input_columns: Sequence[str]) -> str:
     function, frame, types = node.function, node.frame, node.input.desc.types
     match function:
         case Aggregate():
-            is_whole = (frame.start is None and frame.end is None) or (frame.is_range and not node.order)
+            is_whole = (frame.start is None and frame.end is None) or (
+                frame.is_range and not node.order
+            )
             order = order_by(node.order, types, engine, has_ties=frame.is_range)
-            return aggregate_to_sql(function, engine, input_columns, _over(node.group_by, *(() if is_whole else (order, frame))))
+            return aggregate_to_sql(
+                function,
+                engine,
+                input_columns,
+                _over(node.group_by, *(() if is_whole else (order, frame))),
+            )
         case WindowFunction("rank" | "dense_rank" | "percent_rank" | "cume_dist"):
             over = _over(node.group_by, order_by(node.order, types, engine, has_ties=True) or "1")
         case WindowFunction("first_value") if frame.is_range and frame.start == 0:
@@ -49,12 +59,24 @@ def _function_sql(node: Window, engine: str, input_columns: Sequence[str]) -> st
         case _:
             over = _over(node.group_by, order_by(node.order, types, engine) or "1")
     called = _call(function) + over
-    return called if function.value is not None else f"CAST({called} AS {type_sql(engine, node.desc.columns[-1].type)})"
+    return (
+        called
+        if function.value is not None
+        else f"CAST({called} AS {type_sql(engine, node.desc.columns[-1].type)})"
+    )
 
 
 def _over(group_by: Sequence[int], order: str = "", frame: Frame | None = None) -> str:
-    groups = f"PARTITION BY {', '.join(f'c{index}' for index in dict.fromkeys(group_by))}" if group_by else ""
-    rows = "" if frame is None else f"{'RANGE' if frame.is_range else 'ROWS'} BETWEEN {_start(frame)} AND {_end(frame)}"
+    groups = (
+        f"PARTITION BY {', '.join(f'c{index}' for index in dict.fromkeys(group_by))}"
+        if group_by
+        else ""
+    )
+    rows = (
+        ""
+        if frame is None
+        else f"{'RANGE' if frame.is_range else 'ROWS'} BETWEEN {_start(frame)} AND {_end(frame)}"
+    )
     return f" OVER ({' '.join(part for part in (groups, order and f'ORDER BY {order}', rows) if part)})"
 
 
@@ -79,7 +101,11 @@ def _end(frame: Frame) -> str:
 
 
 def _bound(offset: int) -> str:
-    return "CURRENT ROW" if offset == 0 else f"{abs(offset):d} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
+    return (
+        "CURRENT ROW"
+        if offset == 0
+        else f"{abs(offset):d} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
+    )
 
 
 def _call(function: WindowFunction) -> str:

@@ -43,7 +43,9 @@ class Generator:
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         return self.probe_until(bound, Timestamp(self.now + 1), skips)
 
-    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def probe_until(
+        self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()
+    ) -> list[Increment]:
         lower = bound[()][0] if () in bound else 0
         every_ms, since_start = self.upstream.tick_interval_ms, moment - 1 - self.start
         upper = since_start // every_ms + 1 if every_ms else int(since_start >= 0)
@@ -52,14 +54,27 @@ class Generator:
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         return claimed
 
-    def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        return [Increment((), bound_range.lower, bound_range.upper, bound_range.size) for bound_range in ranges]
-
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[tuple[int, int]]:
-        ranges = [
-            remaining for increment in increments for remaining in remaining_ranges((), increment.lower, increment.upper, skips)
+    def recall(
+        self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()
+    ) -> list[Increment]:
+        return [
+            Increment((), bound_range.lower, bound_range.upper, bound_range.size)
+            for bound_range in ranges
         ]
-        return [(at, min(at + TASK_OFFSETS, upper)) for lower, upper in ranges for at in range(lower, upper, TASK_OFFSETS)]
+
+    def tasks(
+        self, increments: Sequence[Increment], skips: Sequence[Skip]
+    ) -> list[tuple[int, int]]:
+        ranges = [
+            remaining
+            for increment in increments
+            for remaining in remaining_ranges((), increment.lower, increment.upper, skips)
+        ]
+        return [
+            (at, min(at + TASK_OFFSETS, upper))
+            for lower, upper in ranges
+            for at in range(lower, upper, TASK_OFFSETS)
+        ]
 
     def read(self, task: tuple[int, int]) -> Iterator[tuple[str, pa.Table]]:
         if self.upstream.kind == "TPCH":
@@ -69,15 +84,22 @@ class Generator:
         ticks = np.arange(*task, dtype=np.int64)
         for output, desc in self.outputs.items():
             columns = make[output](self, ticks)
-            fields = [*arrow_schema(desc, with_updates=False), pa.field(DIFF_COLUMN, pa.int64())][: len(columns)]
-            arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, fields, strict=True)]
+            fields = [*arrow_schema(desc, with_updates=False), pa.field(DIFF_COLUMN, pa.int64())][
+                : len(columns)
+            ]
+            arrays = [
+                pa.array(column).cast(field.type)
+                for column, field in zip(columns, fields, strict=True)
+            ]
             yield output, pa.table(arrays, [field.name for field in fields])
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """There is no upstream to notify."""
 
     def _moments(self, ticks: Numbers, after_ms: int | Numbers = 0) -> pa.Array:
-        return pa.array((self.start + ticks * self.upstream.tick_interval_ms + after_ms) * 1000).cast(pa.timestamp("us", "UTC"))
+        return pa.array(
+            (self.start + ticks * self.upstream.tick_interval_ms + after_ms) * 1000
+        ).cast(pa.timestamp("us", "UTC"))
 
 
 def _counter(generator: Generator, ticks: Numbers) -> Sequence[object]:

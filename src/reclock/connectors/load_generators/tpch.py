@@ -1,4 +1,5 @@
-"""The load generator TPCH: the eight tables of TPC-H (revision 3, clause 4.2), with their keys, domains and derived columns.
+"""The load generator TPCH: the eight tables of TPC-H (revision 3, clause 4.2), with their keys,
+domains and derived columns.
 
 The first tick inserts all tables. Each later tick replaces one order and its line items, cycling
 through all orders; so the rows of a tick follow from its number alone. The random draws and the
@@ -67,7 +68,16 @@ _COLORS = (
     "tan",
 )
 _ADVERBS = ("quickly", "slowly", "carefully", "furiously", "blithely", "daringly")
-_NOUNS = ("deposits", "requests", "packages", "accounts", "theodolites", "pinto beans", "foxes", "instructions")
+_NOUNS = (
+    "deposits",
+    "requests",
+    "packages",
+    "accounts",
+    "theodolites",
+    "pinto beans",
+    "foxes",
+    "instructions",
+)
 _VERBS = ("sleep", "haggle", "nag", "wake", "boost", "cajole", "doze", "integrate")
 
 
@@ -93,7 +103,9 @@ class Tpch:
     def orders(self) -> int:
         return max(int(1_500_000 * self.scale_factor), 1)
 
-    def read(self, lower: int, upper: int, outputs: Mapping[str, RelationDesc]) -> Iterator[tuple[str, pa.Table]]:
+    def read(
+        self, lower: int, upper: int, outputs: Mapping[str, RelationDesc]
+    ) -> Iterator[tuple[str, pa.Table]]:
         """The updates of the ticks ``[lower, upper)`` of each of ``outputs``, with ``mz_diff``."""
         if lower == 0:
             for output, columns in self._fixed().items():
@@ -111,7 +123,9 @@ class Tpch:
     def _versions(
         self, keys: Numbers, versions: Numbers, diff: int, outputs: Mapping[str, RelationDesc]
     ) -> Iterator[tuple[str, pa.Table]]:
-        for output, columns in zip(("orders", "lineitem"), self._orders(keys, versions), strict=True):
+        for output, columns in zip(
+            ("orders", "lineitem"), self._orders(keys, versions), strict=True
+        ):
             if output in outputs:
                 yield output, _table(outputs[output], columns, diff)
 
@@ -145,7 +159,9 @@ class Tpch:
             ],
         }  # fmt: skip
 
-    def _orders(self, keys: Numbers, versions: Numbers) -> tuple[Sequence[object], Sequence[object]]:
+    def _orders(
+        self, keys: Numbers, versions: Numbers
+    ) -> tuple[Sequence[object], Sequence[object]]:
         """The columns of these versions of the orders, and of their line items."""
         order = keys * _STRIDE + versions
         days, count = _FIRST_DAY + noise(order, 50) % _DAYS, noise(order, 51) % 7 + 1
@@ -156,11 +172,17 @@ class Tpch:
         price = quantity * _retail_cents(part)
         discount, tax = noise(line, 54) % 11, noise(line, 55) % 9
         shipped = days[parent] + noise(line, 56) % 121 + 1
-        committed, received = days[parent] + noise(line, 57) % 61 + 30, shipped + noise(line, 58) % 30 + 1
+        committed, received = (
+            days[parent] + noise(line, 57) % 61 + 30,
+            shipped + noise(line, 58) % 30 + 1,
+        )
         is_open = shipped > _CURRENT_DAY
         returned = np.where(received > _CURRENT_DAY, 1, noise(line, 59) % 2 * 2)
         charged = (price * (100 - discount) * (100 + tax) + 5_000) // 10_000
-        total, opened = (np.bincount(parent, weights, len(keys)).astype(np.int64) for weights in (charged, is_open))
+        total, opened = (
+            np.bincount(parent, weights, len(keys)).astype(np.int64)
+            for weights in (charged, is_open)
+        )
         orders = [
             keys + 1, noise(order, 60) % self.customers + 1, _picked("FPO", (opened > 0) * 1 + (opened == count) * 1),
             _cents(total), _dates(days), _one_of(_PRIORITIES, order, 61),
@@ -182,7 +204,9 @@ class Tpch:
 
 def _table(desc: RelationDesc, columns: Sequence[object], diff: int) -> pa.Table:
     schema = arrow_schema(desc, with_updates=False)
-    arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
+    arrays = [
+        pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)
+    ]
     diffs = pa.repeat(pa.scalar(diff, pa.int64()), len(arrays[0]))
     return pa.table([*arrays, diffs], [*schema.names, DIFF_COLUMN])
 
@@ -194,7 +218,9 @@ def _retail_cents(part: Numbers) -> Numbers:
 def _cents(amounts: Numbers) -> pa.Array:
     """Hundredths as exact decimals: the upper half of the 128-bit number is the sign extension."""
     halves = np.stack([amounts, amounts >> 63], axis=1).astype(np.int64)
-    return pa.Array.from_buffers(pa.decimal128(15, 2), len(amounts), [None, pa.py_buffer(np.ascontiguousarray(halves))])
+    return pa.Array.from_buffers(
+        pa.decimal128(15, 2), len(amounts), [None, pa.py_buffer(np.ascontiguousarray(halves))]
+    )
 
 
 def _dates(days: Numbers) -> pa.Array:
@@ -210,7 +236,9 @@ def _one_of(choices: Sequence[str], ids: Numbers, salt: int) -> pa.Array:
 
 
 def _joined(*pieces: object) -> pa.Array:
-    texts = [piece if isinstance(piece, str) else pa.array(piece).cast(pa.string()) for piece in pieces]
+    texts = [
+        piece if isinstance(piece, str) else pa.array(piece).cast(pa.string()) for piece in pieces
+    ]
     return pc.binary_join_element_wise(*texts, "")
 
 
@@ -225,9 +253,20 @@ def _address(ids: Numbers, salt: int) -> pa.Array:
 def _phone(ids: Numbers, nation_salt: int) -> pa.Array:
     """Phone numbers whose country code is the nation's key plus 10."""
     country, digits = noise(ids, nation_salt) % 25 + 10, noise(ids, nation_salt + 2000)
-    return _joined(country, "-", digits % 900 + 100, "-", digits // 1000 % 900 + 100, "-", digits // 1_000_000 % 9000 + 1000)
+    return _joined(
+        country,
+        "-",
+        digits % 900 + 100,
+        "-",
+        digits // 1000 % 900 + 100,
+        "-",
+        digits // 1_000_000 % 9000 + 1000,
+    )
 
 
 def _comment(ids: Numbers, salt: int) -> pa.Array:
-    words = (_one_of(choices, ids, salt + 100 * n) for n, choices in enumerate((_ADVERBS, _NOUNS, _VERBS, _ADVERBS), 30))
+    words = (
+        _one_of(choices, ids, salt + 100 * n)
+        for n, choices in enumerate((_ADVERBS, _NOUNS, _VERBS, _ADVERBS), 30)
+    )
     return pc.binary_join_element_wise(*words, " ")

@@ -12,7 +12,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from reclock.connectors.objects.object_store import CHUNK_BYTES, ListedObject, ObjectMissing, ObjectStore
+from reclock.connectors.objects.object_store import (
+    CHUNK_BYTES,
+    ListedObject,
+    ObjectMissing,
+    ObjectStore,
+)
 from reclock.errors import DecodeFailed
 
 _GZIP = 16 + zlib.MAX_WBITS
@@ -62,7 +67,9 @@ class Unzipped:
         raise ObjectMissing(bucket, key, detail=f"its contents end at byte {at}, expected {upper}")
 
     def _is_compressed(self, key: str) -> bool:
-        return self.compression == "GZIP" or (self.compression == "AUTO" and key.lower().endswith(".gz"))
+        return self.compression == "GZIP" or (
+            self.compression == "AUTO" and key.lower().endswith(".gz")
+        )
 
     def _contents(self, bucket: str, listed: ListedObject) -> Iterator[bytes]:
         """The contents, in chunks of at most ``CHUNK_BYTES``."""
@@ -79,4 +86,6 @@ class Unzipped:
                     if chunk:
                         yield chunk
         except zlib.error as error:
-            raise DecodeFailed(listed.key, at, detail=f"it is no gzip from there on: {error}") from error
+            raise DecodeFailed(
+                listed.key, at, detail=f"it is no gzip from there on: {error}"
+            ) from error

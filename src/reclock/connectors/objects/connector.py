@@ -22,7 +22,15 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
-from reclock.connectors.connector import Bound, CheckResult, Evidence, Increment, Skip, remaining_ranges, skipped_ranges
+from reclock.connectors.connector import (
+    Bound,
+    CheckResult,
+    Evidence,
+    Increment,
+    Skip,
+    remaining_ranges,
+    skipped_ranges,
+)
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
@@ -48,7 +56,10 @@ SPLIT_BYTES = 16 << 20
 RECORD_LIMIT_BYTES = 64 << 20
 """The longest record. A longer one probably has a quote that was never closed."""
 
-_NOT_PUBLISHED = "these bytes are not published: ALTER SOURCE … RETRY reads the object as it is now, SKIP gives the bytes up"
+_NOT_PUBLISHED = (
+    "these bytes are not published: ALTER SOURCE … RETRY reads the object as it is now, SKIP "
+    "gives the bytes up"
+)
 _PUBLISHED = (
     "restore the object and ALTER SOURCE … RETRY, read it again from its beginning with "
     "ALTER SOURCE … RESTART '<object>', or give it up with ALTER SOURCE … SKIP"
@@ -119,14 +130,20 @@ class Objects:
         if keys is not None:
             keys |= {key for key in self.restarts if key in known and not known[key].length}
         growths = probe(self.store, self.connector, self.format, self.desc, known, skips, only=keys)
-        self.queue.mark_probed(keys, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower})
+        self.queue.mark_probed(
+            keys, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower}
+        )
         return self._increments(growths, bound)
 
-    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def probe_until(
+        self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()
+    ) -> list[Increment]:
         """``probe`` for objects last modified before ``moment``. What a later modified object had
         before that is unknown."""
         known = self._newest_readings(bound)
-        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
+        growths = probe(
+            self.store, self.connector, self.format, self.desc, known, skips, until=moment
+        )
         return self._increments(growths, bound)
 
     def _newest_readings(self, bound: Bound) -> dict[str, ObjectEvidence]:
@@ -139,39 +156,62 @@ class Objects:
             for key, evidence in newest_readings(bound).items()
             if evidence.number < self.restarts.get(key, 0) and not evidence.is_abandoned
         ]
-        return sorted((_increment(growth) for growth in [*growths, *ended]), key=lambda increment: increment.name)
+        return sorted(
+            (_increment(growth) for growth in [*growths, *ended]),
+            key=lambda increment: increment.name,
+        )
 
     def restarting(self, restarts: Mapping[str, int]) -> Objects:
         return replace(self, restarts=restarts)
 
     def abandoned_partitions(self, bound: Bound) -> list[str]:
-        return sorted(key for key, evidence in self._newest_readings(bound).items() if evidence.is_abandoned)
+        return sorted(
+            key for key, evidence in self._newest_readings(bound).items() if evidence.is_abandoned
+        )
 
     def next_reading(self, bound: Bound, key: str, stalled: str | None) -> int:
         """Raises ``InvalidOption`` unless the object was abandoned, or its partition is
         ``stalled``."""
         newest = newest_readings(bound).get(key)
         if newest is None:
-            raise InvalidOption(f'nothing of object "{key}" is bound', hint="it is read from its beginning when it is there")
+            raise InvalidOption(
+                f'nothing of object "{key}" is bound',
+                hint="it is read from its beginning when it is there",
+            )
         if not newest.is_abandoned and newest.partition != stalled:
             raise InvalidOption(
                 f'object "{key}" is being read',
                 detail="a restart would read rows again that are published already",
                 hint="only an object that is given up, or that stalls its source, can be restarted",
             )
-        return next(number for number in count(newest.number + 1) if partition_of(key, number) not in bound)
+        return next(
+            number for number in count(newest.number + 1) if partition_of(key, number) not in bound
+        )
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment | None:
         evidence = _growth(claimed).evidence
-        bound = ObjectEvidence.of(claimed.partition, before) if before is not None else evidence.next_reading(evidence.number)
+        bound = (
+            ObjectEvidence.of(claimed.partition, before)
+            if before is not None
+            else evidence.next_reading(evidence.number)
+        )
         growth = reread(self.store, self.connector, self.format, self.desc, bound)
         return _increment(growth) if growth is not None else None
 
-    def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        growths = recall(self.store, self.connector, self.format, self.desc, ranges, by_partition(bound))
-        return [_increment(growths[str(bound_range.partition), bound_range.upper]) for bound_range in ranges]
+    def recall(
+        self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()
+    ) -> list[Increment]:
+        growths = recall(
+            self.store, self.connector, self.format, self.desc, ranges, by_partition(bound)
+        )
+        return [
+            _increment(growths[str(bound_range.partition), bound_range.upper])
+            for bound_range in ranges
+        ]
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[ObjectReadTask]]:
+    def tasks(
+        self, increments: Sequence[Increment], skips: Sequence[Skip]
+    ) -> list[list[ObjectReadTask]]:
         """The splits, packed in order into tasks of about ``SPLIT_BYTES``."""
         tasks: list[list[ObjectReadTask]] = []
         size = SPLIT_BYTES
@@ -184,7 +224,11 @@ class Objects:
                 if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
                     tasks.append([])
                     size = 0
-                tasks[-1].append(ObjectReadTask(growth.key, partition, split, growth.header, growth.header_end, skipped))
+                tasks[-1].append(
+                    ObjectReadTask(
+                        growth.key, partition, split, growth.header, growth.header_end, skipped
+                    )
+                )
                 size += split.upper - split.lower
         return tasks
 
@@ -199,7 +243,9 @@ class Objects:
             raise UpstreamChanged(
                 piece.partition,
                 split.lower,
-                message=f'object "{key}" no longer has the bytes from {split.lower} to {split.upper}',
+                message=(
+                    f'object "{key}" no longer has the bytes from {split.lower} to {split.upper}'
+                ),
                 detail=missing.detail,
                 hint=_NOT_PUBLISHED,
             ) from missing
@@ -207,13 +253,23 @@ class Objects:
             raise UpstreamChanged(
                 piece.partition,
                 split.lower,
-                message=f'object "{key}" changed under its bytes from {split.lower} to {split.upper}',
+                message=(
+                    f'object "{key}" changed under its bytes from {split.lower} to {split.upper}'
+                ),
                 detail="their crc32 is not the one they had when they were bound",
                 hint=_NOT_PUBLISHED,
             )
         start = max(split.lower, min(piece.header_end, split.upper))
         records = buffer[start - split.lower :] if start > split.lower else buffer
-        return decode(records, self.format, self.desc, piece.header, key=piece.partition, offset=start, skips=piece.skips)
+        return decode(
+            records,
+            self.format,
+            self.desc,
+            piece.header,
+            key=piece.partition,
+            offset=start,
+            skips=piece.skips,
+        )
 
     def check(self) -> Iterator[CheckResult]:
         prefix = literal_prefix(self.connector.pattern)
@@ -222,25 +278,45 @@ class Objects:
         if self.queue is not None:
             yield CheckResult("queue", True, self.queue.check())
         pattern = compile_pattern(self.connector.pattern)
-        matching = [listed_object for listed_object in listed if pattern.fullmatch(listed_object.key)]
-        count = f"{len(matching)} of {len(listed)} objects" + (f' under "{prefix}"' if prefix else "")
+        matching = [
+            listed_object for listed_object in listed if pattern.fullmatch(listed_object.key)
+        ]
+        count = f"{len(matching)} of {len(listed)} objects" + (
+            f' under "{prefix}"' if prefix else ""
+        )
         yield CheckResult("objects", bool(matching), f'{count} match "{self.connector.pattern}"')
-        for listed_object in (self.store.measured(self.connector.bucket, listed_object) for listed_object in matching[:1]):
+        for listed_object in (
+            self.store.measured(self.connector.bucket, listed_object)
+            for listed_object in matching[:1]
+        ):
             size = sum(
                 len(chunk)
-                for chunk in self.store.read(self.connector.bucket, listed_object.key, 0, min(listed_object.size, _HEADER_BYTES))
+                for chunk in self.store.read(
+                    self.connector.bucket,
+                    listed_object.key,
+                    0,
+                    min(listed_object.size, _HEADER_BYTES),
+                )
             )
-            yield CheckResult("reading", True, f'{size} of {listed_object.size} bytes of "{listed_object.key}"')
+            yield CheckResult(
+                "reading", True, f'{size} of {listed_object.size} bytes of "{listed_object.key}"'
+            )
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Buckets do not track readers."""
 
 
 def _increment(growth: Growth) -> Increment:
-    detail = {"splits": [list(astuple(split)) for split in growth.splits], "header": growth.header, "header_end": growth.header_end}
+    detail = {
+        "splits": [list(astuple(split)) for split in growth.splits],
+        "header": growth.header,
+        "header_end": growth.header_end,
+    }
     evidence = growth.evidence
     covered = sum(split.upper - split.lower for split in growth.splits)
-    return Increment(evidence.partition, growth.lower, growth.upper, covered, evidence.stored, detail)
+    return Increment(
+        evidence.partition, growth.lower, growth.upper, covered, evidence.stored, detail
+    )
 
 
 def _growth(increment: Increment) -> Growth:
@@ -293,14 +369,28 @@ def probe(
     )
 
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
-        before, listed_object = evidence.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION)), listed.get(key)
+        before, listed_object = (
+            evidence.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION)),
+            listed.get(key),
+        )
         if listed_object is None:
-            return Growth(key, before.length, before.length, before.deleted()) if before.length else None
+            return (
+                Growth(key, before.length, before.length, before.deleted())
+                if before.length
+                else None
+            )
         try:
-            measured = store.measured(connector.bucket, listed_object) if listed_object is not None else None
+            measured = (
+                store.measured(connector.bucket, listed_object)
+                if listed_object is not None
+                else None
+            )
             return grow(store, connector.bucket, measured, before, format, desc)
         except (UpstreamChanged, DecodeFailed) as error:
-            if any(before.partition == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
+            if any(
+                before.partition == skipped and lower <= error.offset < upper
+                for skipped, lower, upper in skips
+            ):
                 return Growth(key, before.length, before.length, before.abandoned())
             return error
 
@@ -318,15 +408,25 @@ def probe(
     return growths
 
 
-def _listed(store: Unzipped, connector: ObjectsConnector, only: Collection[str] | None) -> dict[str, ListedObject]:
+def _listed(
+    store: Unzipped, connector: ObjectsConnector, only: Collection[str] | None
+) -> dict[str, ListedObject]:
     """The source's objects as a listing shows them, or only those with the keys ``only``."""
     pattern = compile_pattern(connector.pattern)
     if only is None:
         objects = store.list(connector.bucket, literal_prefix(connector.pattern))
-        return {listed_object.key: listed_object for listed_object in objects if pattern.fullmatch(listed_object.key)}
+        return {
+            listed_object.key: listed_object
+            for listed_object in objects
+            if pattern.fullmatch(listed_object.key)
+        }
     with ThreadPoolExecutor(_THREADS) as pool:
-        looks = pool.map(lambda key: store.find(connector.bucket, key), filter(pattern.fullmatch, only))
-        return {listed_object.key: listed_object for listed_object in looks if listed_object is not None}
+        looks = pool.map(
+            lambda key: store.find(connector.bucket, key), filter(pattern.fullmatch, only)
+        )
+        return {
+            listed_object.key: listed_object for listed_object in looks if listed_object is not None
+        }
 
 
 def reread(
@@ -345,7 +445,9 @@ def reread(
     listed_object = store.find(connector.bucket, before.key)
     if listed_object is None and not before.length:
         return None
-    measured = store.measured(connector.bucket, listed_object) if listed_object is not None else None
+    measured = (
+        store.measured(connector.bucket, listed_object) if listed_object is not None else None
+    )
     return grow(store, connector.bucket, measured, before, format, desc)
 
 
@@ -363,10 +465,16 @@ def grow(
     try:
         _verify(store, bucket, before)
         splits = _scan(store, bucket, before, listed.size, quote_of(format))
-        upper, crc = (splits[-1].upper, splits[-1].crc_after) if splits else (before.length, before.crc32)
+        upper, crc = (
+            (splits[-1].upper, splits[-1].crc_after) if splits else (before.length, before.crc32)
+        )
         if upper == before.length:
             is_same = listed.size == before.length > 0
-            return Growth(key, upper, upper, replace(before, version=listed.version)) if is_same else None
+            return (
+                Growth(key, upper, upper, replace(before, version=listed.version))
+                if is_same
+                else None
+            )
         header, header_end = _header(store, bucket, before, upper, format, desc)
     except ObjectMissing:
         if before.length:
@@ -387,7 +495,10 @@ def recall(
     """The growth for each bound range, by key and upper end. Raises ``UpstreamChanged`` unless all
     bytes have the checksum with which they were bound."""
     bucket, quote = connector.bucket, quote_of(format)
-    listed = {listed_object.key: listed_object for listed_object in store.list(bucket, literal_prefix(connector.pattern))}
+    listed = {
+        listed_object.key: listed_object
+        for listed_object in store.list(bucket, literal_prefix(connector.pattern))
+    }
     by_name: dict[str, list[BoundRange]] = {}
     for bound_range in sorted(ranges, key=lambda bound_range: bound_range.lower):
         by_name.setdefault(str(bound_range.partition), []).append(bound_range)
@@ -395,31 +506,54 @@ def recall(
     def look(name: str) -> list[Growth]:
         evidence, growths = bound[name], []
         key = evidence.key
-        listed_object = _still_there(store.measured(bucket, listed[key]) if key in listed else None, evidence)
+        listed_object = _still_there(
+            store.measured(bucket, listed[key]) if key in listed else None, evidence
+        )
         header, header_end = _header(store, bucket, evidence, listed_object.size, format, desc)
         crc = 0
         for bound_range in by_name[name]:
-            splits = _scan(store, bucket, replace(evidence, length=bound_range.lower, crc32=crc), bound_range.upper, quote)
+            splits = _scan(
+                store,
+                bucket,
+                replace(evidence, length=bound_range.lower, crc32=crc),
+                bound_range.upper,
+                quote,
+            )
             if not splits or splits[-1].upper != bound_range.upper:
                 raise _changed(evidence, "no record ends where one did")
             crc = splits[-1].crc_after
-            growths.append(Growth(key, bound_range.lower, bound_range.upper, evidence, splits, header, header_end))
+            growths.append(
+                Growth(
+                    key, bound_range.lower, bound_range.upper, evidence, splits, header, header_end
+                )
+            )
         if crc != evidence.crc32:
-            raise _changed(evidence, f"their crc32 is {crc:08x}, it was {evidence.crc32:08x} when they were bound")
+            raise _changed(
+                evidence,
+                f"their crc32 is {crc:08x}, it was {evidence.crc32:08x} when they were bound",
+            )
         return growths
 
     with ThreadPoolExecutor(_THREADS) as pool:
         looks = pool.map(look, sorted(by_name))
-        return {(growth.evidence.partition, growth.upper): growth for growths in looks for growth in growths}
+        return {
+            (growth.evidence.partition, growth.upper): growth
+            for growths in looks
+            for growth in growths
+        }
 
 
 def _still_there(listed: ListedObject | None, before: ObjectEvidence) -> ListedObject:
     key, detail = before.key, f"its first {before.length} bytes are bound"
     if listed is None:
-        raise UpstreamChanged(before.partition, 0, message=f'object "{key}" is gone', detail=detail, hint=_PUBLISHED)
+        raise UpstreamChanged(
+            before.partition, 0, message=f'object "{key}" is gone', detail=detail, hint=_PUBLISHED
+        )
     if listed.size < before.length:
         message = f'object "{key}" shrank: it ends at byte {listed.size}'
-        raise UpstreamChanged(before.partition, listed.size, message=message, detail=detail, hint=_PUBLISHED)
+        raise UpstreamChanged(
+            before.partition, listed.size, message=message, detail=detail, hint=_PUBLISHED
+        )
     return listed
 
 
@@ -433,10 +567,14 @@ def _verify(store: Unzipped, bucket: str, before: ObjectEvidence) -> None:
     for chunk in store.read(bucket, before.key, 0, before.length):
         crc = zlib.crc32(chunk, crc)
     if crc != before.crc32:
-        raise _changed(before, f"their crc32 is {crc:08x}, it was {before.crc32:08x} when they were bound")
+        raise _changed(
+            before, f"their crc32 is {crc:08x}, it was {before.crc32:08x} when they were bound"
+        )
 
 
-def _scan(store: Unzipped, bucket: str, before: ObjectEvidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
+def _scan(
+    store: Unzipped, bucket: str, before: ObjectEvidence, size: int, quote: bytes | None
+) -> tuple[Split, ...]:
     """Split the whole records in ``[before.length, size)``. Raises ``DecodeFailed`` if a record is
     longer than ``RECORD_LIMIT_BYTES``."""
     splits: list[Split] = []
@@ -457,7 +595,11 @@ def _scan(store: Unzipped, bucket: str, before: ObjectEvidence, size: int, quote
         at += len(chunk)
         if at - end > RECORD_LIMIT_BYTES:
             raise DecodeFailed(
-                before.partition, end, detail=f"it does not end within {RECORD_LIMIT_BYTES} bytes; a quote may not be closed"
+                before.partition,
+                end,
+                detail=(
+                    f"it does not end within {RECORD_LIMIT_BYTES} bytes; a quote may not be closed"
+                ),
             )
     if end > start:
         splits.append(Split(start, end, start_crc, end_crc))
@@ -465,7 +607,12 @@ def _scan(store: Unzipped, bucket: str, before: ObjectEvidence, size: int, quote
 
 
 def _header(
-    store: Unzipped, bucket: str, evidence: ObjectEvidence, upper: int, format: LineFormat, desc: RelationDesc
+    store: Unzipped,
+    bucket: str,
+    evidence: ObjectEvidence,
+    upper: int,
+    format: LineFormat,
+    desc: RelationDesc,
 ) -> tuple[tuple[str, ...] | None, int]:
     """The field names in the first record of an object, if it is a header, and where the header
     ends."""

@@ -63,7 +63,9 @@ class NotificationQueue:
         ``UpstreamUnavailable``."""
         state = self._state
         with state.lock:
-            state.open = {key: upper for key, upper in state.open.items() if bound.get(key, 0) < upper}
+            state.open = {
+                key: upper for key, upper in state.open.items() if bound.get(key, 0) < upper
+            }
             self._settle(state)
             if time.monotonic() >= state.scan_at:
                 return None
@@ -92,17 +94,29 @@ class NotificationQueue:
         """About how many messages wait, as text. Raises ``UpstreamUnavailable``."""
         with self._answering():
             names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-            attributes = _client(self._settings).get_queue_attributes(QueueUrl=self._url, AttributeNames=names)["Attributes"]
-        return f'about {attributes[names[0]]} messages wait in "{self.name}", {attributes[names[1]]} are being read'
+            attributes = _client(self._settings).get_queue_attributes(
+                QueueUrl=self._url, AttributeNames=names
+            )["Attributes"]
+        return (
+            f'about {attributes[names[0]]} messages wait in "{self.name}", '
+            f"{attributes[names[1]]} are being read"
+        )
 
     # --- how ---
 
     def _settle(self, state: _QueueState) -> None:
         """Delete the messages whose keys are all bound."""
         waiting = state.unseen | state.open.keys()
-        settled = [(id, receipt) for id, (receipt, keys) in state.messages.items() if waiting.isdisjoint(keys)]
+        settled = [
+            (id, receipt)
+            for id, (receipt, keys) in state.messages.items()
+            if waiting.isdisjoint(keys)
+        ]
         for at in range(0, len(settled), _BATCH):
-            entries = [{"Id": str(n), "ReceiptHandle": message[1]} for n, message in enumerate(settled[at : at + _BATCH])]
+            entries = [
+                {"Id": str(n), "ReceiptHandle": message[1]}
+                for n, message in enumerate(settled[at : at + _BATCH])
+            ]
             with self._answering():  # the queue delivers refused messages again
                 _client(self._settings).delete_message_batch(QueueUrl=self._url, Entries=entries)
             for id, _ in settled[at : at + _BATCH]:
@@ -112,7 +126,10 @@ class NotificationQueue:
         for _ in range(MESSAGES // _BATCH):
             with self._answering():
                 answer = _client(self._settings).receive_message(
-                    QueueUrl=self._url, MaxNumberOfMessages=_BATCH, VisibilityTimeout=_HIDDEN_S, WaitTimeSeconds=0
+                    QueueUrl=self._url,
+                    MaxNumberOfMessages=_BATCH,
+                    VisibilityTimeout=_HIDDEN_S,
+                    WaitTimeSeconds=0,
                 )
             messages: Sequence[Mapping[str, Any]] = answer.get("Messages", ())
             yield from messages
@@ -138,7 +155,9 @@ class NotificationQueue:
         try:
             yield
         except (BotoCoreError, ClientError) as error:
-            raise UpstreamUnavailable(f'cannot read queue "{self.name}"', detail=str(error)) from error
+            raise UpstreamUnavailable(
+                f'cannot read queue "{self.name}"', detail=str(error)
+            ) from error
 
 
 def _keys(body: str, bucket: str) -> Iterator[str]:
@@ -165,5 +184,7 @@ def _client(settings: tuple[tuple[str, str], ...]) -> Any:
     from boto3.session import Session
     from botocore.config import Config
 
-    config = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
+    config = Config(
+        connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"}
+    )
     return Session().client("sqs", **{"region_name": "us-east-1", **dict(settings)}, config=config)

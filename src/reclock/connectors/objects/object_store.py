@@ -59,7 +59,12 @@ class ObjectStore(Protocol):
 
 
 def open_object_store(
-    root: str, *, endpoint: str = "", region: str = "us-east-1", access_key_id: str = "", secret_access_key: str = ""
+    root: str,
+    *,
+    endpoint: str = "",
+    region: str = "us-east-1",
+    access_key_id: str = "",
+    secret_access_key: str = "",
 ) -> ObjectStore:
     """The buckets at ``root``: the subfolders of a folder, or for ``s3://`` the buckets of an S3
     endpoint (by default AWS)."""
@@ -88,11 +93,16 @@ class LocalBuckets:
                 return []
             objects = [self._listed(path, folder) for path in _files(start, folder)]
         except OSError as error:
-            raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
+            raise UpstreamUnavailable(
+                f'cannot list bucket "{bucket}"', detail=str(error)
+            ) from error
         return sorted((o for o in objects if o and o.key.startswith(prefix)), key=lambda o: o.key)
 
     def find(self, bucket: str, key: str) -> ListedObject | None:
-        return next((listed_object for listed_object in self.list(bucket, key) if listed_object.key == key), None)
+        return next(
+            (listed_object for listed_object in self.list(bucket, key) if listed_object.key == key),
+            None,
+        )
 
     def described(self, bucket: str) -> str:
         return f'folder "{self._bucket(bucket)}"'
@@ -108,7 +118,9 @@ class LocalBuckets:
                 while lower < upper:
                     chunk = file.read(min(CHUNK_BYTES, upper - lower))
                     if not chunk:
-                        raise ObjectMissing(bucket, key, detail=f"it ends at byte {lower}, expected {upper}")
+                        raise ObjectMissing(
+                            bucket, key, detail=f"it ends at byte {lower}, expected {upper}"
+                        )
                     lower += len(chunk)
                     yield chunk
         except OSError as error:
@@ -116,8 +128,17 @@ class LocalBuckets:
 
     def _bucket(self, bucket: str) -> Path:
         folder = Path(self.root) / bucket
-        if not bucket or bucket in (".", "..") or "/" in bucket or "\0" in bucket or not folder.is_dir():
-            raise UpstreamUnavailable(f'bucket "{bucket}" does not exist', hint=f'buckets are the folders of "{self.root}"')
+        if (
+            not bucket
+            or bucket in (".", "..")
+            or "/" in bucket
+            or "\0" in bucket
+            or not folder.is_dir()
+        ):
+            raise UpstreamUnavailable(
+                f'bucket "{bucket}" does not exist',
+                hint=f'buckets are the folders of "{self.root}"',
+            )
         return folder
 
     @staticmethod
@@ -129,7 +150,10 @@ class LocalBuckets:
         if not stat.S_ISREG(status.st_mode):
             return None
         version = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_size}-{status.st_ino}"
-        key, modified_at = path.relative_to(folder).as_posix(), Timestamp(status.st_mtime_ns // 1_000_000)
+        key, modified_at = (
+            path.relative_to(folder).as_posix(),
+            Timestamp(status.st_mtime_ns // 1_000_000),
+        )
         return ListedObject(key, status.st_size, version, modified_at)
 
 
@@ -165,14 +189,22 @@ class S3Buckets:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            pages = self._client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+            pages = (
+                self._client()
+                .get_paginator("list_objects_v2")
+                .paginate(Bucket=bucket, Prefix=prefix)
+            )
             objects = [_listed(entry) for page in pages for entry in page.get("Contents", ())]
         except ClientError as error:
             if _code(error) == "NoSuchBucket":
                 raise UpstreamUnavailable(f'bucket "{bucket}" does not exist') from error
-            raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
+            raise UpstreamUnavailable(
+                f'cannot list bucket "{bucket}"', detail=str(error)
+            ) from error
         except BotoCoreError as error:
-            raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
+            raise UpstreamUnavailable(
+                f'cannot list bucket "{bucket}"', detail=str(error)
+            ) from error
         return sorted(objects, key=lambda o: o.key)
 
     def find(self, bucket: str, key: str) -> ListedObject | None:
@@ -183,7 +215,9 @@ class S3Buckets:
         except (BotoCoreError, ClientError) as error:
             if isinstance(error, ClientError) and _code(error) in ("404", "NoSuchKey"):
                 return None
-            raise UpstreamUnavailable(f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)) from error
+            raise UpstreamUnavailable(
+                f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)
+            ) from error
         return _listed({**head, "Key": key, "Size": head["ContentLength"]})
 
     def described(self, bucket: str) -> str:
@@ -195,7 +229,10 @@ class S3Buckets:
         credentials = Session().get_credentials()
         if credentials is None:
             return f"{place}, without credentials: none were found in the AWS chain"
-        return f'{place}, with the access key "{credentials.access_key}" from {credentials.method} of the AWS chain'
+        return (
+            f'{place}, with the access key "{credentials.access_key}" from '
+            f"{credentials.method} of the AWS chain"
+        )
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
         from botocore.exceptions import BotoCoreError, ClientError
@@ -204,25 +241,42 @@ class S3Buckets:
             return
         try:
             # one request, and so one state of the object
-            answer = self._client().get_object(Bucket=bucket, Key=key, Range=f"bytes={lower}-{upper - 1}")
+            answer = self._client().get_object(
+                Bucket=bucket, Key=key, Range=f"bytes={lower}-{upper - 1}"
+            )
             for chunk in answer["Body"].iter_chunks(CHUNK_BYTES):
                 lower += len(chunk)
                 yield chunk
         except ClientError as error:
             if _code(error) in ("NoSuchKey", "InvalidRange", "NoSuchBucket", "404", "416"):
                 raise ObjectMissing(bucket, key, detail=str(error)) from error
-            raise UpstreamUnavailable(f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)) from error
+            raise UpstreamUnavailable(
+                f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)
+            ) from error
         except BotoCoreError as error:
-            raise UpstreamUnavailable(f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)) from error
+            raise UpstreamUnavailable(
+                f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)
+            ) from error
         if lower < upper:
             raise ObjectMissing(bucket, key, detail=f"it ends at byte {lower}, expected {upper}")
 
     def _client(self) -> Any:
-        return _s3_client(self.endpoint, self.region, self.access_key_id, self.secret_access_key, self.session_token)
+        return _s3_client(
+            self.endpoint,
+            self.region,
+            self.access_key_id,
+            self.secret_access_key,
+            self.session_token,
+        )
 
 
 def _listed(entry: Mapping[str, Any]) -> ListedObject:
-    return ListedObject(entry["Key"], entry["Size"], entry["ETag"], Timestamp(int(entry["LastModified"].timestamp() * 1000)))
+    return ListedObject(
+        entry["Key"],
+        entry["Size"],
+        entry["ETag"],
+        Timestamp(int(entry["LastModified"].timestamp() * 1000)),
+    )
 
 
 def _code(error: Any) -> str:
@@ -230,7 +284,9 @@ def _code(error: Any) -> str:
 
 
 @lru_cache(maxsize=32)
-def _s3_client(endpoint: str, region: str, access_key_id: str, secret_access_key: str, session_token: str) -> Any:
+def _s3_client(
+    endpoint: str, region: str, access_key_id: str, secret_access_key: str, session_token: str
+) -> Any:
     from boto3.session import Session
     from botocore.config import Config
 

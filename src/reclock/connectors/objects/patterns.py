@@ -66,4 +66,6 @@ def literal_prefix(pattern: str) -> str:
 
 
 def _invalid(pattern: str, detail: str) -> InvalidOption:
-    return InvalidOption(f'invalid object pattern "{pattern}"', detail=detail, hint='for example "flights/**/*.csv"')
+    return InvalidOption(
+        f'invalid object pattern "{pattern}"', detail=detail, hint='for example "flights/**/*.csv"'
+    )

@@ -77,7 +77,10 @@ class ObjectEvidence:
     def stored(self) -> tuple[int, str]:
         """The evidence beside the length. The version distinguishes a second reading from another
         object whose key is that partition's name."""
-        return self.crc32, self.version if self.number == 1 else f"reading {self.number}: {self.version}"
+        return (
+            self.crc32,
+            self.version if self.number == 1 else f"reading {self.number}: {self.version}",
+        )
 
 
 def by_partition(bound: Bound) -> dict[str, ObjectEvidence]:
@@ -94,10 +97,14 @@ def newest_readings(bound: Bound) -> dict[str, ObjectEvidence]:
     return newest
 
 
-def restarted(newest: Mapping[str, ObjectEvidence], restarts: Mapping[str, int]) -> dict[str, ObjectEvidence]:
+def restarted(
+    newest: Mapping[str, ObjectEvidence], restarts: Mapping[str, int]
+) -> dict[str, ObjectEvidence]:
     """``newest``, with an unbound reading of the given number in place of each one that is to be
     restarted."""
     return {
-        key: evidence.next_reading(restarts[key]) if evidence.number < restarts.get(key, 0) else evidence
+        key: evidence.next_reading(restarts[key])
+        if evidence.number < restarts.get(key, 0)
+        else evidence
         for key, evidence in newest.items()
     }

@@ -15,7 +15,14 @@ from reclock.collections.schema import arrow_schema
 from reclock.connectors.connector import ChangeCount, Read
 from reclock.connectors.postgres import pgoutput
 from reclock.connectors.postgres.lineages import lineage_desc, spelled_unsent, was
-from reclock.connectors.postgres.pgoutput import UNSENT, DecodedChanges, MessageBatch, Numbers, Texts, Values
+from reclock.connectors.postgres.pgoutput import (
+    UNSENT,
+    DecodedChanges,
+    MessageBatch,
+    Numbers,
+    Texts,
+    Values,
+)
 from reclock.connectors.postgres.types import is_kept_as
 from reclock.connectors.postgres.values import convert
 from reclock.errors import OutputFailed
@@ -29,12 +36,16 @@ Range = tuple[int, int]
 class ChangeCollector:
     """Collects the changes of some ranges, in the order of their messages."""
 
-    def __init__(self, outputs: Mapping[str, RelationDesc], ranges: Sequence[Range], *, is_exact: bool = True) -> None:
+    def __init__(
+        self, outputs: Mapping[str, RelationDesc], ranges: Sequence[Range], *, is_exact: bool = True
+    ) -> None:
         """``is_exact``: whether the outputs equal the upstream's tables as they were, so that an
         output cannot have an inserted row yet."""
         self._ranges, self._end = ranges, max(upper for _, upper in ranges)
         self._tables: dict[str, _Table] = {
-            name: _KeyedTable(name, desc, desc.key, is_exact=is_exact) if desc.key else _FullIdentityTable(name, desc)
+            name: _KeyedTable(name, desc, desc.key, is_exact=is_exact)
+            if desc.key
+            else _FullIdentityTable(name, desc)
             for name, desc in outputs.items()
         }
         self._relations: dict[int, _FollowedTable | None] = {}
@@ -51,7 +62,11 @@ class ChangeCollector:
         beyond = begins[lsns >= self._end]
         if len(beyond):
             self.is_over = True
-            messages, kinds, lsns = messages[: beyond[0]], kinds[: beyond[0]], lsns[begins < beyond[0]]
+            messages, kinds, lsns = (
+                messages[: beyond[0]],
+                kinds[: beyond[0]],
+                lsns[begins < beyond[0]],
+            )
         lsns = np.concatenate(([self._lsn], lsns))  # it may continue
         commit_lsns = lsns[np.cumsum(kinds == pgoutput.BEGIN)]
         self._lsn = int(lsns[-1])
@@ -68,10 +83,14 @@ class ChangeCollector:
                 self._take_table_message(messages[end : end + 1].table(), bool(is_within[end]))
             start = end + 1
 
-    def _take_table_message(self, message: pgoutput.Relation | pgoutput.TruncateMessage, is_within: bool) -> None:
+    def _take_table_message(
+        self, message: pgoutput.Relation | pgoutput.TruncateMessage, is_within: bool
+    ) -> None:
         if isinstance(message, pgoutput.Relation):
             table = self._tables.get(f"{message.schema}.{message.name}")
-            self._relations[message.id] = _FollowedTable(table, message) if table is not None else None
+            self._relations[message.id] = (
+                _FollowedTable(table, message) if table is not None else None
+            )
         elif is_within:
             for followed in filter(None, (self._relations[id] for id in message.relation_ids)):
                 followed.table.empty()
@@ -83,7 +102,9 @@ class ChangeCollector:
             followed = self._relations[id]
             if followed is None:
                 continue
-            self._notices.append((followed.table.name, ChangeCount(int(np.count_nonzero(ids == id)))))
+            self._notices.append(
+                (followed.table.name, ChangeCount(int(np.count_nonzero(ids == id))))
+            )
             try:
                 positions = followed.positions()
                 changes = messages[ids == id].changes(len(followed.relation.columns))
@@ -95,7 +116,8 @@ class ChangeCollector:
         """Stop following the table: its rows are unknown from here on."""
         del self._tables[name]
         self._relations = {
-            id: None if followed and followed.table.name == name else followed for id, followed in self._relations.items()
+            id: None if followed and followed.table.name == name else followed
+            for id, followed in self._relations.items()
         }
         self._notices.append((name, failure))
 
@@ -146,7 +168,10 @@ class _FollowedTable:
         name, desc, columns = self.table.name, self.table.desc, self.relation.columns
         if _identity(self.relation) != self.table.identity:
             message = f'table "{name}" no longer tells which row went'
-            detail = f"its replica identity was {self.table.identity}, now it is {_identity(self.relation)}"
+            detail = (
+                f"its replica identity was {self.table.identity}, now it is "
+                f"{_identity(self.relation)}"
+            )
             raise OutputFailed(message, detail=detail)
         places = {column.name: (i, column.type_oid) for i, column in enumerate(columns)}
         positions = []
@@ -177,7 +202,11 @@ class _FullIdentityTable:
 
     def __init__(self, name: str, desc: RelationDesc) -> None:
         self.name, self.desc = name, desc
-        self._updates = _RowBuffer(arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False)))
+        self._updates = _RowBuffer(
+            arrow_schema(desc, with_updates=False).append(
+                pa.field(DIFF_COLUMN, pa.int64(), nullable=False)
+            )
+        )
 
     @property
     def size(self) -> int:
@@ -204,7 +233,9 @@ class _KeyedTable:
     inserted before the first update or delete are staged as plain insertions: the output has no row
     with their keys."""
 
-    def __init__(self, name: str, desc: RelationDesc, key: tuple[str, ...], *, is_exact: bool) -> None:
+    def __init__(
+        self, name: str, desc: RelationDesc, key: tuple[str, ...], *, is_exact: bool
+    ) -> None:
         self.name, self.desc = name, desc
         self.identity = _format_identity(set(key))
         self._key = [desc.names.index(column) for column in key]
@@ -240,23 +271,38 @@ class _KeyedTable:
         for row in np.flatnonzero(unsent.any(axis=0)).tolist():
             unsent_columns[row] = spelled_unsent(np.flatnonzero(unsent[:, row]).tolist())
         self._lineage_rows.add(
-            [*arrays, pa.array(numbers), pa.array(~changes.has_new), pa.array(born), pa.array(unsent_columns, pa.string())]
+            [
+                *arrays,
+                pa.array(numbers),
+                pa.array(~changes.has_new),
+                pa.array(born),
+                pa.array(unsent_columns, pa.string()),
+            ]
         )
 
-    def _lineages(self, changes: DecodedChanges, rows: Values, numbers: Numbers) -> tuple[list[Texts], Numbers]:
+    def _lineages(
+        self, changes: DecodedChanges, rows: Values, numbers: Numbers
+    ) -> tuple[list[Texts], Numbers]:
         """The first key of each row's lineage, by column, and the number of the change that began
         the lineage (0 if the output had the row)."""
         moves = changes.has_old & changes.has_new
         if not self._moved and not moves.any():
             return [rows.column(i) for i in self._key], np.zeros(len(numbers), np.int64)
         lineages = []
-        keyed_changes = zip(self._keys(changes.old), self._keys(rows), numbers.tolist(), moves.tolist(), strict=True)
+        keyed_changes = zip(
+            self._keys(changes.old), self._keys(rows), numbers.tolist(), moves.tolist(), strict=True
+        )
         for old, key, number, has_moved in keyed_changes:
             if has_moved:
                 self._move(old, key, number)
             lineages.append(self._moved.get(key, (key, 0)))
-        first_keys = [pa.array(column, pa.string()) for column in zip(*(key for key, _ in lineages), strict=True)]
-        return [column.slice for column in first_keys], np.array([born for _, born in lineages], np.int64)
+        first_keys = [
+            pa.array(column, pa.string())
+            for column in zip(*(key for key, _ in lineages), strict=True)
+        ]
+        return [column.slice for column in first_keys], np.array(
+            [born for _, born in lineages], np.int64
+        )
 
     def _keys(self, rows: Values) -> Iterator[_Key]:
         return zip(*(rows.column(i)(0, len(rows)).to_pylist() for i in self._key), strict=True)

@@ -27,7 +27,16 @@ from psycopg.conninfo import make_conninfo
 
 from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import Bound, ChangeCount, CheckResult, Evidence, Increment, Read, Skip, remaining_ranges
+from reclock.connectors.connector import (
+    Bound,
+    ChangeCount,
+    CheckResult,
+    Evidence,
+    Increment,
+    Read,
+    Skip,
+    remaining_ranges,
+)
 from reclock.connectors.postgres import pgoutput
 from reclock.connectors.postgres.changes import ChangeCollector, Range
 from reclock.connectors.postgres.slots import create_slot
@@ -68,7 +77,8 @@ class CopyPages:
 
 @dataclass(frozen=True, slots=True)
 class TransactionRanges:
-    """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which are in order."""
+    """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which
+    are in order."""
 
     ranges: tuple[Range, ...]
     unfollowed: Mapping[str, str] = field(default_factory=dict)
@@ -109,19 +119,27 @@ class Postgres:
 
     @contextmanager
     def read_once(
-        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
+        self,
+        bound: Bound,
+        skips: Sequence[Skip] = (),
+        *,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> Iterator[tuple[list[Increment], list[CopyPages | TransactionRanges]]]:
         """Create the slot, and hold its snapshot while the tables are copied. A slot that exists,
         such as one left by an earlier attempt, is replaced.
 
         An advisory lock orders this with ``dismiss``: a drop of the source waits for the slot and
-        drops it; a creator that comes later sees in ``is_wanted`` that the source is unfollowed. The
-        server holds the lock for as long as it creates the slot, even if the client is killed.
+        drops it; a creator that comes later sees in ``is_wanted`` that the source is unfollowed.
+        The server holds the lock for as long as it creates the slot, even if the client is killed.
         """
         with self._connected() as connection:
             system_id = self._system_id(connection)
             unfollowed = self._changed(connection) | self._unfollowed(connection)
-            pages = {table: self._pages(connection, table) for table in self.outputs if table not in unfollowed}
+            pages = {
+                table: self._pages(connection, table)
+                for table in self.outputs
+                if table not in unfollowed
+            }
             with self._connected(replication="database") as walsender:
                 self._lock_slot(walsender)
                 if not is_wanted():
@@ -132,11 +150,23 @@ class Postgres:
                 began, snapshot = create_slot(walsender, connection, self.upstream.slot)
                 lsn, lower = _lsn(began), bound[()][0] if () in bound else 0
                 if lsn <= lower:
-                    behind = f"its changes begin at {began}, and the source has those up to {format_lsn(lower)}"
-                    raise self._lost(lower, "is another one", behind, "DROP the source and create it again")
-                tasks: list[CopyPages | TransactionRanges] = [TransactionRanges((), unfollowed)] if unfollowed else []
+                    behind = (
+                        f"its changes begin at {began}, and the source has those up to "
+                        f"{format_lsn(lower)}"
+                    )
+                    raise self._lost(
+                        lower, "is another one", behind, "DROP the source and create it again"
+                    )
+                tasks: list[CopyPages | TransactionRanges] = (
+                    [TransactionRanges((), unfollowed)] if unfollowed else []
+                )
                 tasks += [
-                    CopyPages(table, lower, lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None, snapshot)
+                    CopyPages(
+                        table,
+                        lower,
+                        lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None,
+                        snapshot,
+                    )
                     for table, count in pages.items()
                     for lower in range(0, max(count, 1), SNAPSHOT_PAGES)
                 ]
@@ -150,20 +180,38 @@ class Postgres:
         with self._connected() as connection:
             system_id = self._system_id(connection)
             if system_id != bound_id:
-                raise self._lost(lower, "is another one", f"its system identifier was {bound_id}, now {system_id}")
+                raise self._lost(
+                    lower,
+                    "is another one",
+                    f"its system identifier was {bound_id}, now {system_id}",
+                )
             slot = self._slot(connection)
             if slot is None or slot.is_lost:
-                what = "no longer has" if slot is None else "let changes go that were not read, behind"
-                raise self._lost(lower, f'{what} the replication slot "{self.upstream.slot}"', _MISSED)
+                what = (
+                    "no longer has" if slot is None else "let changes go that were not read, behind"
+                )
+                raise self._lost(
+                    lower, f'{what} the replication slot "{self.upstream.slot}"', _MISSED
+                )
             if slot.confirmed > lower:
                 ahead = f"it stands at {format_lsn(slot.confirmed)}, bound is {format_lsn(lower)}"
-                raise self._lost(lower, f'let another reader move the replication slot "{self.upstream.slot}"', ahead)
-            [reached] = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or [""]
+                raise self._lost(
+                    lower,
+                    f'let another reader move the replication slot "{self.upstream.slot}"',
+                    ahead,
+                )
+            [reached] = connection.execute(
+                "SELECT pg_current_wal_flush_lsn()::text"
+            ).fetchone() or [""]
             upper = _lsn(reached)
             if upper < lower:
-                raise self._lost(lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}")
+                raise self._lost(
+                    lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}"
+                )
             unfollowed = self._unfollowed(connection) if upper > lower else {}
-            if upper == lower or not (unfollowed or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)):
+            if upper == lower or not (
+                unfollowed or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)
+            ):
                 return []
             return [Increment((), lower, upper, upper - lower, (system_id,), {"gone": unfollowed})]
 
@@ -171,18 +219,30 @@ class Postgres:
         """Committed transactions never change. The reading fails if the slot was lost meanwhile."""
         return claimed
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TransactionRanges]:
-        ranges = tuple(range for increment in increments for range in remaining_ranges((), increment.lower, increment.upper, skips))
+    def tasks(
+        self, increments: Sequence[Increment], skips: Sequence[Skip]
+    ) -> list[TransactionRanges]:
+        ranges = tuple(
+            range
+            for increment in increments
+            for range in remaining_ranges((), increment.lower, increment.upper, skips)
+        )
         unfollowed = {
             table: why
             for increment in increments
             for table, why in increment.detail.get("gone", {}).items()
             if table in self.outputs
         }
-        return [TransactionRanges(ranges, unfollowed, not (skips or self.has_gaps))] if ranges or unfollowed else []
+        return (
+            [TransactionRanges(ranges, unfollowed, not (skips or self.has_gaps))]
+            if ranges or unfollowed
+            else []
+        )
 
     def without(self, outputs: Set[str]) -> Postgres:
-        return replace(self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs})
+        return replace(
+            self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs}
+        )
 
     def with_gaps(self) -> Postgres:
         return replace(self, has_gaps=True)
@@ -192,7 +252,10 @@ class Postgres:
         with self._connected() as connection:
             slot = self._slot(connection)
             if slot is not None and slot.confirmed < frontier[()]:
-                connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.upstream.slot, format_lsn(frontier[()])])
+                connection.execute(
+                    "SELECT pg_replication_slot_advance(%s, %s)",
+                    [self.upstream.slot, format_lsn(frontier[()])],
+                )
 
     def dismiss(self) -> None:
         """Drop the slot of a dropped source. Repeating it is harmless. Raises a ``SourceError``."""
@@ -204,25 +267,49 @@ class Postgres:
     def check(self) -> Iterator[CheckResult]:
         with self._connected() as connection:
             server = connection.info
-            yield CheckResult("server", True, f'database "{server.dbname}" at {server.host}:{server.port}, as "{server.user}"')
+            yield CheckResult(
+                "server",
+                True,
+                f'database "{server.dbname}" at {server.host}:{server.port}, as "{server.user}"',
+            )
             [level] = connection.execute("SHOW wal_level").fetchone() or [""]
             yield CheckResult("wal_level", level == "logical", f"{level}; it must be logical")
-            may = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
-            yield CheckResult("replication", bool(may and may[0]), f'whether "{server.user}" has the attribute REPLICATION')
+            may = connection.execute(
+                "SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user"
+            ).fetchone()
+            yield CheckResult(
+                "replication",
+                bool(may and may[0]),
+                f'whether "{server.user}" has the attribute REPLICATION',
+            )
             query = """SELECT t.schemaname || '.' || t.tablename, has_table_privilege(c.oid, 'SELECT')
                 FROM pg_publication_tables t JOIN pg_class c ON c.relname = t.tablename
                 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = t.schemaname WHERE t.pubname = %s"""
             published = dict(connection.execute(query, [self.upstream.publication]).fetchall())
-            yield CheckResult("publication", bool(published), f'"{self.upstream.publication}" has {len(published)} tables')
+            yield CheckResult(
+                "publication",
+                bool(published),
+                f'"{self.upstream.publication}" has {len(published)} tables',
+            )
             for table in self.outputs:
                 may_read = published.get(table, False)
                 seen = "in the publication" if table in published else "not in the publication"
-                yield CheckResult(f"table {table}", may_read, seen + ("" if may_read else "; SELECT is not granted"))
+                yield CheckResult(
+                    f"table {table}",
+                    may_read,
+                    seen + ("" if may_read else "; SELECT is not granted"),
+                )
             slot = self._slot(connection)
             if slot is None:
-                yield CheckResult("slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it')
+                yield CheckResult(
+                    "slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it'
+                )
             else:
-                yield CheckResult("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
+                yield CheckResult(
+                    "slot",
+                    not slot.is_lost,
+                    f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}',
+                )
 
     def describe(self) -> dict[str, Described]:
         """The tables of the publication, by ``schema.table``. A table has a key if its changes
@@ -240,10 +327,15 @@ class Postgres:
         for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
             type = scalar_type(type_oid, modifier)
             columns_of.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
-            keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
+            keys.setdefault(f"{schema}.{table}", []).extend(
+                [name] if is_key and identity != "f" else []
+            )
         full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
         return {
-            table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), published[table])
+            table: Described(
+                RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])),
+                published[table],
+            )
             for table, columns in columns_of.items()
             if table in published
         }
@@ -267,7 +359,9 @@ class Postgres:
         desc, name = self.outputs[task.table], task.table.split(".", 1)
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(task.snapshot))
-        [row_filter] = connection.execute(_ROW_FILTER, [self.upstream.publication, *name]).fetchone() or [None]
+        [row_filter] = connection.execute(
+            _ROW_FILTER, [self.upstream.publication, *name]
+        ).fetchone() or [None]
         conditions: list[sql.Composable] = [sql.SQL("ctid >= {}::tid").format(f"({task.lower},0)")]
         if task.upper is not None:
             conditions.append(sql.SQL("ctid < {}::tid").format(f"({task.upper},0)"))
@@ -284,7 +378,9 @@ class Postgres:
                 yield task.table, _copied(task.table, desc, lines)
         connection.execute("COMMIT")
 
-    def _changes(self, connection: psycopg.Connection[Any], task: TransactionRanges) -> Iterator[Read]:
+    def _changes(
+        self, connection: psycopg.Connection[Any], task: TransactionRanges
+    ) -> Iterator[Read]:
         collector = ChangeCollector(self.outputs, task.ranges, is_exact=task.is_exact)
         arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
         with connection.cursor(binary=True) as cursor:
@@ -298,7 +394,9 @@ class Postgres:
     # --- both ---
 
     @contextmanager
-    def _connected(self, *, patience_ms: int = _STATEMENT_MS, **more: str) -> Iterator[psycopg.Connection[Any]]:
+    def _connected(
+        self, *, patience_ms: int = _STATEMENT_MS, **more: str
+    ) -> Iterator[psycopg.Connection[Any]]:
         """A connection in autocommit mode. Its failures raise ``UpstreamUnavailable``."""
         settings = {**SETTINGS, "statement_timeout": str(patience_ms)}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
@@ -314,16 +412,24 @@ class Postgres:
                 yield connection
         except psycopg.Error as error:
             raise UpstreamUnavailable(
-                f'cannot read publication "{self.upstream.publication}"', detail=str(error).splitlines()[0] if str(error) else None
+                f'cannot read publication "{self.upstream.publication}"',
+                detail=str(error).splitlines()[0] if str(error) else None,
             ) from error
 
     def _lock_slot(self, connection: psycopg.Connection[Any]) -> None:
         """Keep others from creating or dropping the slot while this connection lasts."""
         key = int.from_bytes(sha256(self.upstream.slot.encode()).digest()[:8], "big", signed=True)
-        connection.execute(sql.SQL("SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout").format(_LOCK_MS, key))
+        connection.execute(
+            sql.SQL(
+                "SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout"
+            ).format(_LOCK_MS, key)
+        )
 
     def _slot(self, connection: psycopg.Connection[Any]) -> Slot | None:
-        query = "SELECT confirmed_flush_lsn::text, wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = %s"
+        query = (
+            "SELECT confirmed_flush_lsn::text, wal_status = 'lost' FROM pg_replication_slots "
+            "WHERE slot_name = %s"
+        )
         row = connection.execute(query, [self.upstream.slot]).fetchone()
         return None if row is None else Slot(_lsn(row[0]), row[1])
 
@@ -343,8 +449,12 @@ class Postgres:
                 unfollowed[table] = f'is not in publication "{self.upstream.publication}" any more'
             elif initial[table].oid != published[table].oid:
                 unfollowed[table] = "is another one of the same name"
-            elif initial[table].entries and not {*initial[table].entries} & {*published[table].entries}:
-                unfollowed[table] = f'was taken out of publication "{self.upstream.publication}" and put back'
+            elif initial[table].entries and not {*initial[table].entries} & {
+                *published[table].entries
+            }:
+                unfollowed[table] = (
+                    f'was taken out of publication "{self.upstream.publication}" and put back'
+                )
         return unfollowed
 
     def _changed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
@@ -358,9 +468,14 @@ class Postgres:
 
     def _published(self, connection: psycopg.Connection[Any]) -> list[PublishedTable]:
         """The tables of the publication."""
-        query = _PUBLISHED.format(by_schema=_BY_SCHEMA if connection.info.server_version >= _SCHEMAS_SINCE else "")
+        query = _PUBLISHED.format(
+            by_schema=_BY_SCHEMA if connection.info.server_version >= _SCHEMAS_SINCE else ""
+        )
         rows = connection.execute(query, {"publication": self.upstream.publication}).fetchall()
-        return [PublishedTable(f"{schema}.{table}", oid, tuple(sorted(entries))) for schema, table, oid, entries in rows]
+        return [
+            PublishedTable(f"{schema}.{table}", oid, tuple(sorted(entries)))
+            for schema, table, oid, entries in rows
+        ]
 
     def _refuse_partial(self, connection: psycopg.Connection[Any]) -> None:
         """Raises ``InvalidOption`` if the publication does not exist, or lacks a kind of change."""
@@ -368,18 +483,26 @@ class Postgres:
         kinds = connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone()
         if kinds is None:
             raise InvalidOption(f"{publication} does not exist")
-        if missing := [kind for kind, is_published in zip(_KINDS, kinds, strict=True) if not is_published]:
+        if missing := [
+            kind for kind, is_published in zip(_KINDS, kinds, strict=True) if not is_published
+        ]:
             hint = f"ALTER PUBLICATION … SET (publish = '{', '.join(_KINDS)}')"
-            raise InvalidOption(f"{publication} does not tell of every {' and '.join(missing)}", hint=hint)
+            raise InvalidOption(
+                f"{publication} does not tell of every {' and '.join(missing)}", hint=hint
+            )
 
     def _pages(self, connection: psycopg.Connection[Any], table: str) -> int:
         name = sql.Identifier(*table.split(".", 1)).as_string(connection)
-        [bytes_] = connection.execute("SELECT pg_relation_size(%s::regclass)", [name]).fetchone() or [0]
+        [bytes_] = connection.execute(
+            "SELECT pg_relation_size(%s::regclass)", [name]
+        ).fetchone() or [0]
         return -(-int(bytes_) // 8192)
 
     @staticmethod
     def _system_id(connection: psycopg.Connection[Any]) -> str:
-        [system_id] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone() or [""]
+        [system_id] = connection.execute(
+            "SELECT system_identifier::text FROM pg_control_system()"
+        ).fetchone() or [""]
         return str(system_id)
 
     def _lost(self, lsn: int, what: str, detail: str, hint: str = _COPY_AGAIN) -> UpstreamLost:
@@ -411,7 +534,10 @@ _BY_SCHEMA: LiteralString = """
 _SCHEMAS_SINCE = 150000
 """The first server version with publications of schemas."""
 
-_PEEK: LiteralString = "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', 'publication_names', %s)"
+_PEEK: LiteralString = (
+    "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', "
+    "'publication_names', %s)"
+)
 _PEEK_ONE: LiteralString = "SELECT 1 FROM " + _PEEK.replace("NULL", "1")
 _PEEK_BLOCKS: LiteralString = f"""
     SELECT string_agg(int4send(size), '' ORDER BY i), string_agg(data, '' ORDER BY i)
@@ -424,7 +550,9 @@ _PEEK_BLOCKS: LiteralString = f"""
 """A row per message would dominate the cost. Only a single message exceeds a block's size."""
 
 _KINDS = ("insert", "update", "delete", "truncate")
-_PUBLICATION: LiteralString = "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication WHERE pubname = %s"
+_PUBLICATION: LiteralString = (
+    "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication WHERE pubname = %s"
+)
 
 _ROW_FILTER: LiteralString = """
     SELECT to_jsonb(p) ->> 'rowfilter' FROM pg_publication_tables p WHERE p.pubname = %s AND p.schemaname = %s AND p.tablename = %s
@@ -453,7 +581,9 @@ def _difference(desc: RelationDesc, published: RelationDesc) -> str:
             return f'has no column "{column.name}" any more'
         if column.type.name not in (types[column.name].name, TypeName.TEXT):
             return f'has a column "{column.name}" that is no {column.type} any more'
-    if set(desc.key or ()) != set(published.key or ()) or (desc.key is None) != (published.key is None):
+    if set(desc.key or ()) != set(published.key or ()) or (desc.key is None) != (
+        published.key is None
+    ):
         return "no longer tells which row went as it did"
     return ""
 
@@ -479,11 +609,23 @@ def _copied(table: str, desc: RelationDesc, lines: bytes) -> pa.Table:
     strings = {name: pa.string() for name in desc.names}
     texts = csv.read_csv(
         pa.BufferReader(lines),
-        csv.ReadOptions(use_threads=False, column_names=list(desc.names), block_size=len(lines) + 1),
+        csv.ReadOptions(
+            use_threads=False, column_names=list(desc.names), block_size=len(lines) + 1
+        ),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        csv.ConvertOptions(column_types=strings, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False),
+        csv.ConvertOptions(
+            column_types=strings,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
     )
-    arrays = convert(table, desc, [column.combine_chunks().slice for column in texts.columns], np.zeros(len(texts), np.int64))
+    arrays = convert(
+        table,
+        desc,
+        [column.combine_chunks().slice for column in texts.columns],
+        np.zeros(len(texts), np.int64),
+    )
     return pa.table(arrays, schema=arrow_schema(desc, with_updates=False))
 
 

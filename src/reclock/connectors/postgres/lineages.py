@@ -1,16 +1,25 @@
 """The staged form of changes that identify their row by key alone, before a join with the output.
 
 A *lineage* follows one row through the changes of a step: the output's row with the key
-``mz_was_…`` if ``mz_born`` is 0, else the row that change number ``mz_born`` inserted with that key.
-A row stays in its lineage when its key changes. So the values that a change did not send are the
-last ones of its lineage, in the step or in the output.
+``mz_was_…`` if ``mz_born`` is 0, else the row that change number ``mz_born`` inserted with that
+key. A row stays in its lineage when its key changes. So the values that a change did not send are
+the last ones of its lineage, in the step or in the output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, BYTEA, JSONB, TEXT, Column, RelationDesc, TypeName
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    JSONB,
+    TEXT,
+    Column,
+    RelationDesc,
+    TypeName,
+)
 from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN
 
 BORN_COLUMN, UNSENT_COLUMN = "mz_born", "mz_unsent"
@@ -39,7 +48,11 @@ def was(desc: RelationDesc) -> tuple[Column, ...]:
 
 def large(desc: RelationDesc) -> list[int]:
     """The positions of columns whose values may be so large that updates omit unchanged ones."""
-    return [i for i, column in enumerate(desc.columns) if column.type.name in _LARGE and column.name not in (desc.key or ())]
+    return [
+        i
+        for i, column in enumerate(desc.columns)
+        if column.type.name in _LARGE and column.name not in (desc.key or ())
+    ]
 
 
 def spelled_unsent(positions: Sequence[int]) -> str | None:

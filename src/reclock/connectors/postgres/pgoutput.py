@@ -95,7 +95,9 @@ class MessageBatch:
         """For begins: where the transaction's commit record starts. The server compares this LSN
         with a slot's position. Raises ``ValueError``."""
         if (self.ends - self.starts != _BEGIN_BYTES).any():
-            raise ValueError("not a logical replication message: a transaction does not begin like this")
+            raise ValueError(
+                "not a logical replication message: a transaction does not begin like this"
+            )
         return self._numbers(">i8", self.starts + 1)
 
     def relation_ids(self) -> Numbers:
@@ -123,14 +125,19 @@ class MessageBatch:
         if (self._at(new_begins[has_both] - 1) != _NEW).any():
             raise ValueError("not a logical replication message: it does not say what the row is")
         new, _ = self[has_new]._rows(new_begins[has_new], columns)
-        return DecodedChanges(old.spread(has_old), new.spread(has_new), has_old, has_new, kinds == INSERT)
+        return DecodedChanges(
+            old.spread(has_old), new.spread(has_new), has_old, has_new, kinds == INSERT
+        )
 
     def _rows(self, at: Numbers, columns: int) -> tuple[Values, Numbers]:
         """The rows that begin at ``at``, and the end of each."""
         if len(at) and (self._numbers(">u2", at) != columns).any():
             raise ValueError(f"a row has not the {columns} columns of its table")
         at = at + 2
-        begins, sizes = np.zeros((columns, len(at)), np.int64), np.full((columns, len(at)), NULL, np.int64)
+        begins, sizes = (
+            np.zeros((columns, len(at)), np.int64),
+            np.full((columns, len(at)), NULL, np.int64),
+        )
         for column in range(columns):
             kinds = self._at(at)
             is_sent = kinds == _TEXT
@@ -179,11 +186,17 @@ class Values:
 
     def then(self, other: Values) -> Values:
         """These rows, followed by those of ``other``."""
-        return Values(self.data, np.hstack((self.begins, other.begins)), np.hstack((self.sizes, other.sizes)))
+        return Values(
+            self.data, np.hstack((self.begins, other.begins)), np.hstack((self.sizes, other.sizes))
+        )
 
     def or_from(self, other: Values, which: Truths) -> Values:
         """These rows with the values of ``other`` where ``which``, by column and row, is true."""
-        return Values(self.data, np.where(which, other.begins, self.begins), np.where(which, other.sizes, self.sizes))
+        return Values(
+            self.data,
+            np.where(which, other.begins, self.begins),
+            np.where(which, other.sizes, self.sizes),
+        )
 
     def spread(self, where: Truths) -> Values:
         """These rows at the places where ``where`` is true, and rows of NULLs elsewhere."""
@@ -196,7 +209,8 @@ class Values:
         """The text forms of a column's values, by the session's settings; NULL for a value that was
         not sent. Raises ``ValueError`` for a value that is not UTF-8."""
         return lambda start, count: _gather(
-            self.data, *(places[column, start : start + count] for places in (self.begins, self.sizes))
+            self.data,
+            *(places[column, start : start + count] for places in (self.begins, self.sizes)),
         )
 
 
@@ -216,14 +230,18 @@ class DecodedChanges:
         return DecodedChanges(self.old[which], self.new[which], *marks)
 
     def of(self, columns: Sequence[int]) -> DecodedChanges:
-        return DecodedChanges(self.old.of(columns), self.new.of(columns), self.has_old, self.has_new, self.is_insert)
+        return DecodedChanges(
+            self.old.of(columns), self.new.of(columns), self.has_old, self.has_new, self.is_insert
+        )
 
     def rows(self) -> Values:
         """The new row, in which the old row's values replace those that were not sent, if possible.
         If there is no new row, the old row as it was sent."""
         if not self.has_old.any():
             return self.new
-        return self.new.or_from(self.old, ~self.has_new | ((self.new.sizes == UNSENT) & (self.old.sizes != NULL)))
+        return self.new.or_from(
+            self.old, ~self.has_new | ((self.new.sizes == UNSENT) & (self.old.sizes != NULL))
+        )
 
 
 def _gather(data: Bytes, begins: Numbers, sizes: Numbers) -> pa.Array:
@@ -239,7 +257,11 @@ def _gather(data: Bytes, begins: Numbers, sizes: Numbers) -> pa.Array:
     else:
         slices = zip(begins.tolist(), (begins + lengths).tolist(), strict=True)
         texts = np.frombuffer(b"".join(data[lower:upper].data for lower, upper in slices), np.uint8)
-    buffers = [pa.py_buffer(np.packbits(is_valid, bitorder="little")), pa.py_buffer(offsets), pa.py_buffer(texts)]
+    buffers = [
+        pa.py_buffer(np.packbits(is_valid, bitorder="little")),
+        pa.py_buffer(offsets),
+        pa.py_buffer(texts),
+    ]
     array = pa.Array.from_buffers(pa.string(), len(sizes), buffers)
     if total and texts.max() > _ASCII:
         array.validate(full=True)

@@ -28,14 +28,18 @@ _OPEN: LiteralString = """
 """
 
 
-def create_slot(walsender: psycopg.Connection[Any], connection: psycopg.Connection[Any], slot: str) -> tuple[str, str]:
+def create_slot(
+    walsender: psycopg.Connection[Any], connection: psycopg.Connection[Any], slot: str
+) -> tuple[str, str]:
     """The LSN at which the slot's changes begin, and the name of the snapshot of the state before.
     The snapshot lasts until the next command of ``walsender``.
 
     The server waits for the end of every transaction that is open now. Raises ``UpstreamBusy`` if
     that takes longer than ``PATIENCE_S``; then there is no slot.
     """
-    command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(slot))
+    command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(
+        sql.Identifier(slot)
+    )
     walsender.pgconn.send_query(command.as_bytes(walsender))  # it takes simple queries only
     is_late = not _answers(walsender, PATIENCE_S)
     if is_late:
@@ -47,7 +51,9 @@ def create_slot(walsender: psycopg.Connection[Any], connection: psycopg.Connecti
     if result is None or result.status != ExecStatus.TUPLES_OK:
         if is_late:
             raise UpstreamBusy(slot, busy)
-        raise psycopg.OperationalError(result.error_message.decode() if result is not None else "the server did not answer")
+        raise psycopg.OperationalError(
+            result.error_message.decode() if result is not None else "the server did not answer"
+        )
     lsn, snapshot = result.get_value(0, 1), result.get_value(0, 2)
     assert lsn is not None
     assert snapshot is not None

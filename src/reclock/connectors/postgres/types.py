@@ -70,7 +70,9 @@ def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
 def is_kept_as(type_oid: int, type: ScalarType) -> bool:
     """Whether a column of ``type`` can take values of the upstream's type. It does not compare
     precisions: conversion checks each value."""
-    upstream_type = TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
+    upstream_type = (
+        TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
+    )
     return upstream_type is type.name or type.name is TypeName.TEXT
 
 
@@ -89,12 +91,21 @@ def _float(to: pa.DataType) -> Callable[[pa.Array], pa.Array]:
 
 
 def _bytea(texts: pa.Array) -> pa.Array:
-    return pa.array([None if text is None else bytes.fromhex(text.removeprefix("\\x")) for text in texts.to_pylist()], pa.binary())
+    return pa.array(
+        [
+            None if text is None else bytes.fromhex(text.removeprefix("\\x"))
+            for text in texts.to_pylist()
+        ],
+        pa.binary(),
+    )
 
 
 def _normal_forms(texts: pa.Array, description: TextualType) -> pa.Array:
     try:
-        return pa.array([None if text is None else description.normal_form(text) for text in texts.to_pylist()], pa.string())
+        return pa.array(
+            [None if text is None else description.normal_form(text) for text in texts.to_pylist()],
+            pa.string(),
+        )
     except ReclockError as error:
         raise ValueError(f"{error}: {error.detail}" if error.detail else str(error)) from error
 

@@ -16,7 +16,9 @@ _SHOWN_CHARACTERS = 80
 """The longest part of a value that an error shows."""
 
 
-def convert(table: str, desc: RelationDesc, texts: Sequence[Texts], lsns: Numbers) -> list[pa.Array]:
+def convert(
+    table: str, desc: RelationDesc, texts: Sequence[Texts], lsns: Numbers
+) -> list[pa.Array]:
     """The columns of ``desc`` from the texts of their values. The commit record of row ``i`` is at
     ``lsns[i]``; 0 means that the row was copied.
 
@@ -31,13 +33,23 @@ def convert(table: str, desc: RelationDesc, texts: Sequence[Texts], lsns: Number
     return arrays
 
 
-def _misfit(table: str, desc: RelationDesc, texts: Sequence[Texts], column: Column, lsns: Numbers) -> OutputFailed:
+def _misfit(
+    table: str, desc: RelationDesc, texts: Sequence[Texts], column: Column, lsns: Numbers
+) -> OutputFailed:
     text = texts[desc.names.index(column.name)]
     row = _first_misfit(column, text, len(lsns))
     identifying = desc.key or desc.names
-    columns = [(name, values) for name, values in zip(desc.names, texts, strict=True) if name in identifying]
+    columns = [
+        (name, values)
+        for name, values in zip(desc.names, texts, strict=True)
+        if name in identifying
+    ]
     row_values = ", ".join(f"{name} = {_display(values, row)}" for name, values in columns)
-    where = f"committed at LSN {lsns[row] >> 32:X}/{lsns[row] & 0xFFFFFFFF:X}" if lsns[row] else "copied from the table"
+    where = (
+        f"committed at LSN {lsns[row] >> 32:X}/{lsns[row] & 0xFFFFFFFF:X}"
+        if lsns[row]
+        else "copied from the table"
+    )
     return OutputFailed(
         f'table "{table}", column "{column.name}": {column.type} cannot hold {_display(text, row)}',
         detail=f"in the row with {row_values}, {where}",

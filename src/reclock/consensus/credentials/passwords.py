@@ -19,7 +19,8 @@ from reclock.consensus.leadership.fence import Leadership
 _passwords = sa.Table(
     "reclock_passwords",
     metadata,
-    sa.Column("role_id", sa.Text, primary_key=True),  # the reference; the role's id before catalog version 4
+    # the reference; the role's id before catalog version 4
+    sa.Column("role_id", sa.Text, primary_key=True),
     sa.Column("verifier", sa.Text, nullable=False),
 )
 
@@ -33,7 +34,9 @@ class Passwords:
 
     def get_all(self) -> dict[str, str]:
         return self._consensus.read(
-            lambda connection: {row.role_id: row.verifier for row in connection.execute(sa.select(_passwords))}
+            lambda connection: {
+                row.role_id: row.verifier for row in connection.execute(sa.select(_passwords))
+            }
         )
 
     def put(self, verifiers: Mapping[str, str]) -> None:
@@ -42,7 +45,9 @@ class Passwords:
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
             for reference, verifier in verifiers.items():
-                connection.execute(sa.insert(_passwords).values(role_id=reference, verifier=verifier))
+                connection.execute(
+                    sa.insert(_passwords).values(role_id=reference, verifier=verifier)
+                )
 
         self._consensus.transact(write)
 
@@ -51,6 +56,8 @@ class Passwords:
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            connection.execute(sa.delete(_passwords).where(_passwords.c.role_id.in_(list(references))))
+            connection.execute(
+                sa.delete(_passwords).where(_passwords.c.role_id.in_(list(references)))
+            )
 
         self._consensus.transact(write)

@@ -35,7 +35,9 @@ class Secrets:
     """The values by reference. ``key`` is a Fernet key; without one it is read from ``key_file``,
     which is created with the first secret."""
 
-    def __init__(self, consensus: Consensus, leadership: Leadership, key: str, key_file: Path) -> None:
+    def __init__(
+        self, consensus: Consensus, leadership: Leadership, key: str, key_file: Path
+    ) -> None:
         self._consensus = consensus
         self._leadership = leadership
         self._key = key
@@ -57,13 +59,21 @@ class Secrets:
     def get(self, reference: str, name: str) -> str:
         """The value. ``name`` is the secret's name in errors. Raises ``SecretUnavailable``."""
         token = self._consensus.read(
-            lambda connection: connection.scalar(sa.select(_secrets.c.token).where(_secrets.c.reference == reference))
+            lambda connection: connection.scalar(
+                sa.select(_secrets.c.token).where(_secrets.c.reference == reference)
+            )
         )
         if token is None:
-            raise SecretUnavailable(name, detail="its value is not kept any more", hint="give it one: ALTER SECRET … AS …")
+            raise SecretUnavailable(
+                name,
+                detail="its value is not kept any more",
+                hint="give it one: ALTER SECRET … AS …",
+            )
         cipher = self._cipher()
         if cipher is None:
-            raise SecretUnavailable(name, detail=f'its key is not here: there is no "{self._key_file}"', hint=_HINT)
+            raise SecretUnavailable(
+                name, detail=f'its key is not here: there is no "{self._key_file}"', hint=_HINT
+            )
         try:
             stored_reference, _, value = cipher.decrypt(token.encode()).decode().partition("\0")
         except InvalidToken:
@@ -75,7 +85,9 @@ class Secrets:
     def forget(self, references: Iterable[str]) -> None:
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            connection.execute(sa.delete(_secrets).where(_secrets.c.reference.in_(list(references))))
+            connection.execute(
+                sa.delete(_secrets).where(_secrets.c.reference.in_(list(references)))
+            )
 
         self._consensus.transact(write)
 
@@ -95,10 +107,16 @@ class Secrets:
     def _made_key(self) -> str:
         """A new key of this environment. If several processes create one at once, all use the
         first."""
-        if self._consensus.read(lambda connection: connection.scalar(sa.select(sa.func.count()).select_from(_secrets))):
-            raise ConfigurationError(f'the key of the secrets is not here: there is no "{self._key_file}"', hint=_HINT)
+        if self._consensus.read(
+            lambda connection: connection.scalar(sa.select(sa.func.count()).select_from(_secrets))
+        ):
+            raise ConfigurationError(
+                f'the key of the secrets is not here: there is no "{self._key_file}"', hint=_HINT
+            )
         unfinished = self._key_file.with_name(f".{self._key_file.name}.{uuid4().hex}")
-        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        with os.fdopen(
+            os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w"
+        ) as file:
             file.write(Fernet.generate_key().decode() + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -111,7 +129,10 @@ class Secrets:
         return self._key_file.read_text().strip()
 
 
-_HINT = "every process needs the key of the one that made the first secret: its secrets.key, or RECLOCK_SECRETS_KEY"
+_HINT = (
+    "every process needs the key of the one that made the first secret: its secrets.key, or "
+    "RECLOCK_SECRETS_KEY"
+)
 
 
 def _put_at(cipher: Fernet, token: str) -> Timestamp:
@@ -126,5 +147,6 @@ def _cipher_of(key: str) -> Fernet:
         return Fernet(key)
     except ValueError as error:
         raise ConfigurationError(
-            "the key of the secrets is none of Fernet's", hint="32 bytes in URL-safe base64, as Fernet.generate_key() gives them"
+            "the key of the secrets is none of Fernet's",
+            hint="32 bytes in URL-safe base64, as Fernet.generate_key() gives them",
         ) from error

@@ -47,7 +47,10 @@ class PostgresWatch:
             connection.execute(f"LISTEN {channel}")
 
     def wait(self, timeout_s: float) -> frozenset[str]:
-        notified = {notification.channel for notification in self._connection.notifies(timeout=timeout_s, stop_after=1)}
+        notified = {
+            notification.channel
+            for notification in self._connection.notifies(timeout=timeout_s, stop_after=1)
+        }
         return frozenset(timeline for timeline, channel in CHANNELS.items() if channel in notified)
 
     def close(self) -> None:
@@ -55,7 +58,8 @@ class PostgresWatch:
 
 
 class SqliteWatch:
-    """Polls the version of the file, which any commit of another connection changes. A poll reads shared memory only."""
+    """Polls the version of the file, which any commit of another connection changes. A poll reads
+    shared memory only."""
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -100,12 +104,15 @@ class TimelineChanges:
 
     @contextmanager
     def calling(self, callback: Callable[[], object], timeline: str = CATALOG) -> Iterator[None]:
-        """Within the block, ``callback`` is called at changes of the timeline. It must return at once."""
+        """Within the block, ``callback`` is called at changes of the timeline. It must return at
+        once."""
         entry = timeline, callback
         with self._lock:
             self._callbacks.append(entry)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="timeline-changes", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="timeline-changes", daemon=True
+                )
                 self._thread.start()
         try:
             yield
@@ -121,7 +128,8 @@ class TimelineChanges:
                     while not self._is_over():
                         self._call(watch.wait(_LOOK_S))
                     return
-            except Exception as error:  # the edge of the loop: the database may be back at the next attempt
+            except Exception as error:
+                # the edge of the loop: the database may be back at the next attempt
                 _logger.warning("cannot watch consensus for changes; retrying", error=str(error))
                 if self._is_over():
                     return
@@ -136,6 +144,8 @@ class TimelineChanges:
 
     def _call(self, timelines: frozenset[str]) -> None:
         with self._lock:
-            callbacks = [callback for timeline, callback in self._callbacks if timeline in timelines]
+            callbacks = [
+                callback for timeline, callback in self._callbacks if timeline in timelines
+            ]
         for callback in callbacks:
             callback()

@@ -22,7 +22,12 @@ class InterruptibleConnection(psycopg.Connection[Any]):
     """Checks repeatedly while it waits whether its statement should continue. If not, it asks the
     server to cancel the query, and closes the connection if the server does not answer in time."""
 
-    def wait(self, gen: Generator[Any, Any, T], interval: float = CHECK_INTERVAL_S, timeout: float | None = None) -> T:
+    def wait(
+        self,
+        gen: Generator[Any, Any, T],
+        interval: float = CHECK_INTERVAL_S,
+        timeout: float | None = None,
+    ) -> T:
         interrupted: list[BaseException] = []
 
         def checked() -> Generator[Any, Any, T]:
@@ -82,7 +87,10 @@ def require_durable(connection: psycopg.Connection[Any]) -> None:
         if (setting := _synchronous_commit(connection)) == "off":
             raise ConfigurationError(
                 "the consensus database would lose acknowledged commits",
-                detail=f'synchronous_commit is "{setting}" for this session although it was set to "on"',
+                detail=(
+                    f'synchronous_commit is "{setting}" for this session although it was set '
+                    'to "on"'
+                ),
                 hint="set synchronous_commit = on for the role or database that consensus uses",
             )
     finally:

@@ -91,10 +91,16 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
         reader=engine.execution_options(**{_BEGIN: "BEGIN"}),
         looker=engine,
         creator=immediate,
-        now=lambda connection: system_clock(),  # an embedded database has no clock but the machine's
-        is_lost_race=lambda error: _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        # an embedded database has no clock but the machine's
+        now=lambda connection: system_clock(),
+        is_lost_race=lambda error: (
+            _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        ),
         # the driver calls a statement that is wrong in itself operational too
-        is_outage=lambda error: isinstance(error, sa.exc.OperationalError) and _sqlite_code(error) != sqlite3.SQLITE_ERROR,
+        is_outage=lambda error: (
+            isinstance(error, sa.exc.OperationalError)
+            and _sqlite_code(error) != sqlite3.SQLITE_ERROR
+        ),
         is_full=lambda error: _sqlite_code(error) == sqlite3.SQLITE_FULL,
         watch=partial(SqliteWatch, str(path)),
     )
@@ -121,14 +127,19 @@ def _create_private(path: Path) -> None:
         finally:
             os.close(folder)
     except OSError as error:
-        raise ConfigurationError(f'cannot create the consensus database "{path}"', detail=error.strerror) from error
+        raise ConfigurationError(
+            f'cannot create the consensus database "{path}"', detail=error.strerror
+        ) from error
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    connection.isolation_level = None  # transactions begin where _begin says, not where the driver guesses
+    # transactions begin where _begin says, not where the driver guesses
+    connection.isolation_level = None
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
-        raise ConfigurationError("consensus on SQLite needs write-ahead logging", detail=f'the journal mode is "{mode}"')
+        raise ConfigurationError(
+            "consensus on SQLite needs write-ahead logging", detail=f'the journal mode is "{mode}"'
+        )
     connection.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut
 
 
@@ -141,7 +152,8 @@ def _postgresql(url: sa.URL) -> ConsensusDatabase:
     engine = _engine(url, creator=partial(_connect, url))
     sa.event.listen(engine, "connect", lambda connection, _record: require_durable(connection))
     lock = (
-        "SET LOCAL synchronous_commit = on; "  # a pooler may have given this transaction another session
+        # a pooler may have given this transaction another session
+        "SET LOCAL synchronous_commit = on; "
         f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'; "
         # a writer that fell asleep inside a transaction must not stop all others
         f"SET LOCAL idle_in_transaction_session_timeout = '{BUSY_TIMEOUT_S}s'; "
@@ -149,9 +161,13 @@ def _postgresql(url: sa.URL) -> ConsensusDatabase:
     )
     return ConsensusDatabase(
         writer=engine.execution_options(**{"isolation_level": "SERIALIZABLE", _BEGIN: lock}),
-        reader=engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True),
+        reader=engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        ),
         looker=engine.execution_options(isolation_level="AUTOCOMMIT"),
-        creator=engine.execution_options(**{_BEGIN: f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"}),
+        creator=engine.execution_options(
+            **{_BEGIN: f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"}
+        ),
         now=_postgresql_now,
         is_lost_race=_postgresql_is_lost_race,
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError),
@@ -163,7 +179,9 @@ def _postgresql(url: sa.URL) -> ConsensusDatabase:
 def _postgresql_now(connection: sa.Connection) -> Timestamp:
     # clock_timestamp, not now: a transaction may have waited for the lock since it began
     milliseconds = sa.func.floor(sa.extract("epoch", sa.func.clock_timestamp()) * 1000)
-    return Timestamp(connection.execute(sa.select(sa.cast(milliseconds, sa.BigInteger))).scalar_one())
+    return Timestamp(
+        connection.execute(sa.select(sa.cast(milliseconds, sa.BigInteger))).scalar_one()
+    )
 
 
 def _postgresql_is_lost_race(error: sa.exc.DBAPIError) -> bool:

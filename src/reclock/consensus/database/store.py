@@ -1,4 +1,5 @@
-"""The consensus database: serializable transactions over tables that every process of an environment shares."""
+"""The consensus database: serializable transactions over tables that every process of an
+environment shares."""
 
 from __future__ import annotations
 
@@ -18,7 +19,12 @@ from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.database.clock import DatabaseClock
 from reclock.consensus.database.databases import WRITER_LOCK, ConsensusDatabase, open_database
 from reclock.consensus.database.waiting import check, interruptible
-from reclock.errors import ConsensusFull, ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError
+from reclock.errors import (
+    ConsensusFull,
+    ConsensusOutcomeUnknown,
+    ConsensusUnavailable,
+    InternalError,
+)
 
 T = TypeVar("T")
 
@@ -89,7 +95,9 @@ class Consensus:
         self._ensure_tables()
         return self._with_retries(lambda: _look(self._database.reader, work))
 
-    def look(self, query: sa.Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[sa.Row[Any]]:
+    def look(
+        self, query: sa.Select[Any], parameters: Mapping[str, object] | None = None
+    ) -> Sequence[sa.Row[Any]]:
         """The rows of one SELECT on one state, as with ``read``. Cheaper, for frequent reads."""
         self._ensure_tables()
         return self._with_retries(lambda: _rows(self._database.looker, query, parameters))
@@ -111,7 +119,8 @@ class Consensus:
 
     @property
     def clock(self) -> Clock:
-        """The same clock for use outside of transactions. After the first call it needs no round trip."""
+        """The same clock for use outside of transactions. After the first call it needs no round
+        trip."""
         return self._clock or self._database_clock
 
     def close(self) -> None:
@@ -183,7 +192,8 @@ def _commit(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         with connection.begin() as transaction:
             result = work(connection)
             try:
-                with interruptible(None):  # a commit that is interrupted would have an unknown outcome
+                # a commit that is interrupted would have an unknown outcome
+                with interruptible(None):
                     transaction.commit()
             except sa.exc.DBAPIError as error:
                 if error.connection_invalidated:
@@ -199,7 +209,9 @@ def _look(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         return result
 
 
-def _rows(engine: sa.Engine, query: sa.Select[Any], parameters: Mapping[str, object] | None) -> Sequence[sa.Row[Any]]:
+def _rows(
+    engine: sa.Engine, query: sa.Select[Any], parameters: Mapping[str, object] | None
+) -> Sequence[sa.Row[Any]]:
     with engine.connect() as connection:
         return connection.execute(query, parameters).all()
 

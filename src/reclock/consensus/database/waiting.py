@@ -51,5 +51,10 @@ class InterruptibleLock:
         while not self._lock.acquire(timeout=CHECK_INTERVAL_S):
             check(self._waiting_for)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._lock.release()

@@ -41,9 +41,14 @@ class GroupFrontier:
 
     def __post_init__(self) -> None:
         if not MINIMUM <= self.since <= self.upper:
-            raise InternalError(f'frontier group "{self.group}" has since {self.since} and upper {self.upper}')
+            raise InternalError(
+                f'frontier group "{self.group}" has since {self.since} and upper {self.upper}'
+            )
         if self.claim and self.claim.at < self.upper:
-            raise InternalError(f'frontier group "{self.group}" has upper {self.upper} and a claim at {self.claim.at}')
+            raise InternalError(
+                f'frontier group "{self.group}" has upper {self.upper} and a claim at '
+                f"{self.claim.at}"
+            )
 
     def lag_ms(self, now: Timestamp) -> int:
         """How far the upper is behind ``now``."""
@@ -57,5 +62,9 @@ def claim_conflict(group: str, standing: Claim | None) -> ClaimConflict:
     """The error of a writer that does not have the group's claim, which is ``standing``."""
     if standing is None:
         return ClaimConflict(group, detail="the claim was finished or given up by another writer")
-    detail = f'"{standing.owner}" claims it at {standing.at}, with a lease until {standing.lease_until}'
-    return ClaimConflict(group, detail=detail, owner=standing.owner, lease_until=standing.lease_until)
+    detail = (
+        f'"{standing.owner}" claims it at {standing.at}, with a lease until {standing.lease_until}'
+    )
+    return ClaimConflict(
+        group, detail=detail, owner=standing.owner, lease_until=standing.lease_until
+    )

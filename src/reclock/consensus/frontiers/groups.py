@@ -33,7 +33,13 @@ from reclock.consensus.frontiers.tables import (
 )
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import InternalError, NothingClaimed, SinceHeld, UnknownCollection, UpperMismatch
+from reclock.errors import (
+    InternalError,
+    NothingClaimed,
+    SinceHeld,
+    UnknownCollection,
+    UpperMismatch,
+)
 
 __all__ = ["Claim", "Frontiers", "GroupFrontier", "Payload"]
 
@@ -52,13 +58,19 @@ class Frontiers:
 
     # --- groups ---
 
-    def create(self, group: str, *, since: Timestamp, upper: Timestamp, is_backfilled: bool = False) -> None:
+    def create(
+        self, group: str, *, since: Timestamp, upper: Timestamp, is_backfilled: bool = False
+    ) -> None:
         """Create the group, unless it exists."""
         new = GroupFrontier(group, since, upper, None)
 
         def work(connection: sa.Connection) -> None:
             if not get_groups(connection, (group,)):
-                connection.execute(sa.insert(frontiers).values(group_id=new.group, since=new.since, upper=new.upper))
+                connection.execute(
+                    sa.insert(frontiers).values(
+                        group_id=new.group, since=new.since, upper=new.upper
+                    )
+                )
                 if is_backfilled:
                     connection.execute(sa.insert(backfills).values(group_id=group))
 
@@ -88,7 +100,9 @@ class Frontiers:
 
     # --- a writer's way: claim, amend as the work goes on, publish ---
 
-    def claim(self, group: str, *, at: Timestamp, payload: Payload, owner: str, lease_ms: int) -> Claim:
+    def claim(
+        self, group: str, *, at: Timestamp, payload: Payload, owner: str, lease_ms: int
+    ) -> Claim:
         """Claim the group for this writer. Only then may it write to the lake.
 
         Raises ``UpperMismatch`` if ``at`` is below the upper (take a newer time), and
@@ -103,7 +117,11 @@ class Frontiers:
                 raise claim_conflict(group, current.claim)
             if at < current.upper:
                 raise UpperMismatch(group, expected=at, found=current.upper)
-            return self._put(connection, current, Claim(id, at, owner, self._lease(connection, lease_ms), payload))
+            return self._put(
+                connection,
+                current,
+                Claim(id, at, owner, self._lease(connection, lease_ms), payload),
+            )
 
         return self._write(work)
 
@@ -124,7 +142,9 @@ class Frontiers:
             if standing.owner != owner and self._consensus.now(connection) < standing.lease_until:
                 raise claim_conflict(group, standing)
             lease_until = self._lease(connection, lease_ms)
-            return self._put(connection, current, replace(standing, id=id, owner=owner, lease_until=lease_until))
+            return self._put(
+                connection, current, replace(standing, id=id, owner=owner, lease_until=lease_until)
+            )
 
         return self._write(work)
 
@@ -137,11 +157,17 @@ class Frontiers:
 
         def work(connection: sa.Connection) -> Claim:
             current = _get_own(connection, group, claim)
-            return self._put(connection, current, replace(claim, payload=payload, lease_until=self._lease(connection, lease_ms)))
+            return self._put(
+                connection,
+                current,
+                replace(claim, payload=payload, lease_until=self._lease(connection, lease_ms)),
+            )
 
         return self._write(work)
 
-    def publish(self, claims: Mapping[str, Claim], upper: Timestamp, *, since: Timestamp = MINIMUM) -> None:
+    def publish(
+        self, claims: Mapping[str, Claim], upper: Timestamp, *, since: Timestamp = MINIMUM
+    ) -> None:
         """Make all groups of these claims readable below ``upper``, and unclaimed, at one moment.
         If another writer took one of the claims over, this raises ``ClaimConflict``
         (``UnknownCollection`` if the group is gone), and publishes none.
@@ -156,13 +182,20 @@ class Frontiers:
         """
         for group, claim in claims.items():
             if upper <= claim.at:
-                raise InternalError(f'frontier group "{group}" is claimed at {claim.at} and cannot be published at {upper}')
+                raise InternalError(
+                    f'frontier group "{group}" is claimed at {claim.at} and cannot be '
+                    f"published at {upper}"
+                )
 
         later = sa.case((frontiers.c.since < since, since), else_=frontiers.c.since)
 
         def work(connection: sa.Connection) -> None:
             pending = _not_published(connection, claims)
-            for group, held in earliest_holds(connection, self._consensus.now(connection), sorted(claims)).items() if since else ():
+            for group, held in (
+                earliest_holds(connection, self._consensus.now(connection), sorted(claims)).items()
+                if since
+                else ()
+            ):
                 if held < since:
                     raise SinceHeld(group, wanted=since, held=held)
             moved = 0
@@ -170,11 +203,16 @@ class Frontiers:
                 done = connection.execute(
                     sa.update(frontiers)
                     .where(frontiers.c.claim_id.in_(batch), frontiers.c.upper < upper)
-                    .values({"upper": upper, "since": later, "published_claim_id": frontiers.c.claim_id} | UNCLAIMED)
+                    .values(
+                        {"upper": upper, "since": later, "published_claim_id": frontiers.c.claim_id}
+                        | UNCLAIMED
+                    )
                 )
                 moved += done.rowcount
             if moved != len(pending):
-                raise InternalError(f"{len(pending)} frontier groups were to be published, {moved} were")
+                raise InternalError(
+                    f"{len(pending)} frontier groups were to be published, {moved} were"
+                )
 
         self._write(work)
 
@@ -185,7 +223,9 @@ class Frontiers:
         Before, every collection of the claim must have a commit beyond the claim's time, so that a
         writer that was only paused fails there.
         """
-        self._write(lambda connection: _change(connection, _get_own(connection, group, claim), UNCLAIMED))
+        self._write(
+            lambda connection: _change(connection, _get_own(connection, group, claim), UNCLAIMED)
+        )
 
     def decide(self, group: str, change: Callable[[Payload], Payload]) -> Claim:
         """Replace the payload of the group's claim, whoever owns it, by ``change`` of it.
@@ -200,7 +240,11 @@ class Frontiers:
             current = get_group(connection, group)
             if current.claim is None:
                 raise NothingClaimed(group)
-            return self._put(connection, current, replace(current.claim, id=id, payload=change(current.claim.payload)))
+            return self._put(
+                connection,
+                current,
+                replace(current.claim, id=id, payload=change(current.claim.payload)),
+            )
 
         return self._write(work)
 
@@ -222,14 +266,20 @@ class Frontiers:
                 waits = frontiers.c.group_id.in_(sa.select(backfills.c.group_id))
                 idle = (among, frontiers.c.claim_id.is_(None), frontiers.c.upper < to, ~waits)
                 connection.execute(sa.update(frontiers).where(*idle).values(upper=to))
-                complete.update(connection.scalars(sa.select(frontiers.c.group_id).where(among, frontiers.c.upper >= to)))
+                complete.update(
+                    connection.scalars(
+                        sa.select(frontiers.c.group_id).where(among, frontiers.c.upper >= to)
+                    )
+                )
             return frozenset(complete)
 
         return self._write(work)
 
     def backfilled(self) -> frozenset[str]:
         """The groups in a backfill: only the backfill moves their uppers."""
-        return self._consensus.read(lambda connection: frozenset(connection.scalars(sa.select(backfills.c.group_id))))
+        return self._consensus.read(
+            lambda connection: frozenset(connection.scalars(sa.select(backfills.c.group_id)))
+        )
 
     def advance_backfilled(self, group: str, to: Timestamp, *, is_over: bool) -> None:
         """Move the upper of a group in a backfill to at least ``to``. If the backfill ``is_over``,
@@ -239,7 +289,9 @@ class Frontiers:
             current = get_group(connection, group)
             if current.claim is not None:
                 raise claim_conflict(group, current.claim)
-            if not connection.scalars(sa.select(backfills.c.group_id).where(backfills.c.group_id == group)).all():
+            if not connection.scalars(
+                sa.select(backfills.c.group_id).where(backfills.c.group_id == group)
+            ).all():
                 return
             if current.upper < to:
                 _change(connection, current, {"upper": to})
@@ -295,9 +347,13 @@ def _not_published(connection: sa.Connection, claims: Mapping[str, Claim]) -> li
     stands nor was published last."""
     current = get_groups(connection, sorted(claims))
     standing = {group: frontier.claim.id for group, frontier in current.items() if frontier.claim}
-    pending = {group: claim.id for group, claim in claims.items() if standing.get(group) == claim.id}
+    pending = {
+        group: claim.id for group, claim in claims.items() if standing.get(group) == claim.id
+    }
     for batch in batches(sorted(claims.keys() - pending.keys())):
-        query = sa.select(frontiers.c.group_id, frontiers.c.published_claim_id).where(frontiers.c.group_id.in_(batch))
+        query = sa.select(frontiers.c.group_id, frontiers.c.published_claim_id).where(
+            frontiers.c.group_id.in_(batch)
+        )
         published = {row.group_id: row.published_claim_id for row in connection.execute(query)}
         for group in batch:
             if group not in current:
@@ -313,7 +369,9 @@ def _change(connection: sa.Connection, current: GroupFrontier, values: Mapping[s
         frontiers.c.group_id == current.group,
         frontiers.c.since == current.since,
         frontiers.c.upper == current.upper,
-        frontiers.c.claim_id == current.claim.id if current.claim else frontiers.c.claim_id.is_(None),
+        frontiers.c.claim_id == current.claim.id
+        if current.claim
+        else frontiers.c.claim_id.is_(None),
     )
     if connection.execute(sa.update(frontiers).where(*unchanged).values(values)).rowcount != 1:
         raise claim_conflict(current.group, current.claim)

@@ -40,7 +40,9 @@ class ReadHolds:
         self._consensus = consensus
         self._leadership = leadership
 
-    def acquire(self, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None) -> ReadHold:
+    def acquire(
+        self, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None
+    ) -> ReadHold:
         """Keep all the groups exact at ``at`` and later. The transaction that creates the hold also
         checks ``since``.
 
@@ -56,13 +58,23 @@ class ReadHolds:
                 if group not in groups:
                     raise UnknownCollection(group)
                 if at < groups[group].since:
-                    raise NotReadable(group, at=at, since=groups[group].since, upper=groups[group].upper)
+                    raise NotReadable(
+                        group, at=at, since=groups[group].since, upper=groups[group].upper
+                    )
             self._sweep(connection)
             hold = ReadHold(id, wanted, at, owner, self._lease(connection, lease_ms))
-            row = {"id": hold.id, "owner": hold.owner, "at": hold.at, "lease_until": hold.lease_until}
+            row = {
+                "id": hold.id,
+                "owner": hold.owner,
+                "at": hold.at,
+                "lease_until": hold.lease_until,
+            }
             connection.execute(sa.insert(read_holds), row)
             if wanted:
-                connection.execute(sa.insert(held_groups), [{"hold_id": id, "group_id": group} for group in sorted(wanted)])
+                connection.execute(
+                    sa.insert(held_groups),
+                    [{"hold_id": id, "group_id": group} for group in sorted(wanted)],
+                )
             return hold
 
         return self._write(work)
@@ -79,7 +91,8 @@ class ReadHolds:
         return self._write(work)
 
     def downgrade(self, hold: ReadHold, at: Timestamp) -> ReadHold:
-        """The same hold at a later time. Earlier times may be compacted. Raises ``ReadHoldLost``."""
+        """The same hold at a later time. Earlier times may be compacted. Raises
+        ``ReadHoldLost``."""
         if at < hold.at:
             raise InternalError(f'read hold of "{hold.owner}" at {hold.at} cannot go back to {at}')
 
@@ -99,21 +112,30 @@ class ReadHolds:
 
         def work(connection: sa.Connection) -> list[ReadHold]:
             lasting = _lasting(self._consensus.now(connection))
-            rows = connection.execute(sa.select(read_holds).where(read_holds.c.owner == owner, lasting).order_by(read_holds.c.at))
+            rows = connection.execute(
+                sa.select(read_holds)
+                .where(read_holds.c.owner == owner, lasting)
+                .order_by(read_holds.c.at)
+            )
             return [_as_hold(connection, row) for row in rows.all()]
 
         return self._consensus.read(work)
 
     def earliest(self, groups: Iterable[str] | None = None) -> dict[str, Timestamp]:
-        """For each held group the highest since that its active holds allow. A group without holds is absent."""
+        """For each held group the highest since that its active holds allow. A group without holds
+        is absent."""
         wanted = None if groups is None else sorted(set(groups))
-        return self._consensus.read(lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted))
+        return self._consensus.read(
+            lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted)
+        )
 
     def earliest_read(self, group: str) -> Timestamp | None:
         """As ``earliest``, considering only the holds of readers, which have a lease."""
 
         def work(connection: sa.Connection) -> Timestamp | None:
-            return earliest_holds(connection, self._consensus.now(connection), [group], leased_only=True).get(group)
+            return earliest_holds(
+                connection, self._consensus.now(connection), [group], leased_only=True
+            ).get(group)
 
         return self._consensus.read(work)
 
@@ -127,10 +149,18 @@ class ReadHolds:
         return self._write(self._sweep)
 
     def _change(
-        self, connection: sa.Connection, hold: ReadHold, values: dict[str, Any], *conditions: sa.ColumnElement[bool]
+        self,
+        connection: sa.Connection,
+        hold: ReadHold,
+        values: dict[str, Any],
+        *conditions: sa.ColumnElement[bool],
     ) -> None:
         lasting = _lasting(self._consensus.now(connection))
-        change = sa.update(read_holds).where(read_holds.c.id == hold.id, lasting, *conditions).values(values)
+        change = (
+            sa.update(read_holds)
+            .where(read_holds.c.id == hold.id, lasting, *conditions)
+            .values(values)
+        )
         if connection.execute(change).rowcount != 1:
             raise ReadHoldLost(hold.owner, at=hold.at)
 
@@ -153,7 +183,12 @@ def _lasting(now: Timestamp) -> sa.ColumnElement[bool]:
 
 def forget_readers(connection: sa.Connection) -> None:
     """Delete all holds with a lease, when no process reads. Those of indexes and sinks stay."""
-    _remove(connection, connection.scalars(sa.select(read_holds.c.id).where(read_holds.c.lease_until.is_not(None))).all())
+    _remove(
+        connection,
+        connection.scalars(
+            sa.select(read_holds.c.id).where(read_holds.c.lease_until.is_not(None))
+        ).all(),
+    )
 
 
 def _remove(connection: sa.Connection, ids: Iterable[str]) -> None:
@@ -163,5 +198,7 @@ def _remove(connection: sa.Connection, ids: Iterable[str]) -> None:
 
 
 def _as_hold(connection: sa.Connection, row: sa.Row[Any]) -> ReadHold:
-    groups = connection.scalars(sa.select(held_groups.c.group_id).where(held_groups.c.hold_id == row.id))
+    groups = connection.scalars(
+        sa.select(held_groups.c.group_id).where(held_groups.c.hold_id == row.id)
+    )
     return ReadHold(row.id, frozenset(groups), row.at, row.owner, row.lease_until)

@@ -1,4 +1,5 @@
-"""The read holds of indexes and sinks on their inputs, without a lease: the inputs stay exact from the index's upper on."""
+"""The read holds of indexes and sinks on their inputs, without a lease: the inputs stay exact from
+the index's upper on."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _ATTEMPTS = 5
 
 
 def hold_inputs(id: str, inputs: Set[str], frontiers: Frontiers, holds: ReadHolds) -> None:
-    """Keep the inputs exact from the upper of ``id`` on, or from their since if that is later, until the hold advances."""
+    """Keep the inputs exact from the upper of ``id`` on, or from their since if that is later,
+    until the hold advances."""
     for attempt in range(_ATTEMPTS):
         if holds.owned_by(id):
             return

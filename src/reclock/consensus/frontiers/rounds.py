@@ -76,11 +76,15 @@ class RefreshRounds:
 
         def work(connection: sa.Connection) -> RoundState:
             now = self._consensus.now(connection)
-            return RoundState(get_groups(connection, wanted), owners_of_holds(connection, now, holders))
+            return RoundState(
+                get_groups(connection, wanted), owners_of_holds(connection, now, holders)
+            )
 
         return self._consensus.read(work)
 
-    def claim(self, requests: Sequence[ClaimRequest], *, owner: str, lease_ms: int) -> dict[str, Claim | ReclockError]:
+    def claim(
+        self, requests: Sequence[ClaimRequest], *, owner: str, lease_ms: int
+    ) -> dict[str, Claim | ReclockError]:
         """Claim each group, or answer why not: ``UnknownCollection``, ``ClaimConflict`` if it is
         claimed, ``UpperMismatch`` if its upper has moved."""
         ids = {request.group: uuid.uuid4().hex for request in requests}
@@ -91,10 +95,14 @@ class RefreshRounds:
             answers: dict[str, Claim | ReclockError] = {}
             for request in requests:
                 refusal = _refusal(request, found.get(request.group))
-                claim = Claim(ids[request.group], request.at, owner, lease_until, dict(request.payload))
+                claim = Claim(
+                    ids[request.group], request.at, owner, lease_until, dict(request.payload)
+                )
                 answers[request.group] = refusal or claim
                 if refusal is None:
-                    change = sa.update(frontiers).where(frontiers.c.group_id == request.group, frontiers.c.claim_id.is_(None))
+                    change = sa.update(frontiers).where(
+                        frontiers.c.group_id == request.group, frontiers.c.claim_id.is_(None)
+                    )
                     _expect_rows(connection.execute(change.values(claimed(claim))), 1)
             return answers
 
@@ -106,29 +114,52 @@ class RefreshRounds:
         their new uppers. May be repeated after an unknown outcome."""
         for publication in publications:
             if publication.claim is not None and publication.upper <= publication.claim.at:
-                raise InternalError(f'frontier group "{publication.group}" is claimed at {publication.claim.at}')
+                raise InternalError(
+                    f'frontier group "{publication.group}" is claimed at {publication.claim.at}'
+                )
 
         def work(connection: sa.Connection) -> dict[str, ReclockError | None]:
             rows = _rows(connection, [publication.group for publication in publications])
             moved = [publication.group for publication in publications if publication.since]
-            held = earliest_holds(connection, self._consensus.now(connection), moved) if moved else {}
+            held = (
+                earliest_holds(connection, self._consensus.now(connection), moved) if moved else {}
+            )
             answers: dict[str, ReclockError | None] = {}
             open_claims: dict[tuple[Timestamp, Timestamp], list[str]] = {}
             idle: dict[Timestamp, list[str]] = {}
             for publication in publications:
                 row = rows.get(publication.group)
-                answers[publication.group] = error = _error(publication, row, held.get(publication.group))
+                answers[publication.group] = error = _error(
+                    publication, row, held.get(publication.group)
+                )
                 if error is None and publication.claim is None:
                     idle.setdefault(publication.upper, []).append(publication.group)
-                elif error is None and row is not None and publication.claim is not None and row.claim_id == publication.claim.id:
-                    open_claims.setdefault((publication.upper, publication.since), []).append(publication.claim.id)
+                elif (
+                    error is None
+                    and row is not None
+                    and publication.claim is not None
+                    and row.claim_id == publication.claim.id
+                ):
+                    open_claims.setdefault((publication.upper, publication.since), []).append(
+                        publication.claim.id
+                    )
             for (upper, since), ids in open_claims.items():
                 later = sa.case((frontiers.c.since < since, since), else_=frontiers.c.since)
-                change = sa.update(frontiers).where(frontiers.c.claim_id.in_(ids), frontiers.c.upper < upper)
-                values = {"upper": upper, "since": later, "published_claim_id": frontiers.c.claim_id} | UNCLAIMED
+                change = sa.update(frontiers).where(
+                    frontiers.c.claim_id.in_(ids), frontiers.c.upper < upper
+                )
+                values = {
+                    "upper": upper,
+                    "since": later,
+                    "published_claim_id": frontiers.c.claim_id,
+                } | UNCLAIMED
                 _expect_rows(connection.execute(change.values(values)), len(ids))
             for upper, groups in idle.items():
-                unclaimed = (frontiers.c.group_id.in_(groups), frontiers.c.claim_id.is_(None), frontiers.c.upper < upper)
+                unclaimed = (
+                    frontiers.c.group_id.in_(groups),
+                    frontiers.c.claim_id.is_(None),
+                    frontiers.c.upper < upper,
+                )
                 connection.execute(sa.update(frontiers).where(*unclaimed).values(upper=upper))
             _advance_holds(connection, [group for group, error in answers.items() if error is None])
             return answers
@@ -149,7 +180,9 @@ def _refusal(request: ClaimRequest, found: GroupFrontier | None) -> ReclockError
     return None
 
 
-def _error(publication: Publication, row: sa.Row[Any] | None, held: Timestamp | None) -> ReclockError | None:
+def _error(
+    publication: Publication, row: sa.Row[Any] | None, held: Timestamp | None
+) -> ReclockError | None:
     """Why the group with this row cannot be published."""
     if row is None:
         return UnknownCollection(publication.group)
@@ -166,14 +199,26 @@ def _error(publication: Publication, row: sa.Row[Any] | None, held: Timestamp | 
 def _rows(connection: sa.Connection, groups: Sequence[str]) -> dict[str, sa.Row[Any]]:
     columns: sa.Select[Any] = sa.select(frontiers)
     among = frontiers.c.group_id.in_
-    return {row.group_id: row for some in batches(groups) for row in connection.execute(columns.where(among(some)))}
+    return {
+        row.group_id: row
+        for some in batches(groups)
+        for row in connection.execute(columns.where(among(some)))
+    }
 
 
 def _advance_holds(connection: sa.Connection, owners: Sequence[str]) -> None:
     """Move the lasting holds of these groups to the last times that the groups are complete at."""
-    last = sa.select(frontiers.c.upper - 1).where(frontiers.c.group_id == read_holds.c.owner).scalar_subquery()
+    last = (
+        sa.select(frontiers.c.upper - 1)
+        .where(frontiers.c.group_id == read_holds.c.owner)
+        .scalar_subquery()
+    )
     for some in batches(owners):
-        own = (read_holds.c.owner.in_(some), read_holds.c.lease_until.is_(None), read_holds.c.at < last)
+        own = (
+            read_holds.c.owner.in_(some),
+            read_holds.c.lease_until.is_(None),
+            read_holds.c.at < last,
+        )
         connection.execute(sa.update(read_holds).where(*own).values(at=last))
 
 

@@ -40,7 +40,12 @@ class SharedHolds:
         lease_ms: int,
         elapsed_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
-        self._holds, self._owner, self._lease_ms, self._elapsed_ms = holds, owner, lease_ms, elapsed_ms
+        self._holds, self._owner, self._lease_ms, self._elapsed_ms = (
+            holds,
+            owner,
+            lease_ms,
+            elapsed_ms,
+        )
         self._lock = threading.Lock()
         self._shared: set[_Shared] = set()
         self._current: dict[frozenset[str], _Shared] = {}
@@ -66,17 +71,24 @@ class SharedHolds:
         """Release the holds on any of ``groups`` that no read uses now."""
         wanted = frozenset(groups)
         with self._lock:
-            idle = [shared for shared in self._shared if not shared.reads and shared.hold.groups & wanted]
+            idle = [
+                shared
+                for shared in self._shared
+                if not shared.reads and shared.hold.groups & wanted
+            ]
             for shared in idle:
                 self._retire(shared)
         for shared in idle:
             self._release(shared)
 
     def renew(self) -> None:
-        """Renew the holds in use; release those not in use that accept no new reads. A thread calls it four times a lease."""
+        """Renew the holds in use; release those not in use that accept no new reads. A thread calls
+        it four times a lease."""
         with self._lock:
             busy = [shared for shared in self._shared if shared.reads]
-            idle = [shared for shared in self._shared if not shared.reads and not self._is_open(shared)]
+            idle = [
+                shared for shared in self._shared if not shared.reads and not self._is_open(shared)
+            ]
             for shared in idle:
                 self._retire(shared)
         for shared in idle:
@@ -89,7 +101,11 @@ class SharedHolds:
                     self._retire(shared)
                     self._shared.discard(shared)
                 if shared.reads:
-                    _logger.warning("a read goes on without its hold", groups=sorted(shared.hold.groups), error=str(lost))
+                    _logger.warning(
+                        "a read goes on without its hold",
+                        groups=sorted(shared.hold.groups),
+                        error=str(lost),
+                    )
 
     def close(self) -> None:
         """Release all holds, also those in use."""
@@ -114,7 +130,9 @@ class SharedHolds:
             if before is None or before.hold.at <= at:
                 self._current[groups] = new_hold
             if self._keeper is None:
-                self._keeper = threading.Thread(target=self._renew_until_closed, name="read-holds", daemon=True)
+                self._keeper = threading.Thread(
+                    target=self._renew_until_closed, name="read-holds", daemon=True
+                )
                 self._keeper.start()
         if before is not None:
             self._release_if_over(before)
@@ -148,5 +166,6 @@ class SharedHolds:
         while not self._is_closed.wait(self._lease_ms / 4000):
             try:
                 self.renew()
-            except Exception as failure:  # the edge of the loop: consensus may be back at the next round
+            except Exception as failure:
+                # the edge of the loop: consensus may be back at the next round
                 _logger.warning("read holds could not be renewed", error=str(failure))

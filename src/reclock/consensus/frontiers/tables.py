@@ -1,4 +1,5 @@
-"""The database tables of frontier groups, claims and read holds, and the reads that several modules share."""
+"""The database tables of frontier groups, claims and read holds, and the reads that several modules
+share."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ frontiers = sa.Table(
     sa.Column("claim_owner", sa.Text),
     sa.Column("claim_lease_until", sa.BigInteger),
     sa.Column("claim_payload", sa.Text),
-    sa.Column("published_claim_id", sa.Text),  # the claim published last, so that a repeated publication is recognised
+    # the claim published last, so that a repeated publication is recognised
+    sa.Column("published_claim_id", sa.Text),
     sa.CheckConstraint("0 <= since AND since <= upper", name="reclock_frontier_since"),
     sa.CheckConstraint("claim_id IS NULL OR upper <= claim_at", name="reclock_frontier_claim"),
 )
@@ -60,7 +62,9 @@ restarts = sa.Table(  # see ``reclock.consensus.objects.restart_requests``
     sa.Column("reading", sa.BigInteger, nullable=False),
 )
 
-UNCLAIMED: dict[str, Any] = dict.fromkeys(("claim_id", "claim_at", "claim_owner", "claim_lease_until", "claim_payload"))
+UNCLAIMED: dict[str, Any] = dict.fromkeys(
+    ("claim_id", "claim_at", "claim_owner", "claim_lease_until", "claim_payload")
+)
 
 
 def claimed(claim: Claim) -> dict[str, Any]:
@@ -87,15 +91,26 @@ def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[
     if groups is None:
         rows: list[sa.Row[Any]] = list(connection.execute(every))
     else:
-        rows = [row for some in batches(groups) for row in connection.execute(every.where(frontiers.c.group_id.in_(some)))]
+        rows = [
+            row
+            for some in batches(groups)
+            for row in connection.execute(every.where(frontiers.c.group_id.in_(some)))
+        ]
     return {row.group_id: _as_group(row) for row in rows}
 
 
 def earliest_holds(
-    connection: sa.Connection, now: Timestamp, groups: Collection[str] | None = None, *, leased_only: bool = False
+    connection: sa.Connection,
+    now: Timestamp,
+    groups: Collection[str] | None = None,
+    *,
+    leased_only: bool = False,
 ) -> dict[str, Timestamp]:
     """The earliest time that an active hold needs, for each of the groups that has a hold."""
-    lasting = sa.or_(read_holds.c.lease_until > now, *([] if leased_only else [read_holds.c.lease_until.is_(None)]))
+    lasting = sa.or_(
+        read_holds.c.lease_until > now,
+        *([] if leased_only else [read_holds.c.lease_until.is_(None)]),
+    )
     earliest = (
         sa.select(held_groups.c.group_id, sa.func.min(read_holds.c.at).label("at"))
         .join_from(held_groups, read_holds, read_holds.c.id == held_groups.c.hold_id)
@@ -105,10 +120,16 @@ def earliest_holds(
     if groups is None:
         return {row.group_id: row.at for row in connection.execute(earliest)}
     among = held_groups.c.group_id.in_
-    return {row.group_id: row.at for some in batches(groups) for row in connection.execute(earliest.where(among(some)))}
+    return {
+        row.group_id: row.at
+        for some in batches(groups)
+        for row in connection.execute(earliest.where(among(some)))
+    }
 
 
-def owners_of_holds(connection: sa.Connection, now: Timestamp, owners: Iterable[str]) -> frozenset[str]:
+def owners_of_holds(
+    connection: sa.Connection, now: Timestamp, owners: Iterable[str]
+) -> frozenset[str]:
     """Those of the owners that have an active hold."""
     lasting = sa.or_(read_holds.c.lease_until > now, read_holds.c.lease_until.is_(None))
     query = sa.select(read_holds.c.owner).where(lasting).distinct()
@@ -121,5 +142,11 @@ def owners_of_holds(connection: sa.Connection, now: Timestamp, owners: Iterable[
 def _as_group(row: sa.Row[Any]) -> GroupFrontier:
     claim = None
     if row.claim_id is not None:
-        claim = Claim(row.claim_id, row.claim_at, row.claim_owner, row.claim_lease_until, json.loads(row.claim_payload))
+        claim = Claim(
+            row.claim_id,
+            row.claim_at,
+            row.claim_owner,
+            row.claim_lease_until,
+            json.loads(row.claim_payload),
+        )
     return GroupFrontier(row.group_id, row.since, row.upper, claim)

@@ -44,7 +44,9 @@ class LeadershipRecord:
     catalog_frontier: Timestamp = MINIMUM
 
 
-def elect(record: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
+def elect(
+    record: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int
+) -> LeadershipRecord | None:
     """The row after ``candidate`` (its leader and epoch) stood for election, or None if another
     process leads.
 
@@ -54,16 +56,31 @@ def elect(record: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp,
     leads = record.leader == candidate.leader and record.epoch == candidate.epoch
     if leads and record.lease_until - now > lease_ms * 2 // 3:
         return record
-    if not leads and record.leader is not None and record.epoch >= candidate.epoch and now < record.lease_until:
+    if (
+        not leads
+        and record.leader is not None
+        and record.epoch >= candidate.epoch
+        and now < record.lease_until
+    ):
         return None
     term = record.term if leads else Term(record.term + 1)
-    return LeadershipRecord(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), record.catalog_frontier)
+    return LeadershipRecord(
+        term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), record.catalog_frontier
+    )
 
 
 class Seat:
     """The leadership of one controller, as one process observes, acquires and releases it."""
 
-    def __init__(self, consensus: Consensus, leadership: Leadership, controller: str, *, owner: str, lease_ms: int) -> None:
+    def __init__(
+        self,
+        consensus: Consensus,
+        leadership: Leadership,
+        controller: str,
+        *,
+        owner: str,
+        lease_ms: int,
+    ) -> None:
         """``owner`` names one running actor."""
         self.controller = controller
         self.lease_ms = lease_ms
@@ -85,7 +102,9 @@ class Seat:
 
         def work(connection: sa.Connection) -> bool:
             record = self._find(connection)
-            return record.leader is not None and self._consensus.now(connection) < record.lease_until
+            return (
+                record.leader is not None and self._consensus.now(connection) < record.lease_until
+            )
 
         return self._consensus.read(work)
 
@@ -98,7 +117,9 @@ class Seat:
                 connection, self._leadership
             )  # a process that does not lead writes nothing, and must learn that it is fenced too
             record = self._find(connection)
-            return record, elect(record, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
+            return record, elect(
+                record, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms
+            )
 
         def work(connection: sa.Connection) -> LeadershipRecord | None:
             record, after = decide(connection)
@@ -122,8 +143,14 @@ class Seat:
 
         def work(connection: sa.Connection) -> None:
             record = self._require(connection, term)
-            leader, frontier = None if leaves else record.leader, max(record.catalog_frontier, catalog_frontier)
-            self._put(connection, LeadershipRecord(term, leader, record.epoch, record.lease_until, frontier))
+            leader, frontier = (
+                None if leaves else record.leader,
+                max(record.catalog_frontier, catalog_frontier),
+            )
+            self._put(
+                connection,
+                LeadershipRecord(term, leader, record.epoch, record.lease_until, frontier),
+            )
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
@@ -131,16 +158,23 @@ class Seat:
         """Release the leadership, if this process has it."""
 
         def work(connection: sa.Connection) -> None:
-            mine = (_controllers.c.name == self.controller, _controllers.c.leader == self._candidate.leader)
+            mine = (
+                _controllers.c.name == self.controller,
+                _controllers.c.leader == self._candidate.leader,
+            )
             connection.execute(sa.update(_controllers).where(*mine).values(leader=None))
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def _find(self, connection: sa.Connection) -> LeadershipRecord:
-        row = connection.execute(sa.select(_controllers).where(_controllers.c.name == self.controller)).one_or_none()
+        row = connection.execute(
+            sa.select(_controllers).where(_controllers.c.name == self.controller)
+        ).one_or_none()
         if row is None:
             return LeadershipRecord()
-        return LeadershipRecord(row.term, row.leader, row.epoch, row.lease_until, row.catalog_frontier)
+        return LeadershipRecord(
+            row.term, row.leader, row.epoch, row.lease_until, row.catalog_frontier
+        )
 
     def _require(self, connection: sa.Connection, term: Term) -> LeadershipRecord:
         record = self._find(connection)

@@ -17,7 +17,9 @@ T = TypeVar("T")
 _leadership = sa.Table(
     "reclock_leadership",
     metadata,
-    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sa.Column(
+        "id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False
+    ),
     sa.Column("epoch", sa.BigInteger, nullable=False),
     sa.Column("deploy_generation", sa.BigInteger, nullable=False),
 )
@@ -39,7 +41,9 @@ class Leadership:
 
 def current(connection: sa.Connection) -> Leadership | None:
     """The current leadership, or None before the catalog was first opened."""
-    row = connection.execute(sa.select(_leadership.c.epoch, _leadership.c.deploy_generation)).one_or_none()
+    row = connection.execute(
+        sa.select(_leadership.c.epoch, _leadership.c.deploy_generation)
+    ).one_or_none()
     return Leadership(row.epoch, row.deploy_generation) if row else None
 
 
@@ -79,7 +83,10 @@ def require(writer: Leadership, in_force: Leadership | None) -> None:
 
 def fenced(writer: Leadership, in_force: Leadership) -> Fenced:
     """The error for a writer with the leadership ``writer``, if ``in_force`` is the current one."""
-    return Fenced(own=(writer.epoch, writer.deploy_generation), found=(in_force.epoch, in_force.deploy_generation))
+    return Fenced(
+        own=(writer.epoch, writer.deploy_generation),
+        found=(in_force.epoch, in_force.deploy_generation),
+    )
 
 
 def guard(writer: Leadership, work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:

@@ -12,7 +12,9 @@ from reclock.errors import ConfigurationError
 _environment = sa.Table(
     "reclock_environment",
     metadata,
-    sa.Column("one", sa.Integer, sa.CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
+    sa.Column(
+        "one", sa.Integer, sa.CheckConstraint("one = 1"), primary_key=True, autoincrement=False
+    ),
     sa.Column("id", sa.Text, nullable=False),
     sa.Column("catalog", sa.Text, nullable=False),
 )
@@ -50,6 +52,7 @@ def switch_catalog(connection: sa.Connection, *, source: str, target: str) -> No
     mark = current(connection)
     if mark is None or mark.catalog not in (source, target):
         raise ConfigurationError(
-            f'the catalog in force is not "{source}"', detail="there is no mark" if mark is None else f'it is "{mark.catalog}"'
+            f'the catalog in force is not "{source}"',
+            detail="there is no mark" if mark is None else f'it is "{mark.catalog}"',
         )
     connection.execute(sa.update(_environment).values(catalog=target))

@@ -1,1 +1,2 @@
-"""What is known of each object of the catalog: its incarnation, status, statistics, requested restarts, pending cleanup."""
+"""What is known of each object of the catalog: its incarnation, status, statistics, requested
+restarts, pending cleanup."""

@@ -33,9 +33,9 @@ _pending = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class PendingCleanup:
-    """``what`` the upstream keeps for the source. ``upstream`` is its connector as JSON, without secrets. ``at`` is the time of the
-    last attempt, or of the entry before the first one; ``error`` and ``detail`` are of the last attempt, if it failed.
-    """
+    """``what`` the upstream keeps for the source. ``upstream`` is its connector as JSON, without
+    secrets. ``at`` is the time of the last attempt, or of the entry before the first one; ``error``
+    and ``detail`` are of the last attempt, if it failed."""
 
     source_id: GlobalId
     name: str
@@ -58,9 +58,19 @@ class PendingCleanups:
 
     def get_all(self) -> list[PendingCleanup]:
         """All entries, oldest attempt first."""
-        rows = self._consensus.look(sa.select(_pending).order_by(_pending.c.at, _pending.c.source_id))
+        rows = self._consensus.look(
+            sa.select(_pending).order_by(_pending.c.at, _pending.c.source_id)
+        )
         return [
-            PendingCleanup(GlobalId(row.source_id), row.name, row.what, row.upstream, Timestamp(row.at), row.error, row.detail)
+            PendingCleanup(
+                GlobalId(row.source_id),
+                row.name,
+                row.what,
+                row.upstream,
+                Timestamp(row.at),
+                row.error,
+                row.detail,
+            )
             for row in rows
         ]
 
@@ -85,7 +95,11 @@ class PendingCleanups:
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            connection.execute(sa.update(_pending).where(_pending.c.source_id == cleanup.source_id).values(**attempt))
+            connection.execute(
+                sa.update(_pending)
+                .where(_pending.c.source_id == cleanup.source_id)
+                .values(**attempt)
+            )
 
         self._consensus.transact(write)
 

@@ -33,6 +33,8 @@ class RestartRequests:
             fence.check(connection, self._leadership)
             same = (restarts.c.group_id == group) & (restarts.c.partition == partition)
             connection.execute(sa.delete(restarts).where(same))
-            connection.execute(sa.insert(restarts).values(group_id=group, partition=partition, reading=reading))
+            connection.execute(
+                sa.insert(restarts).values(group_id=group, partition=partition, reading=reading)
+            )
 
         self._consensus.transact(write)

@@ -17,7 +17,8 @@ _statistics = sa.Table(
     "reclock_statistics",
     metadata,
     sa.Column("object_id", sa.Text, primary_key=True),
-    sa.Column("last_at", sa.BigInteger, nullable=False),  # the time of the work that was counted last
+    # the time of the work that was counted last
+    sa.Column("last_at", sa.BigInteger, nullable=False),
     sa.Column("steps", sa.BigInteger, nullable=False),
     sa.Column("offsets", sa.BigInteger, nullable=False),
     sa.Column("updates", sa.BigInteger, nullable=False),
@@ -27,7 +28,8 @@ _statistics = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A step of a source or sink at ``at``: upstream offsets read, updates committed, and their bytes."""
+    """A step of a source or sink at ``at``: upstream offsets read, updates committed, and their
+    bytes."""
 
     at: Timestamp
     offsets: int
@@ -60,14 +62,23 @@ class Statistics:
 
         def work(connection: sa.Connection) -> None:
             for object_id, step in moved.items():
-                new = {"steps": 1, "offsets": step.offsets, "updates": step.updates, "bytes": step.bytes}
+                new = {
+                    "steps": 1,
+                    "offsets": step.offsets,
+                    "updates": step.updates,
+                    "bytes": step.bytes,
+                }
                 mine = _statistics.c.object_id == object_id
                 last_at = connection.scalar(sa.select(_statistics.c.last_at).where(mine))
                 if last_at is None:
-                    connection.execute(sa.insert(_statistics).values(object_id=object_id, last_at=step.at, **new))
+                    connection.execute(
+                        sa.insert(_statistics).values(object_id=object_id, last_at=step.at, **new)
+                    )
                 elif last_at < step.at:
                     sums = {name: _statistics.c[name] + value for name, value in new.items()}
-                    connection.execute(sa.update(_statistics).where(mine).values(last_at=step.at, **sums))
+                    connection.execute(
+                        sa.update(_statistics).where(mine).values(last_at=step.at, **sums)
+                    )
 
         if moved:
             self._consensus.transact(fence.guard(self._leadership, work))
@@ -75,6 +86,9 @@ class Statistics:
     def get_all(self) -> list[Total]:
         def work(connection: sa.Connection) -> list[Total]:
             rows = connection.execute(sa.select(_statistics).order_by(_statistics.c.object_id))
-            return [Total(row.object_id, row.last_at, row.steps, row.offsets, row.updates, row.bytes) for row in rows]
+            return [
+                Total(row.object_id, row.last_at, row.steps, row.offsets, row.updates, row.bytes)
+                for row in rows
+            ]
 
         return self._consensus.read(work)

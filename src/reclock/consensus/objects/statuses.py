@@ -25,12 +25,19 @@ def _status_columns() -> tuple[sa.Column[Any], ...]:
     )
 
 
-_current = sa.Table("reclock_status", metadata, sa.Column("name", sa.Text, primary_key=True), *_status_columns())
+_current = sa.Table(
+    "reclock_status", metadata, sa.Column("name", sa.Text, primary_key=True), *_status_columns()
+)
 
 _history = sa.Table(
     "reclock_status_history",
     metadata,
-    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column(
+        "id",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
     sa.Column("name", sa.Text, nullable=False, index=True),
     *_status_columns(),
 )
@@ -50,7 +57,12 @@ class Status:
 
     def equals_except_time(self, other: Status) -> bool:
         """Whether the statuses differ at most in their time."""
-        return (self.status, self.error, self.detail, self.hint) == (other.status, other.error, other.detail, other.hint)
+        return (self.status, self.error, self.detail, self.hint) == (
+            other.status,
+            other.error,
+            other.detail,
+            other.hint,
+        )
 
     def as_row(self) -> dict[str, Any]:
         return {
@@ -96,7 +108,9 @@ class Statuses:
             if not changed:
                 return
             for some in batches(changed):
-                connection.execute(sa.delete(_current).where(_current.c.name.in_([status.name for status in some])))
+                connection.execute(
+                    sa.delete(_current).where(_current.c.name.in_([status.name for status in some]))
+                )
             rows = [status.as_row() for status in changed]
             connection.execute(sa.insert(_current), rows)
             connection.execute(sa.insert(_history), rows)
@@ -133,11 +147,17 @@ class Statuses:
         query = sa.select(_history).order_by(_history.c.id)
         if name is not None:
             query = query.where(_history.c.name == name)
-        return self._consensus.read(lambda connection: [_as_status(row) for row in connection.execute(query)])
+        return self._consensus.read(
+            lambda connection: [_as_status(row) for row in connection.execute(query)]
+        )
 
 
 def _changed(statuses: Mapping[str, Status], present: Mapping[str, Status]) -> list[Status]:
-    return [new for name, new in statuses.items() if name not in present or not new.equals_except_time(present[name])]
+    return [
+        new
+        for name, new in statuses.items()
+        if name not in present or not new.equals_except_time(present[name])
+    ]
 
 
 def _get(connection: sa.Connection, names: list[str] | None) -> dict[str, Status]:
@@ -145,7 +165,9 @@ def _get(connection: sa.Connection, names: list[str] | None) -> dict[str, Status
     if names is None:
         return {row.name: _as_status(row) for row in connection.execute(every)}
     return {
-        row.name: _as_status(row) for some in batches(names) for row in connection.execute(every.where(_current.c.name.in_(some)))
+        row.name: _as_status(row)
+        for some in batches(names)
+        for row in connection.execute(every.where(_current.c.name.in_(some)))
     }
 
 

@@ -62,13 +62,17 @@ class StoredObjects:
 
         def work(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            stored = connection.scalar(sa.select(_objects.c.incarnation).where(_objects.c.object_id == id))
+            stored = connection.scalar(
+                sa.select(_objects.c.incarnation).where(_objects.c.object_id == id)
+            )
             if stored is None and is_made:
                 stored = ""  # from before there were incarnations
             if stored is not None and stored != incarnation:
                 raise ForeignCollection(id, store="consensus", expected=incarnation, found=stored)
             if stored is None:
-                connection.execute(sa.insert(_objects).values(object_id=id, incarnation=incarnation))
+                connection.execute(
+                    sa.insert(_objects).values(object_id=id, incarnation=incarnation)
+                )
 
         self._consensus.transact(work)
 
@@ -85,7 +89,10 @@ class StoredObjects:
     # --- objects that could not be created ---
 
     def unready(self) -> dict[GlobalId, Unready]:
-        return {row.object_id: Unready(row.error, row.hint) for row in self._consensus.look(sa.select(_unready))}
+        return {
+            row.object_id: Unready(row.error, row.hint)
+            for row in self._consensus.look(sa.select(_unready))
+        }
 
     def set_unready(self, failures: Mapping[GlobalId, Unready]) -> None:
         """Record that exactly these objects could not be created."""
@@ -96,6 +103,8 @@ class StoredObjects:
             fence.check(connection, self._leadership)
             connection.execute(sa.delete(_unready))
             for id, failure in failures.items():
-                connection.execute(sa.insert(_unready).values(object_id=id, error=failure.error, hint=failure.hint))
+                connection.execute(
+                    sa.insert(_unready).values(object_id=id, error=failure.error, hint=failure.hint)
+                )
 
         self._consensus.transact(work)

@@ -70,20 +70,30 @@ class Replicas:
 
     def is_alive(self, replica_id: int, incarnation: Incarnation) -> bool:
         """Whether this incarnation is the current one, and its lease has not expired."""
-        return any(registration.is_alive for registration in self._read(_own(replica_id, incarnation)))
+        return any(
+            registration.is_alive for registration in self._read(_own(replica_id, incarnation))
+        )
 
-    def begin(self, replica_id: int, cluster_id: int, *, lease_ms: int, supersede: bool = False) -> Incarnation | None:
+    def begin(
+        self, replica_id: int, cluster_id: int, *, lease_ms: int, supersede: bool = False
+    ) -> Incarnation | None:
         """Begin a new incarnation, which must be announced within the lease. None if there is one
         that is alive or starting; with ``supersede``, the new one replaces it."""
 
         def work(connection: sa.Connection) -> Incarnation | None:
             now = self._consensus.now(connection)
             mine = _replicas.c.replica_id == replica_id
-            row = connection.execute(sa.select(_replicas.c.incarnation, _replicas.c.lease_until).where(mine)).one_or_none()
+            row = connection.execute(
+                sa.select(_replicas.c.incarnation, _replicas.c.lease_until).where(mine)
+            ).one_or_none()
             if row is not None and now < row.lease_until and not supersede:
                 return None
             incarnation = Incarnation(row.incarnation + 1 if row is not None else 1)
-            values: dict[str, Any] = {"cluster_id": cluster_id, "incarnation": incarnation, "lease_until": now + lease_ms}
+            values: dict[str, Any] = {
+                "cluster_id": cluster_id,
+                "incarnation": incarnation,
+                "lease_until": now + lease_ms,
+            }
             values |= {"address": None, "token": secrets.token_urlsafe(32)}
             if row is not None:
                 connection.execute(sa.update(_replicas).where(mine).values(values))
@@ -100,7 +110,9 @@ class Replicas:
             raise ReplicaSuperseded(replica_id, incarnation)
         return row[0].token
 
-    def announce(self, replica_id: int, incarnation: Incarnation, address: str, *, lease_ms: int) -> None:
+    def announce(
+        self, replica_id: int, incarnation: Incarnation, address: str, *, lease_ms: int
+    ) -> None:
         """Publish the address of the incarnation. Raises ``ReplicaSuperseded``, ``Fenced``."""
         self._renew(replica_id, incarnation, lease_ms, address=address)
 
@@ -110,16 +122,26 @@ class Replicas:
 
     def lost(self, replica_id: int, incarnation: Incarnation, why: str) -> None:
         """Record that the incarnation has ended, so that the next may begin at once."""
-        self._write(sa.update(_replicas).where(_own(replica_id, incarnation)).values(lease_until=0, trouble=why))
+        self._write(
+            sa.update(_replicas)
+            .where(_own(replica_id, incarnation))
+            .values(lease_until=0, trouble=why)
+        )
 
     def forget(self, replica_id: int) -> None:
         """Delete the registration: the replica's process ends."""
         self._write(sa.delete(_replicas).where(_replicas.c.replica_id == replica_id))
 
-    def _renew(self, replica_id: int, incarnation: Incarnation, lease_ms: int, **values: str) -> None:
+    def _renew(
+        self, replica_id: int, incarnation: Incarnation, lease_ms: int, **values: str
+    ) -> None:
         def work(connection: sa.Connection) -> None:
             lease_until = self._consensus.now(connection) + lease_ms
-            renewed = sa.update(_replicas).where(_own(replica_id, incarnation)).values(lease_until=lease_until, **values)
+            renewed = (
+                sa.update(_replicas)
+                .where(_own(replica_id, incarnation))
+                .values(lease_until=lease_until, **values)
+            )
             if connection.execute(renewed).rowcount == 0:
                 raise ReplicaSuperseded(replica_id, incarnation)
 
@@ -147,4 +169,12 @@ def _own(replica_id: int, incarnation: Incarnation) -> sa.ColumnElement[bool]:
 
 def _as_registration(row: sa.Row[Any], now: int) -> Registration:
     incarnation = Incarnation(row.incarnation)
-    return Registration(row.replica_id, row.cluster_id, incarnation, row.address, row.token, now < row.lease_until, row.trouble)
+    return Registration(
+        row.replica_id,
+        row.cluster_id,
+        incarnation,
+        row.address,
+        row.token,
+        now < row.lease_until,
+        row.trouble,
+    )

@@ -45,26 +45,39 @@ class Reporters:
         def work(connection: sa.Connection) -> None:
             connection.execute(sa.delete(_reporters).where(_reporters.c.name == name))
             until = self._consensus.now(connection) + self.lease_ms
-            connection.execute(sa.insert(_reporters).values(name=name, token=token, lease_until=until))
+            connection.execute(
+                sa.insert(_reporters).values(name=name, token=token, lease_until=until)
+            )
 
         self._consensus.transact(fence.guard(self._leadership, work))
         return token
 
     def take_abandoned(self) -> dict[str, Token]:
-        """Become the reporter of all names whose leases have expired. One read if there are none."""
+        """Become the reporter of all names whose leases have expired. One read if there are
+        none."""
 
         def find(connection: sa.Connection) -> list[str]:
-            query = sa.select(_reporters.c.name).where(_reporters.c.lease_until <= self._consensus.now(connection))
+            query = sa.select(_reporters.c.name).where(
+                _reporters.c.lease_until <= self._consensus.now(connection)
+            )
             return list(connection.scalars(query))
 
         def work(connection: sa.Connection) -> dict[str, Token]:
             tokens = {name: Token(uuid.uuid4().hex) for name in find(connection)}
             until = self._consensus.now(connection) + self.lease_ms
             for name, token in tokens.items():
-                connection.execute(sa.update(_reporters).where(_reporters.c.name == name).values(token=token, lease_until=until))
+                connection.execute(
+                    sa.update(_reporters)
+                    .where(_reporters.c.name == name)
+                    .values(token=token, lease_until=until)
+                )
             return tokens
 
-        return self._consensus.transact(fence.guard(self._leadership, work)) if self._consensus.read(find) else {}
+        return (
+            self._consensus.transact(fence.guard(self._leadership, work))
+            if self._consensus.read(find)
+            else {}
+        )
 
     def renew(self, tokens: Iterable[Token]) -> frozenset[Token]:
         """Renew the leases of the tokens that are still valid. Returns these tokens."""
@@ -79,7 +92,9 @@ class Reporters:
                 held |= set(connection.scalars(sa.select(_reporters.c.token).where(among)))
             return frozenset(held)
 
-        return self._consensus.transact(fence.guard(self._leadership, work)) if wanted else frozenset()
+        return (
+            self._consensus.transact(fence.guard(self._leadership, work)) if wanted else frozenset()
+        )
 
     def leave(self, tokens: Iterable[Token]) -> None:
         """Release the names, unless other reporters have taken them."""
@@ -94,7 +109,11 @@ class Reporters:
 
     def current(self) -> dict[str, Token]:
         """The token of each name that has a reporter."""
-        return self._consensus.read(lambda connection: {row.name: row.token for row in connection.execute(sa.select(_reporters))})
+        return self._consensus.read(
+            lambda connection: {
+                row.name: row.token for row in connection.execute(sa.select(_reporters))
+            }
+        )
 
 
 def require(connection: sa.Connection, tokens: Iterable[Token]) -> None:
@@ -104,7 +123,9 @@ def require(connection: sa.Connection, tokens: Iterable[Token]) -> None:
     held = {
         token
         for some in batches(sorted(wanted))
-        for token in connection.scalars(sa.select(_reporters.c.token).where(_reporters.c.token.in_(some)))
+        for token in connection.scalars(
+            sa.select(_reporters.c.token).where(_reporters.c.token.in_(some))
+        )
     }
     if wanted - held:
         raise ReportersGone(frozenset(wanted - held))

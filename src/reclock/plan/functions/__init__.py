@@ -21,7 +21,13 @@ from reclock.plan.functions import (  # noqa: F401  (each registers its function
     uuids,
 )
 from reclock.plan.functions.casts import resolve_cast
-from reclock.plan.functions.registry import AGGREGATES, SCALARS, Resolved, resolve_aggregate, resolve_scalar
+from reclock.plan.functions.registry import (
+    AGGREGATES,
+    SCALARS,
+    Resolved,
+    resolve_aggregate,
+    resolve_scalar,
+)
 from reclock.plan.functions.typing import common_type, is_implicit, operand_type
 
 __all__ = [

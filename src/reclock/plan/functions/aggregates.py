@@ -23,7 +23,12 @@ from reclock.algebra.relations import (
 from reclock.algebra.textual import textual
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions import intervals
-from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_digits, quotient, spark_quotient
+from reclock.plan.functions.arithmetic import (
+    QUOTIENT_SCALE,
+    duckdb_digits,
+    quotient,
+    spark_quotient,
+)
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import with_value, within_range
@@ -131,7 +136,8 @@ def exact_average(engine: str, total: str, count: str, type: ScalarType) -> str:
 
 
 def average_operands(engine: str, total: str, count: str, type: ScalarType) -> tuple[str, str]:
-    """What ``average_quotient`` divides. It repeats its operands, so they are better columns than long expressions."""
+    """What ``average_quotient`` divides. It repeats its operands, so they are better columns than
+    long expressions."""
     scale = 0 if type.is_integer else parameters(type)[1]
     operand = f"DECIMAL(38, {scale})"
     dividend = f"CAST({total} AS {operand})"
@@ -149,19 +155,30 @@ def average_quotient(engine: str, dividend: str, divisor: str, type: ScalarType)
 
 
 def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
-    """The two-pass formula over the ascending values: squares of distances from the mean, summed."""
+    """The two-pass formula over the ascending values: squares of distances from the mean,
+    summed."""
 
     def write(site: Site) -> str:
-        count, total, values = call("count", site), sum_of(engine, site), ascending_values(engine, site)
+        count, total, values = (
+            call("count", site),
+            sum_of(engine, site),
+            ascending_values(engine, site),
+        )
         mean, less = f"({total} / {count})", 1 if is_sample else 0
         if engine == "duckdb":
             # An aggregate within a lambda must not have one in its argument, as casts have.
             squares_of = "list_sum(list_transform(v.x, lambda x: (x - v.mean) * (x - v.mean)))"
             squares = with_value(engine, f"{{'x': {values}, 'mean': {mean}}}", squares_of)
         else:
-            squares = f"aggregate({values}, CAST(0 AS DOUBLE), (total, x) -> total + (x - {mean}) * (x - {mean}))"
+            squares = (
+                f"aggregate({values}, CAST(0 AS DOUBLE), (total, x) -> total + (x - {mean}) "
+                f"* (x - {mean}))"
+            )
         variance = f"({squares} / CAST({count} - {less} AS DOUBLE))"
-        found = f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE {f'sqrt({variance})' if is_root else variance} END)"
+        found = (
+            f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE "
+            f"{f'sqrt({variance})' if is_root else variance} END)"
+        )
         largest = call("max", site, f"abs({site.arguments[0]})")
         return write_cast(engine, within_range(engine, found, largest), DOUBLE, site.result)
 
@@ -184,17 +201,24 @@ def _fraction(site: Site) -> object:
     if not isinstance(fraction, float):
         raise UnsupportedSql("a fraction of a percentile that is not a constant is not supported")
     if not 0 <= fraction <= 1:
-        raise EvaluationError(f"percentile value {fraction} is not between 0 and 1", sqlstate="22003")
+        raise EvaluationError(
+            f"percentile value {fraction} is not between 0 and 1", sqlstate="22003"
+        )
     return fraction
 
 
 def _element(engine: str, values: str, place: str) -> str:
     """The value at ``place``, counted from 0; NULL if there is none."""
-    return f"list_extract({values}, CAST({place} AS BIGINT) + 1)" if engine == "duckdb" else f"get({values}, CAST({place} AS INT))"
+    return (
+        f"list_extract({values}, CAST({place} AS BIGINT) + 1)"
+        if engine == "duckdb"
+        else f"get({values}, CAST({place} AS INT))"
+    )
 
 
 def _write_percentile(engine: str, *, is_continuous: bool) -> Writer:
-    """PostgreSQL's formulas: the first value that so many are not above; or between two, in proportion to the distances."""
+    """PostgreSQL's formulas: the first value that so many are not above; or between two, in
+    proportion to the distances."""
 
     def write(site: Site) -> str:
         values, count = ascending_values(engine, site), call("count", site, site.arguments[0])
@@ -202,7 +226,9 @@ def _write_percentile(engine: str, *, is_continuous: bool) -> Writer:
         if not is_continuous:
             return _element(engine, values, f"greatest(ceil({fraction} * {count}) - 1, 0)")
         place = f"({fraction} * ({count} - 1))"
-        low, high = (_element(engine, values, f"{rounded}({place})") for rounded in ("floor", "ceil"))
+        low, high = (
+            _element(engine, values, f"{rounded}({place})") for rounded in ("floor", "ceil")
+        )
         between = f"({low} + ({high} - {low}) * ({place} - floor({place})))"
         return f"(CASE WHEN {count} > 0 THEN {between} END)"
 
@@ -216,7 +242,11 @@ def _continuous(types: Types, constants: Mapping[int, object]) -> Signature | No
 
 def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None:
     found = _extreme(types[:1], constants) if len(types) == 2 else None
-    return ((*found[0], DOUBLE), found[1]) if found is not None and _is_sorted_by_engines(found[1]) else None
+    return (
+        ((*found[0], DOUBLE), found[1])
+        if found is not None and _is_sorted_by_engines(found[1])
+        else None
+    )
 
 
 def _is_sorted_by_engines(type: ScalarType) -> bool:
@@ -224,8 +254,18 @@ def _is_sorted_by_engines(type: ScalarType) -> bool:
 
 
 for _name, _resolve, _is_continuous, _description in (
-    ("percentile_cont", _continuous, True, "The value at a fraction of the ordered values, interpolated."),
-    ("percentile_disc", _discrete, False, "The first value at or beyond a fraction of the ordered values."),
+    (
+        "percentile_cont",
+        _continuous,
+        True,
+        "The value at a fraction of the ordered values, interpolated.",
+    ),
+    (
+        "percentile_disc",
+        _discrete,
+        False,
+        "The first value at or beyond a fraction of the ordered values.",
+    ),
 ):
     aggregate(
         _name,
@@ -259,7 +299,9 @@ aggregate(
     duckdb=_write_sum("duckdb"),
     spark=_write_sum("spark"),
 )
-aggregate("avg", "The average.", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark"))
+aggregate(
+    "avg", "The average.", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark")
+)
 
 
 def _any(types: Types, constants: Mapping[int, object]) -> Signature | None:
@@ -285,7 +327,12 @@ aggregate(
     spark=_write_extreme("spark", "min"),
 )
 for _name, _description in (("bit_and", "AND"), ("bit_or", "OR"), ("bit_xor", "exclusive OR")):
-    aggregate(_name, f"The bitwise {_description} of the values that are not NULL.", _of_bits, _simple(_name))
+    aggregate(
+        _name,
+        f"The bitwise {_description} of the values that are not NULL.",
+        _of_bits,
+        _simple(_name),
+    )
 aggregate(
     "mode",
     "The most frequent value, the smallest if there are several.",
@@ -318,7 +365,10 @@ for _name, _root, _sample in (
 ):
     aggregate(
         _name,
-        f"{'Standard deviation' if _root else 'Variance'} of a {'sample' if _sample else 'population'}.",
+        (
+            f"{'Standard deviation' if _root else 'Variance'} of a "
+            f"{'sample' if _sample else 'population'}."
+        ),
         _deviation,
         duckdb=_write_deviation("duckdb", is_root=_root, is_sample=_sample),
         spark=_write_deviation("spark", is_root=_root, is_sample=_sample),

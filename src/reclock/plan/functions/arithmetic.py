@@ -1,12 +1,14 @@
-"""``+ - * / %`` and negation: on numbers, and on moments and intervals; ``& | # << >>`` on the bits of integers.
+"""``+ - * / %`` and negation: on numbers, and on moments and intervals; ``& | # << >>`` on the bits
+of integers.
 
-Integers overflow with an error; integer division truncates towards zero and the remainder has the dividend's sign. Sums and
-products of numerics are exact, and an error where 38 digits do not hold them. Where the type of a product would be longer than 38
-digits, 18 digits after the point are kept (or an operand's, if those are more). A value that has more is an error too, unless an
-operand is declared with 18 digits, as quotients and averages are: then the product is rounded as they were.
-A numeric quotient has 18 digits after the point, rounded half away from zero; that its operands have no more is checked.
-Division by zero is an error for every type.
-Intervals are computed in ``intervals``.
+Integers overflow with an error; integer division truncates towards zero and the remainder has the
+dividend's sign. Sums and products of numerics are exact, and an error where 38 digits do not hold
+them. Where the type of a product would be longer than 38 digits, 18 digits after the point are kept
+(or an operand's, if those are more). A value that has more is an error too, unless an operand is
+declared with 18 digits, as quotients and averages are: then the product is rounded as they were. A
+numeric quotient has 18 digits after the point, rounded half away from zero; that its operands have
+no more is checked. Division by zero is an error for every type. Intervals are computed in
+``intervals``.
 """
 
 from __future__ import annotations
@@ -29,7 +31,14 @@ from reclock.plan.functions import floats, intervals
 from reclock.plan.functions.digits import narrowed
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
-from reclock.plan.functions.typing import as_numeric, common_type, least_digits, operand_type, parameters, widened
+from reclock.plan.functions.typing import (
+    as_numeric,
+    common_type,
+    least_digits,
+    operand_type,
+    parameters,
+    widened,
+)
 
 QUOTIENT_SCALE = 18
 PRODUCT_SCALE = 18
@@ -54,7 +63,11 @@ def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Sign
         case "*":
             return _resolve_product(left, right)
         case "/":
-            operand = numeric(scale=QUOTIENT_SCALE) if scale > QUOTIENT_SCALE else numeric(MAX_PRECISION, scale)
+            operand = (
+                numeric(scale=QUOTIENT_SCALE)
+                if scale > QUOTIENT_SCALE
+                else numeric(MAX_PRECISION, scale)
+            )
             return (operand, operand), quotient(max(least_digits(left), least_digits(right)))
         case _:
             result = widened(integral, scale, left, right)
@@ -68,19 +81,27 @@ def quotient(least: int) -> ScalarType:
 
 
 def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
-    """The exact product if 38 digits hold it whatever the values are, else an unconstrained numeric of fewer digits."""
+    """The exact product if 38 digits hold it whatever the values are, else an unconstrained numeric
+    of fewer digits."""
     if (parameters(left)[1] + parameters(right)[1]) > MAX_PRECISION:
-        left, right = (type if parameters(type)[1] <= PRODUCT_SCALE else numeric(scale=PRODUCT_SCALE) for type in (left, right))
+        left, right = (
+            type if parameters(type)[1] <= PRODUCT_SCALE else numeric(scale=PRODUCT_SCALE)
+            for type in (left, right)
+        )
     (p1, s1), (p2, s2) = parameters(left), parameters(right)
     scale = s1 + s2
     if p1 + p2 <= MAX_PRECISION:
         return (left, right), widened(p1 + p2 - scale, scale, left, right, digits=sum)
     result_scale = min(scale, max(PRODUCT_SCALE, s1, s2))
     result = widened(p1 + p2 - scale, result_scale, left, right, digits=sum)
-    return (left, right), result if result_scale == scale else replace(result, is_unconstrained=True)
+    return (left, right), result if result_scale == scale else replace(
+        result, is_unconstrained=True
+    )
 
 
-def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+def _resolve_moments(
+    operator: str, left: ScalarType | None, right: ScalarType | None
+) -> Signature | None:
     """Dates and integers, moments and intervals, in either order where the operator is ``+``."""
     signature = _resolve_shift(operator, left, right)
     if signature is None and operator == "+" and (swapped := _resolve_shift(operator, right, left)):
@@ -89,7 +110,9 @@ def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType |
     return signature
 
 
-def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+def _resolve_shift(
+    operator: str, left: ScalarType | None, right: ScalarType | None
+) -> Signature | None:
     """With the moment on the left; an untyped right side takes the type that makes sense there."""
     if left is None or not (left.is_moment or left.name is TypeName.INTERVAL):
         return None
@@ -149,13 +172,23 @@ def _infix(operator: str, engine: str) -> Writer:
             return _write_intervals(operator, site, engine)
         left, right = site.arguments
         if operator == "*" and engine == "duckdb" and site.result.name is TypeName.NUMERIC:
-            left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"  # or it multiplies in 64 bits
-        if operator == "%" and engine == "duckdb" and site.result.is_integer and site.constants.get(1) in (None, -1):
-            right = f"(CASE WHEN {right} = -1 THEN 1 ELSE {right} END)"  # it divides, and the quotient may be out of range
+            # or it multiplies in 64 bits
+            left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"
+        if (
+            operator == "%"
+            and engine == "duckdb"
+            and site.result.is_integer
+            and site.constants.get(1) in (None, -1)
+        ):
+            # it divides, and the quotient may be out of range
+            right = f"(CASE WHEN {right} = -1 THEN 1 ELSE {right} END)"
         plain = f"({left} {operator} {right})"
         if operator == "*" and site.result.name is TypeName.NUMERIC:
             scale = sum(parameters(type)[1] for type in site.types)
-            if any(parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained for type in site.types):
+            if any(
+                parameters(type)[1] >= PRODUCT_SCALE and not type.is_unconstrained
+                for type in site.types
+            ):
                 # a quotient or an average, which was rounded itself
                 return f"CAST({plain} AS {type_sql(engine, site.result)})"
             return narrowed(engine, plain, numeric(MAX_PRECISION, scale), site.result)
@@ -168,7 +201,8 @@ def _infix(operator: str, engine: str) -> Writer:
 
 
 def _negation(engine: str) -> Writer:
-    """By subtraction: Spark's minus sign rounds numerics to 34 digits, and that of a float makes a negative zero."""
+    """By subtraction: Spark's minus sign rounds numerics to 34 digits, and that of a float makes a
+    negative zero."""
 
     def write(site: Site) -> str:
         if site.result.name is TypeName.INTERVAL:
@@ -197,9 +231,19 @@ def _write_moments(operator: str, site: Site, engine: str) -> str:
         left, right, left_type, right_type = right, left, right_type, left_type
     if left_type.name is TypeName.DATE:
         if right_type.name is TypeName.DATE:
-            return f"datediff({left}, {right})" if is_spark else f"CAST(({left} - {right}) AS INTEGER)"
-        return f"date_add({left}, ({operator} {right}))" if is_spark else f"({left} {operator} {right})"
-    elapsed = f"timestampdiff(MICROSECOND, {right}, {left})" if is_spark else f"(epoch_us({left}) - epoch_us({right}))"
+            return (
+                f"datediff({left}, {right})" if is_spark else f"CAST(({left} - {right}) AS INTEGER)"
+            )
+        return (
+            f"date_add({left}, ({operator} {right}))"
+            if is_spark
+            else f"({left} {operator} {right})"
+        )
+    elapsed = (
+        f"timestampdiff(MICROSECOND, {right}, {left})"
+        if is_spark
+        else f"(epoch_us({left}) - epoch_us({right}))"
+    )
     return intervals.difference_of_moments(engine, elapsed)
 
 
@@ -218,18 +262,29 @@ def _divide_duckdb(site: Site) -> str:
 def _guarded_quotient(engine: str, error: str, quotient: str, left: str, right: str) -> str:
     """Of floating-point numbers. Division by zero is an error, but not of NaN or NULL."""
     special = "isnan({0}) OR {0} IS NULL"
-    guarded = f"(CASE WHEN {{1}} = 0 THEN CASE WHEN {special} THEN {{0}} ELSE {error} END ELSE {quotient} END)"
-    return floats.computed(engine, guarded, left, right, f"{{0}} <> 0 AND NOT {floats.is_infinite(engine, '{1}')}")
+    guarded = (
+        f"(CASE WHEN {{1}} = 0 THEN CASE WHEN {special} THEN {{0}} ELSE {error} END ELSE "
+        f"{quotient} END)"
+    )
+    return floats.computed(
+        engine, guarded, left, right, f"{{0}} <> 0 AND NOT {floats.is_infinite(engine, '{1}')}"
+    )
 
 
 def duckdb_quotient(left: str, right: str, scale: int) -> str:
-    """Both numerics of ``scale``, as a numeric of 18 digits after the point, by macros of the engine's connection."""
+    """Both numerics of ``scale``, as a numeric of 18 digits after the point, by macros of the
+    engine's connection."""
     return f"reclock_quotient({duckdb_digits(left, scale)}, {duckdb_digits(right, scale)})"
 
 
 def duckdb_digits(number: str, scale: int) -> str:
-    """A numeric of ``scale`` without its point, as a HUGEINT, which ``reclock_quotient`` divides."""
-    return f"reclock_unscaled({number}, {10**scale}::HUGEINT)" if scale else f"CAST({number} AS HUGEINT)"
+    """A numeric of ``scale`` without its point, as a HUGEINT, which ``reclock_quotient``
+    divides."""
+    return (
+        f"reclock_unscaled({number}, {10**scale}::HUGEINT)"
+        if scale
+        else f"CAST({number} AS HUGEINT)"
+    )
 
 
 def _divide_spark(site: Site) -> str:
@@ -246,16 +301,21 @@ def _divide_spark(site: Site) -> str:
 
 
 def spark_quotient(left: str, right: str, scale: int) -> str:
-    """With operands of DECIMAL(38, scale) Spark's quotient, without loss of precision allowed, is DECIMAL(38, 18)."""
+    """With operands of DECIMAL(38, scale) Spark's quotient, without loss of precision allowed, is
+    DECIMAL(38, 18)."""
     operand = f"DECIMAL(38, {scale})"
-    return f"CAST((CAST({left} AS {operand}) / CAST({right} AS {operand})) AS DECIMAL(38, {QUOTIENT_SCALE}))"
+    return (
+        f"CAST((CAST({left} AS {operand}) / CAST({right} AS {operand})) AS DECIMAL(38, "
+        f"{QUOTIENT_SCALE}))"
+    )
 
 
 DUCKDB_MACROS = (
     # The digits of a decimal as an integer, given the power of ten of its scale.
     """CREATE MACRO reclock_unscaled(x, ten) AS
        CAST(trunc(x) AS HUGEINT) * ten + CAST((x - trunc(x)) * CAST(ten AS DECIMAL(20, 0)) AS HUGEINT)""",
-    # Long division, six digits at a time, so that no remainder leaves 128 bits; then half away from zero.
+    # Long division, six digits at a time, so that no remainder leaves 128 bits; then half away from
+    # zero.
     """CREATE MACRO reclock_rest(a, b) AS (a % b) * 1000000::HUGEINT""",
     """CREATE MACRO reclock_quotient(a, b) AS
        CAST((a // b) * 1000000000000000000::HUGEINT
@@ -266,7 +326,8 @@ DUCKDB_MACROS = (
                    THEN CASE WHEN (a < 0) = (b < 0) THEN 1 ELSE -1 END ELSE 0 END AS DECIMAL(38, 0))
        * CAST('0.000000000000000001' AS DECIMAL(18, 18))""",
 )
-"""What the DuckDB engine defines on its connection for numeric division, which DuckDB itself does in floating point."""
+"""What the DuckDB engine defines on its connection for numeric division, which DuckDB itself does
+in floating point."""
 
 for _name, _operator, _description in (
     ("+", "+", "Sum; of a moment and an interval, the moment that much later."),
@@ -275,7 +336,13 @@ for _name, _operator, _description in (
     ("%", "%", "Remainder, with the sign of the first."),
     ("mod", "%", "Remainder, with the sign of the first."),
 ):
-    scalar(_name, _description, _resolver(_operator), duckdb=_infix(_operator, "duckdb"), spark=_infix(_operator, "spark"))
+    scalar(
+        _name,
+        _description,
+        _resolver(_operator),
+        duckdb=_infix(_operator, "duckdb"),
+        spark=_infix(_operator, "spark"),
+    )
 scalar(
     "/",
     "Quotient; of integers it is truncated toward zero. Division by zero is an error.",
@@ -283,12 +350,18 @@ scalar(
     duckdb=_divide_duckdb,
     spark=_divide_spark,
 )
-scalar("negate", "The negative.", _resolver("-"), duckdb=_negation("duckdb"), spark=_negation("spark"))
+scalar(
+    "negate", "The negative.", _resolver("-"), duckdb=_negation("duckdb"), spark=_negation("spark")
+)
 
 
 def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
     common = common_type(types)
-    return ((common, common), common) if common is not None and common.is_integer and len(types) == 2 else None
+    return (
+        ((common, common), common)
+        if common is not None and common.is_integer and len(types) == 2
+        else None
+    )
 
 
 for _name, _description in (("&", "Bitwise AND."), ("|", "Bitwise OR.")):
@@ -309,7 +382,8 @@ def _resolve_bit_shift(types: Types, constants: Mapping[int, object]) -> Signatu
 
 
 def _shift_bits(operator: str, engine: str) -> Writer:
-    """As PostgreSQL on x86 and ARM: only the low 5 bits of the places count, or 6 for a bigint; bits beyond are lost."""
+    """As PostgreSQL on x86 and ARM: only the low 5 bits of the places count, or 6 for a bigint;
+    bits beyond are lost."""
 
     def write(site: Site) -> str:
         value, places = site.arguments
@@ -317,7 +391,11 @@ def _shift_bits(operator: str, engine: str) -> Writer:
         if engine == "spark":  # as Java does, in 32 or 64 bits
             word = f"CAST({value} AS INT)" if bits == 16 else value
             shifted = f"{'shiftleft' if operator == '<<' else 'shiftright'}({word}, {places})"
-            return f"CAST(((({shifted} & 65535) ^ 32768) - 32768) AS {result})" if bits == 16 else shifted
+            return (
+                f"CAST(((({shifted} & 65535) ^ 32768) - 32768) AS {result})"
+                if bits == 16
+                else shifted
+            )
         places = f"({places} & {max(bits, 32) - 1})"
         if operator == ">>":
             return f"CAST((CAST({value} AS BIGINT) >> CAST({places} AS BIGINT)) AS {result})"

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reclock.algebra.intervals import Interval
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, array
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    INTEGER,
+    INTERVAL,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    TypeName,
+    array,
+)
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
@@ -15,38 +26,63 @@ from reclock.plan.functions.typing import common_type, exact, operand_type
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
 
-def _on_array(rest: Callable[[ScalarType], tuple[ScalarType, ...]], answers: Callable[[ScalarType], ScalarType]) -> Resolver:
+def _on_array(
+    rest: Callable[[ScalarType], tuple[ScalarType, ...]],
+    answers: Callable[[ScalarType], ScalarType],
+) -> Resolver:
     """The first argument is an array; ``rest`` are the types of the others by its element's."""
 
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if not types or types[0] is None or types[0].element is None:
             return None
-        return exact(((types[0], *rest(types[0].element)), answers(types[0].element)))(types, constants)
+        return exact(((types[0], *rest(types[0].element)), answers(types[0].element)))(
+            types, constants
+        )
 
     return resolve
 
 
 def _constructed(types: Types, constants: Mapping[int, object]) -> Signature | None:
     common = common_type(types)
-    return ((common,) * len(types), array(common)) if common is not None and common.element is None else None
+    return (
+        ((common,) * len(types), array(common))
+        if common is not None and common.element is None
+        else None
+    )
 
 
 def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
     known = next((type for type in types if type is not None and type.element is not None), None)
-    return ((known, known), known) if known is not None and len(types) == 2 and set(types) <= {known, None} else None
+    return (
+        ((known, known), known)
+        if known is not None and len(types) == 2 and set(types) <= {known, None}
+        else None
+    )
 
 
 def _printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    if len(types) != 2 or types[0] is None or types[0].element is None or types[1] not in (TEXT, None):
+    if (
+        len(types) != 2
+        or types[0] is None
+        or types[0].element is None
+        or types[1] not in (TEXT, None)
+    ):
         return None
     element = types[0].element
-    return ((array(TEXT), TEXT), TEXT) if element == TEXT or element.is_integer or element.is_object_id else None
+    return (
+        ((array(TEXT), TEXT), TEXT)
+        if element == TEXT or element.is_integer or element.is_object_id
+        else None
+    )
 
 
 def _list(engine: str) -> Writer:
     def write(site: Site) -> str:
         items = ", ".join(site.arguments)
-        return f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS {type_sql(engine, site.result)})"
+        return (
+            f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS "
+            f"{type_sql(engine, site.result)})"
+        )
 
     return write
 
@@ -54,7 +90,13 @@ def _list(engine: str) -> Writer:
 _COUNTED = "(CASE WHEN {1} = 1 AND {length} > 0 THEN CAST({length} AS INTEGER) END)"
 _WITHOUT_NULLS = "len({1}) = list_count({1})"
 
-scalar("array", "An array of these elements.", _constructed, duckdb=_list("duckdb"), spark=_list("spark"))
+scalar(
+    "array",
+    "An array of these elements.",
+    _constructed,
+    duckdb=_list("duckdb"),
+    spark=_list("spark"),
+)
 scalar(
     "array_cat",
     "The first array followed by the second.",
@@ -86,7 +128,10 @@ scalar(
 for _name in ("array_length", "array_upper"):
     scalar(
         _name,
-        "The number of elements, which is the last index; NULL of an empty array. The second argument is 1.",
+        (
+            "The number of elements, which is the last index; NULL of an empty array. The "
+            "second argument is 1."
+        ),
         _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
         duckdb=_COUNTED.replace("{length}", "len({0})"),
         spark=_COUNTED.replace("{length}", "size({0})").replace("AS INTEGER", "AS INT"),
@@ -166,11 +211,14 @@ def _counted(engine: str, first: str, last: str, step: str) -> str:
 
 
 def _steps(engine: str, generated: str, first: str, last: str, step: str) -> str:
-    """``generated`` if the number ``step`` leads from ``first`` towards ``last``, else an empty list; 0 is an error."""
+    """``generated`` if the number ``step`` leads from ``first`` towards ``last``, else an empty
+    list; 0 is an error."""
     has_some = f"({step} > 0 AND {first} <= {last}) OR ({step} < 0 AND {first} >= {last})"
     failure = raised(engine, "22023", "'step size cannot equal zero'")
     nothing = "[]" if engine == "duckdb" else "array()"
-    return f"(CASE WHEN {has_some} THEN {generated} WHEN {step} = 0 THEN {failure} ELSE {nothing} END)"
+    return (
+        f"(CASE WHEN {has_some} THEN {generated} WHEN {step} = 0 THEN {failure} ELSE {nothing} END)"
+    )
 
 
 def _series_of_moments(engine: str, site: Site) -> str:
@@ -179,7 +227,10 @@ def _series_of_moments(engine: str, site: Site) -> str:
     type = type_sql(engine, site.result)
     micros, moments = {
         "duckdb": ("epoch_us({0})", "list_transform({0}, lambda x: make_timestamp(x))"),
-        "spark": ("unix_micros(CAST({0} AS TIMESTAMP))", "transform({0}, x -> timestamp_micros(x))"),
+        "spark": (
+            "unix_micros(CAST({0} AS TIMESTAMP))",
+            "transform({0}, x -> timestamp_micros(x))",
+        ),
     }[engine]
 
     def by_microseconds(first: str, last: str, step: str) -> str:
@@ -189,17 +240,24 @@ def _series_of_moments(engine: str, site: Site) -> str:
 
     def by_months(first: str, last: str, step: str) -> str:
         generated = f"generate_series({first}, {last}, {intervals.native(intervals.parts(step))})"
-        return f"CAST({_steps(engine, generated, first, last, intervals.span(engine, step))} AS {type})"
+        return (
+            f"CAST({_steps(engine, generated, first, last, intervals.span(engine, step))} AS "
+            f"{type})"
+        )
 
     constant = site.constants.get(2)
     if isinstance(constant, Interval) and not constant.months:
         return by_microseconds(*site.arguments)
     if engine == "spark":
-        raise UnsupportedSql("a series of moments by a step that may have months is not computed by Spark")
+        raise UnsupportedSql(
+            "a series of moments by a step that may have months is not computed by Spark"
+        )
     return intervals.computed(
         engine,
         site.arguments,
-        lambda *a: f"(CASE WHEN ({a[2]}).months = 0 THEN {by_microseconds(*a)} ELSE {by_months(*a)} END)",
+        lambda *a: (
+            f"(CASE WHEN ({a[2]}).months = 0 THEN {by_microseconds(*a)} ELSE {by_months(*a)} END)"
+        ),
     )
 
 
@@ -217,7 +275,12 @@ scalar(
 )
 
 _SPLIT = {
-    "duckdb": ("CAST([] AS VARCHAR[])", "regexp_extract_all({0}, '(?s).')", "[{0}]", "string_split({0}, {1})"),
+    "duckdb": (
+        "CAST([] AS VARCHAR[])",
+        "regexp_extract_all({0}, '(?s).')",
+        "[{0}]",
+        "string_split({0}, {1})",
+    ),
     "spark": (
         "CAST(array() AS ARRAY<STRING>)",
         r"regexp_extract_all({0}, '(?s).', 0)",
@@ -232,7 +295,8 @@ any other."""
 def _split(engine: str) -> str:
     empty, letters, whole, parts = _SPLIT[engine]
     return (
-        f"(CASE WHEN {{0}} IS NULL THEN NULL WHEN {{0}} = '' THEN {empty} WHEN {{1}} IS NULL THEN {letters} "
+        f"(CASE WHEN {{0}} IS NULL THEN NULL WHEN {{0}} = '' THEN {empty} WHEN {{1}} IS "
+        f"NULL THEN {letters} "
         f"WHEN {{1}} = '' THEN {whole} ELSE {parts} END)"
     )
 

@@ -1,10 +1,12 @@
-"""Casts: which there are, and how each engine writes them. A value that does not fit is an error, never NULL.
+"""Casts: which there are, and how each engine writes them. A value that does not fit is an error,
+never NULL.
 
-Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double becomes a numeric by rounding
-its product with the power of ten half away from zero. An unconstrained numeric loses no digits: a value that has more than
-the type is an error, and of a floating-point number it keeps 15 significant digits, as in PostgreSQL. Text is read strictly,
-the same forms in both engines. The text of a double is the shortest that reads back as the same; Spark does not find that one,
-so it refuses, and such a plan runs on DuckDB.
+Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double
+becomes a numeric by rounding its product with the power of ten half away from zero. An
+unconstrained numeric loses no digits: a value that has more than the type is an error, and of a
+floating-point number it keeps 15 significant digits, as in PostgreSQL. Text is read strictly, the
+same forms in both engines. The text of a double is the shortest that reads back as the same; Spark
+does not find that one, so it refuses, and such a plan runs on DuckDB.
 """
 
 from __future__ import annotations
@@ -14,7 +16,15 @@ from collections.abc import Callable
 from reclock.algebra.relations import TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
-from reclock.plan.functions.digits import has_more_digits, narrowed, numeric_text, of_float, scaled, too_many_digits, unscaled
+from reclock.plan.functions.digits import (
+    has_more_digits,
+    narrowed,
+    numeric_text,
+    of_float,
+    scaled,
+    too_many_digits,
+    unscaled,
+)
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
 from reclock.plan.functions.json_calls import from_text, scalar_text
@@ -63,7 +73,10 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is target:
         return True
     if source in _OBJECT_IDS or target in _OBJECT_IDS:
-        return all(each in _OBJECT_IDS or each in _INTEGERS for each in (source, target)) or (source, target) == (_T.OID, _T.TEXT)
+        return all(each in _OBJECT_IDS or each in _INTEGERS for each in (source, target)) or (
+            source,
+            target,
+        ) == (_T.OID, _T.TEXT)
     if _T.ARRAY in (source, target):
         return False
     if target is _T.TEXT:
@@ -123,7 +136,9 @@ def _double_to_real(engine: str, sql: str, source: ScalarType, target: ScalarTyp
     """DuckDB sees for itself that a number is too large."""
     if engine == "duckdb":
         return _native(engine, sql, source, target)
-    return with_value(engine, sql, within_range(engine, f"CAST(v AS {type_sql(engine, target)})", "v"))
+    return with_value(
+        engine, sql, within_range(engine, f"CAST(v AS {type_sql(engine, target)})", "v")
+    )
 
 
 def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -153,7 +168,10 @@ def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> s
 def _float_to_text(engine: str, sql: str) -> str:
     if engine == "spark":
         raise UnsupportedSql("the text of a floating-point number is not computed by Spark")
-    named = f"WHEN isnan({sql}) THEN 'NaN' WHEN isinf({sql}) THEN CASE WHEN {sql} > 0 THEN 'Infinity' ELSE '-Infinity' END"
+    named = (
+        f"WHEN isnan({sql}) THEN 'NaN' WHEN isinf({sql}) THEN CASE WHEN {sql} > 0 THEN "
+        "'Infinity' ELSE '-Infinity' END"
+    )
     return f"(CASE {named} ELSE regexp_replace(CAST({sql} AS VARCHAR), '\\.0$', '') END)"
 
 
@@ -169,15 +187,25 @@ def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
     lossy = ""
     if target.is_unconstrained:
         scale = parameters(target)[1]
-        lossy = f"WHEN {matches} AND {has_more_digits(engine, sql, scale)} THEN {too_many_digits(engine, scale)} "
+        lossy = (
+            f"WHEN {matches} AND {has_more_digits(engine, sql, scale)} THEN "
+            f"{too_many_digits(engine, scale)} "
+        )
     if target.is_integer:
         digits = f"TRY_CAST({plain} AS {type_sql(engine, target)})"
-        value = f"CASE WHEN {sql} IS NOT NULL THEN coalesce({digits}, {_out_of_range(engine, sql, target)}) END"
-    return f"(CASE {lossy}WHEN {sql} IS NULL OR {matches} THEN {value} ELSE {_malformed(engine, sql, target)} END)"
+        value = (
+            f"CASE WHEN {sql} IS NOT NULL THEN coalesce({digits}, "
+            f"{_out_of_range(engine, sql, target)}) END"
+        )
+    return (
+        f"(CASE {lossy}WHEN {sql} IS NULL OR {matches} THEN {value} ELSE "
+        f"{_malformed(engine, sql, target)} END)"
+    )
 
 
 def _with_full_zone(engine: str, sql: str) -> str:
-    """``+05`` and ``+0530`` behind a time of day as ``+05:00`` and ``+05:30``, without a blank before."""
+    """``+05`` and ``+0530`` behind a time of day as ``+05:00`` and ``+05:30``, without a blank
+    before."""
     group = "$" if engine == "spark" else "\\"
     zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")
     minutes = f"regexp_replace({sql}, {zone}, {string(engine, f'{group}1{group}2:{group}3')})"

@@ -79,7 +79,9 @@ def _encoded(engine: str) -> Writer:
             raise UnsupportedSql("only the constant encodings 'hex' and 'base64' are supported")
         line = string(engine, f"(.{{{_BASE64_LINE}}})")
         if engine == "duckdb":
-            written = f"regexp_replace(to_base64({site.arguments[0]}), {line}, '\\1' || chr(10), 'g')"
+            written = (
+                f"regexp_replace(to_base64({site.arguments[0]}), {line}, '\\1' || chr(10), 'g')"
+            )
             return f"rtrim({written}, chr(10))"
         unbroken = f"replace(replace(base64({site.arguments[0]}), '\\r', ''), '\\n', '')"
         return f"rtrim('\\n', regexp_replace({unbroken}, {line}, '$1\\n'))"

@@ -1,7 +1,8 @@
-"""``array_agg`` and ``string_agg``: the values of a group, in the order of ``ORDER BY`` and then ascending.
+"""``array_agg`` and ``string_agg``: the values of a group, in the order of ``ORDER BY`` and then
+ascending.
 
-The first argument is the value, the second one of ``string_agg`` the separator. Two arguments follow for
-each expression of ``ORDER BY``: the expression, and one of ``DIRECTIONS``.
+The first argument is the value, the second one of ``string_agg`` the separator. Two arguments
+follow for each expression of ``ORDER BY``: the expression, and one of ``DIRECTIONS``.
 """
 
 from __future__ import annotations
@@ -61,9 +62,13 @@ def _duckdb_order(site: Site, first: int) -> str:
 
 
 def _sorted_by_spark(site: Site, keys: Sequence[_Key], kept: str) -> str:
-    """The values in their order, as an array: of structs with the keys, which a comparison sorts."""
+    """The values in their order, as an array: of structs with the keys, which a comparison
+    sorts."""
     fields = "".join(f", 'k{i}', {key.sql}" for i, key in enumerate(keys))
-    rows = f"collect_{'set' if site.is_distinct else 'list'}(named_struct('value', {site.arguments[0]}{fields})){kept}"
+    rows = (
+        f"collect_{'set' if site.is_distinct else 'list'}(named_struct('value', "
+        f"{site.arguments[0]}{fields})){kept}"
+    )
     branches = "".join(_comparison(f"k{i}", key) for i, key in enumerate(keys))
     return f"transform(array_sort({rows}, (l, r) -> CASE{branches} ELSE 0 END), row -> row.value)"
 
@@ -73,7 +78,8 @@ def _comparison(field: str, key: _Key) -> str:
     less, greater = (1, -1) if key.is_descending else (-1, 1)
     null = -1 if key.nulls_first else 1
     return (
-        f" WHEN {left} IS NULL AND {right} IS NOT NULL THEN {null} WHEN {left} IS NOT NULL AND {right} IS NULL THEN {-null}"
+        f" WHEN {left} IS NULL AND {right} IS NOT NULL THEN {null} WHEN {left} IS NOT "
+        f"NULL AND {right} IS NULL THEN {-null}"
         f" WHEN {left} < {right} THEN {less} WHEN {left} > {right} THEN {greater}"
     )
 
@@ -109,12 +115,18 @@ def _write_joined(engine: str) -> Writer:
     def write(site: Site) -> str:
         separator = site.constants.get(1, 0)
         if not isinstance(separator, str | None):
-            raise UnsupportedSql("a separator of string_agg that is not a constant is not supported")
+            raise UnsupportedSql(
+                "a separator of string_agg that is not a constant is not supported"
+            )
         text, between = site.arguments[0], string(engine, separator or "")
         if engine == "duckdb":
             distinct = "DISTINCT " if site.is_distinct else ""
             return f"string_agg({distinct}{text}, {between}{_duckdb_order(site, 2)}){site.filter}"
-        kept = f"{site.filter[:-1]} AND {text} IS NOT NULL)" if site.filter else f" FILTER (WHERE {text} IS NOT NULL)"
+        kept = (
+            f"{site.filter[:-1]} AND {text} IS NOT NULL)"
+            if site.filter
+            else f" FILTER (WHERE {text} IS NOT NULL)"
+        )
         values = _sorted_by_spark(site, _keys(site, first=2), kept)
         return f"(CASE WHEN size({values}) > 0 THEN array_join({values}, {between}) END)"
 

@@ -1,7 +1,7 @@
 """Floating-point numbers: no result is a negative zero.
 
-As in PostgreSQL, overflow is an error: a result is infinite only if an operand is. So is underflow: a result that is too small
-to differ from zero.
+As in PostgreSQL, overflow is an error: a result is infinite only if an operand is. So is underflow:
+a result that is too small to differ from zero.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ def computed(engine: str, template: str, left: str, right: str, vanishes: str | 
 
     if _OPERAND.fullmatch(left) and _OPERAND.fullmatch(right):
         return checked(left, right)
-    pair = f"{{'l': {left}, 'r': {right}}}" if engine == "duckdb" else f"named_struct('l', {left}, 'r', {right})"
+    pair = (
+        f"{{'l': {left}, 'r': {right}}}"
+        if engine == "duckdb"
+        else f"named_struct('l', {left}, 'r', {right})"
+    )
     return with_value(engine, pair, checked("v.l", "v.r"))
 
 

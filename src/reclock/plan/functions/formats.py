@@ -24,14 +24,17 @@ _CASES: tuple[Callable[[str], str], ...] = (str.upper, str.lower, str.capitalize
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A whole number of ``digits`` (0: as many as it has): ``of`` the field, which stands for ``{0}``; ``//`` divides."""
+    """A whole number of ``digits`` (0: as many as it has): ``of`` the field, which stands for
+    ``{0}``; ``//`` divides."""
 
     field: str
     digits: int
     of: str = "{0}"
 
 
-_SECONDS_OF_DAY = _Number("epoch", 0, "(({0} % 86400000000 + 86400000000) % 86400000000) // 1000000")
+_SECONDS_OF_DAY = _Number(
+    "epoch", 0, "(({0} % 86400000000 + 86400000000) % 86400000000) // 1000000"
+)
 _NUMBERS = {
     "YYYY": _Number("year", 4),
     "YY": _Number("year", 2, "{0} % 100"),
@@ -62,15 +65,23 @@ def _cased(word: str) -> dict[str, Callable[[str], str]]:
 # word: the field, from 1, that chooses one of the names; the names; how wide they are filled up
 _NAMES: Mapping[str, tuple[str, tuple[str, ...], int]] = {
     **{w: ("month", tuple(map(case, _MONTHS)), 9) for w, case in _cased("month").items()},
-    **{w: ("month", tuple(case(name[:3]) for name in _MONTHS), 0) for w, case in _cased("mon").items()},
+    **{
+        w: ("month", tuple(case(name[:3]) for name in _MONTHS), 0)
+        for w, case in _cased("mon").items()
+    },
     **{w: ("isodow", tuple(map(case, _DAYS)), 9) for w, case in _cased("day").items()},
-    **{w: ("isodow", tuple(case(name[:3]) for name in _DAYS), 0) for w, case in _cased("dy").items()},
+    **{
+        w: ("isodow", tuple(case(name[:3]) for name in _DAYS), 0)
+        for w, case in _cased("dy").items()
+    },
 }
 _HALVES = {"AM": ("AM", "PM"), "PM": ("AM", "PM"), "am": ("am", "pm"), "pm": ("am", "pm")}
 
 _WORDS = "|".join(sorted([*_NAMES, *_HALVES], key=len, reverse=True))
 _COUNTS = "|".join(sorted(_NUMBERS, key=len, reverse=True))
-_PIECE = re.compile(rf'"(?P<quoted>[^"\\]*)"|(?P<bare>[^A-Za-z"\\])|(?P<fm>FM)?(?:(?P<word>{_WORDS})|(?P<count>(?i:{_COUNTS})))')
+_PIECE = re.compile(
+    rf'"(?P<quoted>[^"\\]*)"|(?P<bare>[^A-Za-z"\\])|(?P<fm>FM)?(?:(?P<word>{_WORDS})|(?P<count>(?i:{_COUNTS})))'
+)
 
 
 def _pieces(format: object) -> Iterator[re.Match[str]]:
@@ -83,7 +94,8 @@ def _pieces(format: object) -> Iterator[re.Match[str]]:
         if found is None:
             known = ", ".join([*_NUMBERS, "Month", "Mon", "Day", "Dy", "AM"])
             raise UnsupportedSql(
-                f'format "{format[position:]}" is not supported', hint=f"parts are {known}; text goes in double quotes"
+                f'format "{format[position:]}" is not supported',
+                hint=f"parts are {known}; text goes in double quotes",
             )
         yield found
         position = found.end()
@@ -93,22 +105,33 @@ def _to_char(engine: str) -> Writer:
     text = type_sql(engine, TEXT)
 
     def chosen(of: str, names: tuple[str, ...]) -> str:
-        cases = " ".join(f"WHEN {n} THEN {literal(engine, name, TEXT)}" for n, name in enumerate(names, 1))
+        cases = " ".join(
+            f"WHEN {n} THEN {literal(engine, name, TEXT)}" for n, name in enumerate(names, 1)
+        )
         return f"(CASE {of} {cases} END)"
 
     def written(piece: re.Match[str], moment: str) -> str:
         is_padded = piece["fm"] is None
         if piece["word"] in _HALVES:
             before, after = (literal(engine, half, TEXT) for half in _HALVES[piece["word"]])
-            return f"(CASE WHEN {field(engine, 'hour', moment)} < 12 THEN {before} ELSE {after} END)"
+            return (
+                f"(CASE WHEN {field(engine, 'hour', moment)} < 12 THEN {before} ELSE {after} END)"
+            )
         if piece["word"]:
             name, names, width = _NAMES[piece["word"]]
-            return chosen(field(engine, name, moment), tuple(each.ljust(width) if is_padded else each for each in names))
+            return chosen(
+                field(engine, name, moment),
+                tuple(each.ljust(width) if is_padded else each for each in names),
+            )
         if piece["count"]:
             number = _NUMBERS[piece["count"].upper()]
             whole = number.of.format(field(engine, number.field, moment))
-            digits = f"CAST(({whole.replace('//', 'DIV') if engine == 'spark' else whole}) AS {text})"
-            return f"lpad({digits}, {number.digits}, '0')" if is_padded and number.digits else digits
+            digits = (
+                f"CAST(({whole.replace('//', 'DIV') if engine == 'spark' else whole}) AS {text})"
+            )
+            return (
+                f"lpad({digits}, {number.digits}, '0')" if is_padded and number.digits else digits
+            )
         return literal(engine, piece["bare"] or piece["quoted"], TEXT)
 
     def write(site: Site) -> str:
@@ -119,7 +142,9 @@ def _to_char(engine: str) -> Writer:
     return write
 
 
-def _formatted(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _formatted(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     if 1 in constants:
         list(_pieces(constants[1]))
     return exact(((TIMESTAMPTZ, TEXT), TEXT), ((TIMESTAMP, TEXT), TEXT))(types, constants)

@@ -44,7 +44,11 @@ def interval_to_text(engine: str, interval: str) -> str:
         minutes = _two_digits(f"{size} {div} {_MINUTE_US} % 60", text)
         seconds = _two_digits(f"{size} {div} {_SECOND_US} % 60", text)
         rest = f"rtrim(lpad(CAST({size} % {_SECOND_US} AS {text}), 6, '0'), '0')"
-        rest = rest if engine == "duckdb" else f"rtrim('0', lpad(CAST({size} % {_SECOND_US} AS {text}), 6, '0'))"
+        rest = (
+            rest
+            if engine == "duckdb"
+            else f"rtrim('0', lpad(CAST({size} % {_SECOND_US} AS {text}), 6, '0'))"
+        )
         digits = f"CASE WHEN {us} % {_SECOND_US} <> 0 THEN concat('.', {rest}) ELSE '' END"
         clock = f"concat({sign}, {short_hours}, ':', {minutes}, ':', {seconds}, {digits})"
         plus = f"CASE WHEN {days} > 0 AND {months} < 0 THEN '+' ELSE '' END"
@@ -96,7 +100,10 @@ def _days_and_time_of_one_sign(engine: str, interval: str) -> str:
     def body(x: str) -> str:
         step = parts(x)
         days, us = step.days, step.microseconds
-        sign = f"(CASE WHEN {days} > 0 AND {us} < 0 THEN 1 WHEN {days} < 0 AND {us} > 0 THEN -1 ELSE 0 END)"
+        sign = (
+            f"(CASE WHEN {days} > 0 AND {us} < 0 THEN 1 WHEN {days} < 0 AND {us} > 0 THEN -1 "
+            "ELSE 0 END)"
+        )
         return interval_struct(engine, step.months, f"{days} - {sign}", f"{us} + {sign} * {DAY_US}")
 
     return computed(engine, [interval], body)
@@ -110,8 +117,13 @@ def _months_and_days_of_one_sign(engine: str, interval: str, *, with_time: bool)
         if with_time:
             is_less = f"({is_less} OR ({days} = 0 AND {us} < 0))"
             is_more = f"({is_more} OR ({days} = 0 AND {us} > 0))"
-        sign = f"(CASE WHEN {months} > 0 AND {is_less} THEN 1 WHEN {months} < 0 AND {is_more} THEN -1 ELSE 0 END)"
-        return interval_struct(engine, f"{months} - {sign}", f"{days} + {sign} * {DAYS_PER_MONTH}", us)
+        sign = (
+            f"(CASE WHEN {months} > 0 AND {is_less} THEN 1 WHEN {months} < 0 AND {is_more} "
+            "THEN -1 ELSE 0 END)"
+        )
+        return interval_struct(
+            engine, f"{months} - {sign}", f"{days} + {sign} * {DAYS_PER_MONTH}", us
+        )
 
     return computed(engine, [interval], body)
 
@@ -127,7 +139,9 @@ def _justify_days(engine: str, site: Site) -> str:
 
 def _justify_interval(engine: str, site: Site) -> str:
     whole = _with_whole_months(engine, _with_whole_days(engine, site.arguments[0]))
-    return _days_and_time_of_one_sign(engine, _months_and_days_of_one_sign(engine, whole, with_time=True))
+    return _days_and_time_of_one_sign(
+        engine, _months_and_days_of_one_sign(engine, whole, with_time=True)
+    )
 
 
 def _age(engine: str, site: Site) -> str:
@@ -156,7 +170,11 @@ def _age(engine: str, site: Site) -> str:
 def _make_interval(engine: str, site: Site) -> str:
     def body(*given: str) -> str:
         years, months, weeks, days, hours, minutes, seconds = (*given, *["0"] * (7 - len(given)))
-        rounded = f"round_even({seconds} * {_SECOND_US}, 0)" if engine == "duckdb" else f"rint({seconds} * {_SECOND_US})"
+        rounded = (
+            f"round_even({seconds} * {_SECOND_US}, 0)"
+            if engine == "duckdb"
+            else f"rint({seconds} * {_SECOND_US})"
+        )
         return interval_struct(
             engine,
             f"{_wide(years)} * 12 + {months}",
@@ -167,7 +185,9 @@ def _make_interval(engine: str, site: Site) -> str:
     return computed(engine, site.arguments, body) if site.arguments else body()
 
 
-def _made(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _made(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """An interval of years, months, weeks, days, hours and minutes as integers, and seconds as a
     double; missing arguments are 0."""
     wanted = (*[INTEGER] * 6, DOUBLE)[: len(types)]
@@ -189,9 +209,16 @@ def _date_bin(engine: str, site: Site) -> str:
         binned = f"({origin} + to_microseconds({shift}))"
         if engine == "spark":
             binned = f"timestampadd(MICROSECOND, {shift}, {origin})"
-        months = raised(engine, "0A000", "'timestamps cannot be binned into intervals containing months or years'")
+        months = raised(
+            engine,
+            "0A000",
+            "'timestamps cannot be binned into intervals containing months or years'",
+        )
         negative = raised(engine, "22008", "'stride must be greater than zero'")
-        return f"CASE WHEN ({stride}).months <> 0 THEN {months} WHEN {size} <= 0 THEN {negative} ELSE {binned} END"
+        return (
+            f"CASE WHEN ({stride}).months <> 0 THEN {months} WHEN {size} <= 0 THEN "
+            f"{negative} ELSE {binned} END"
+        )
 
     return computed(engine, site.arguments, body)
 
@@ -202,7 +229,9 @@ def truncated_interval(engine: str, unit: str, interval: str) -> str:
     def body(x: str) -> str:
         step, div = parts(x), _div(engine)
         if unit in _MONTHS:
-            return interval_struct(engine, f"{step.months} {div} {_MONTHS[unit]} * {_MONTHS[unit]}", "0", "0")
+            return interval_struct(
+                engine, f"{step.months} {div} {_MONTHS[unit]} * {_MONTHS[unit]}", "0", "0"
+            )
         if unit == "day":
             return interval_struct(engine, step.months, step.days, "0")
         us = f"{step.microseconds} {div} {_TIMES[unit]} * {_TIMES[unit]}"
@@ -212,7 +241,13 @@ def truncated_interval(engine: str, unit: str, interval: str) -> str:
 
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_TIMES = {"microseconds": 1, "milliseconds": 1000, "second": _SECOND_US, "minute": _MINUTE_US, "hour": _HOUR_US}
+_TIMES = {
+    "microseconds": 1,
+    "milliseconds": 1000,
+    "second": _SECOND_US,
+    "minute": _MINUTE_US,
+    "hour": _HOUR_US,
+}
 UNITS = (*_TIMES, "day", *_MONTHS)
 """The units to which ``date_trunc`` truncates an interval."""
 
@@ -223,13 +258,24 @@ def _register(
     resolve: Callable[..., tuple[tuple[ScalarType, ...], ScalarType] | None],
     write: Callable[[str, Site], str],
 ) -> None:
-    scalar(name, description, resolve, duckdb=lambda site: write("duckdb", site), spark=lambda site: write("spark", site))
+    scalar(
+        name,
+        description,
+        resolve,
+        duckdb=lambda site: write("duckdb", site),
+        spark=lambda site: write("spark", site),
+    )
 
 
 _OF_ONE = exact(((INTERVAL,), INTERVAL))
 _register("justify_hours", "The interval with full 24 hours as days.", _OF_ONE, _justify_hours)
 _register("justify_days", "The interval with full 30 days as months.", _OF_ONE, _justify_days)
-_register("justify_interval", "The interval with full hours, days and months, all of one sign.", _OF_ONE, _justify_interval)
+_register(
+    "justify_interval",
+    "The interval with full hours, days and months, all of one sign.",
+    _OF_ONE,
+    _justify_interval,
+)
 _register(
     "age",
     "The time from the second moment to the first, in years, months, days and time.",

@@ -74,7 +74,10 @@ def _span_of(engine: str, interval: Parts) -> str:
 
 _HOURS = 3600 * _SECOND_US
 _FIELDS = {
-    "epoch": f"({{y}} * 31557600 + {{m}} * {DAYS_PER_MONTH * 86400} + {{d}} * 86400) * {_SECOND_US} + {{us}}",
+    "epoch": (
+        f"({{y}} * 31557600 + {{m}} * {DAYS_PER_MONTH * 86400} + {{d}} * 86400) * "
+        f"{_SECOND_US} + {{us}}"
+    ),
     "microseconds": f"{{us}} % {60 * _SECOND_US}",
     "milliseconds": f"{{us}} % {60 * _SECOND_US}",
     "second": f"{{us}} % {60 * _SECOND_US}",
@@ -93,7 +96,8 @@ FIELDS = tuple(_FIELDS)
 
 
 def field(engine: str, name: str, interval: str) -> str:
-    """What ``name``, one of ``FIELDS``, takes out of an interval: a whole number of its smallest parts.
+    """What ``name``, one of ``FIELDS``, takes out of an interval: a whole number of its smallest
+    parts.
 
     A year has 365.25 days in its epoch.
     """
@@ -120,7 +124,8 @@ def field(engine: str, name: str, interval: str) -> str:
 
 
 def shift(engine: str, operator: str, site: Site, moment: int) -> str:
-    """The argument at ``moment`` later, or earlier, by the other one: by its months first, to the end of a shorter month."""
+    """The argument at ``moment`` later, or earlier, by the other one: by its months first, to the
+    end of a shorter month."""
     at, by = site.arguments[moment], site.arguments[1 - moment]
     constant = site.constants.get(1 - moment)
     if isinstance(constant, Interval):
@@ -195,7 +200,8 @@ def negative(engine: str, sql: str) -> str:
 
 
 def multiple(engine: str, operator: str, interval: str, factor: str) -> str:
-    """An interval times, or divided by, a double: a fraction of a month becomes days, that of a day time.
+    """An interval times, or divided by, a double: a fraction of a month becomes days, that of a day
+    time.
 
     Source of the rounding: ``interval_mul`` and ``interval_div`` of PostgreSQL's ``timestamp.c``.
     """
@@ -241,8 +247,11 @@ def _rint(engine: str, sql: str) -> str:
 
 
 def with_span(engine: str, sql: str) -> str:
-    """A pair that an engine orders as SQL orders the interval, which is its ``v``. Equal spans are ordered by the parts."""
-    return computed(engine, [sql], lambda x: struct(engine, {"s": _span_of(engine, parts(x)), "v": x}))
+    """A pair that an engine orders as SQL orders the interval, which is its ``v``. Equal spans are
+    ordered by the parts."""
+    return computed(
+        engine, [sql], lambda x: struct(engine, {"s": _span_of(engine, parts(x)), "v": x})
+    )
 
 
 def extreme(function: str, engine: str, site: Site) -> str:

@@ -33,11 +33,14 @@ def checked(engine: str, result: str) -> str:
 def kind_of(engine: str, document: str) -> str:
     """The result of ``jsonb_typeof``."""
     cases = "".join(f" WHEN '{first}' THEN '{name}'" for first, name in _KINDS.items())
-    return with_value(engine, document, f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST}{cases} ELSE 'number' END END")
+    return with_value(
+        engine, document, f"CASE WHEN v IS NOT NULL THEN CASE {_FIRST}{cases} ELSE 'number' END END"
+    )
 
 
 def from_text(engine: str, text: str, target: ScalarType) -> str:
-    """``text`` as a value of ``target``, a type of texts in normal form; an error if it spells none."""
+    """``text`` as a value of ``target``, a type of texts in normal form; an error if it spells
+    none."""
     return checked(engine, json_call(reader_name(target), text))
 
 
@@ -47,5 +50,6 @@ def reader_name(target: ScalarType) -> str:
 
 
 def scalar_text(engine: str, document: str, target: ScalarType) -> str:
-    """The text of a number or boolean, to be read as ``target``; an error if it is none that fits."""
+    """The text of a number or boolean, to be read as ``target``; an error if it is none that
+    fits."""
     return checked(engine, json_call("scalar", document, f"'{target.name.value}'"))

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reclock.algebra.relations import BOOLEAN, DATE, DOUBLE, INTEGER, JSONB, TEXT, ScalarType, TypeName, array
+from reclock.algebra.relations import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    JSONB,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+)
 from reclock.errors import EvaluationError
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.json_calls import checked, json_call, kind_of
@@ -28,7 +38,11 @@ _OPERATORS = frozenset({"->", "->>", "#>", "#>>", "to_jsonb"})
 
 def calls_python(function: str) -> bool:
     """Whether the engines call Python for this scalar function."""
-    return function in _OPERATORS or function == "object of pairs" or function.startswith(("jsonb_", ROWS_OF))
+    return (
+        function in _OPERATORS
+        or function == "object of pairs"
+        or function.startswith(("jsonb_", ROWS_OF))
+    )
 
 
 def _on_document(*rest: ScalarType, result: ScalarType) -> Resolver:
@@ -41,7 +55,9 @@ def _typed(*signatures: tuple[tuple[ScalarType, ...], ScalarType]) -> Resolver:
     resolve_exactly = exact(*signatures)
 
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
-        return resolve_exactly(types, constants) if any(type is not None for type in types) else None
+        return (
+            resolve_exactly(types, constants) if any(type is not None for type in types) else None
+        )
 
     return resolve
 
@@ -51,7 +67,9 @@ def _called(name: str, *by_second: tuple[ScalarType, str]) -> Writer:
     names = dict(by_second)
 
     def write(site: Site) -> str:
-        return json_call(names.get(site.types[1], name) if len(site.types) > 1 else name, *site.arguments)
+        return json_call(
+            names.get(site.types[1], name) if len(site.types) > 1 else name, *site.arguments
+        )
 
     return write
 
@@ -62,7 +80,10 @@ for _suffix, _result in (("", JSONB), ("_text", TEXT)):
     _as = "as text" if _suffix else "as a document"
     scalar(
         "->>" if _suffix else "->",
-        f"The field of an object by its key, or the element of an array by its index from 0 (negative: from the end), {_as}.",
+        (
+            "The field of an object by its key, or the element of an array by its index "
+            f"from 0 (negative: from the end), {_as}."
+        ),
         _typed(((JSONB, TEXT), _result), ((JSONB, INTEGER), _result)),
         _called(f"field{_suffix}", (INTEGER, f"element{_suffix}")),
     )
@@ -156,7 +177,9 @@ scalar(
     _on_document(result=JSONB),
     _called("strip_nulls"),
 )
-scalar("jsonb_pretty", "The document as indented text.", _on_document(result=TEXT), _called("pretty"))
+scalar(
+    "jsonb_pretty", "The document as indented text.", _on_document(result=TEXT), _called("pretty")
+)
 
 
 def _extracted(result: ScalarType) -> Resolver:
@@ -174,13 +197,19 @@ def _extract(engine: str, name: str) -> Writer:
 
 def _list(engine: str, items: Sequence[str]) -> str:
     joined = ", ".join(items)
-    return f"CAST({f'[{joined}]' if engine == 'duckdb' else f'array({joined})'} AS {type_sql(engine, _TEXTS)})"
+    return (
+        f"CAST({f'[{joined}]' if engine == 'duckdb' else f'array({joined})'} AS "
+        f"{type_sql(engine, _TEXTS)})"
+    )
 
 
 for _suffix, _result in (("", JSONB), ("_text", TEXT)):
     scalar(
         f"jsonb_extract_path{_suffix}",
-        f"The part of a document at a path of keys and indexes, {'as text' if _suffix else 'as a document'}.",
+        (
+            "The part of a document at a path of keys and indexes, "
+            f"{'as text' if _suffix else 'as a document'}."
+        ),
         _extracted(_result),
         duckdb=_extract("duckdb", f"path{_suffix}"),
         spark=_extract("spark", f"path{_suffix}"),
@@ -193,7 +222,10 @@ for _suffix, _result in (("", JSONB), ("_text", TEXT)):
 def _rows(engine: str, function: str, parts: str) -> Writer:
     def write(site: Site) -> str:
         failure = json_call("rows_failure", *site.arguments, f"'{function}'")
-        error = f"{'raise_error' if engine == 'spark' else 'error'}(concat('reclock:', substring({failure}, 2)))"
+        error = (
+            f"{'raise_error' if engine == 'spark' else 'error'}(concat('reclock:', "
+            f"substring({failure}, 2)))"
+        )
         parts_sql = json_call(parts, *site.arguments)
         return f"(CASE WHEN {failure} IS NOT NULL THEN {error} ELSE {parts_sql} END)"
 
@@ -202,10 +234,25 @@ def _rows(engine: str, function: str, parts: str) -> Writer:
 
 for _function, _parts, _element, _about in (
     ("jsonb_array_elements", "items", JSONB, "A row for each element of an array."),
-    ("jsonb_array_elements_text", "item_texts", TEXT, "A row for each element of an array, as text."),
+    (
+        "jsonb_array_elements_text",
+        "item_texts",
+        TEXT,
+        "A row for each element of an array, as text.",
+    ),
     ("jsonb_object_keys", "keys", TEXT, "A row for each key of an object."),
-    ("jsonb_each", "items", JSONB, "A row for each member of an object: `key`, and `value` as a document."),
-    ("jsonb_each_text", "item_texts", TEXT, "A row for each member of an object: `key`, and `value` as text."),
+    (
+        "jsonb_each",
+        "items",
+        JSONB,
+        "A row for each member of an object: `key`, and `value` as a document.",
+    ),
+    (
+        "jsonb_each_text",
+        "item_texts",
+        TEXT,
+        "A row for each member of an object: `key`, and `value` as text.",
+    ),
 ):
     scalar(
         f"{ROWS_OF}{_function}",
@@ -214,7 +261,12 @@ for _function, _parts, _element, _about in (
         duckdb=_rows("duckdb", _function, _parts),
         spark=_rows("spark", _function, _parts),
     )
-scalar(f"{ROWS_OF}keys", "The keys of an object, of nothing else.", _on_document(result=_TEXTS), _called("keys"))
+scalar(
+    f"{ROWS_OF}keys",
+    "The keys of an object, of nothing else.",
+    _on_document(result=_TEXTS),
+    _called("keys"),
+)
 
 
 # --- documents of SQL values ---
@@ -264,7 +316,9 @@ def _members(types: Types, constants: Mapping[int, object]) -> Signature | None:
 def _pairs(types: Types, constants: Mapping[int, object]) -> Signature | None:
     if len(types) % 2:
         hint = "the arguments of jsonb_build_object() must consist of alternating keys and values"
-        raise EvaluationError("argument list must have even number of elements", sqlstate="22023", hint=hint)
+        raise EvaluationError(
+            "argument list must have even number of elements", sqlstate="22023", hint=hint
+        )
     known = _members(types, constants)
     if known is None or any(type.element is not None for type in known[0][::2]):
         return None

@@ -13,8 +13,10 @@ from reclock.plan.functions.sql_names import string
 # Hexadecimal code points and ranges of them.
 _DIFFERS = {
     "lower": "130 3A3 1C89 A7CB-A7CC A7CE A7D2 A7D4 A7DA A7DC 10D50-10D65 16EA0-16EB8",
-    "upper": "DF 149 19B 1F0 264 390 3B0 587 1C8A 1E96-1E9A 1F50 1F52 1F54 1F56 1F80-1FAF 1FB2-1FB4 1FB6-1FB7 1FBC 1FC2-1FC4 "
-    "1FC6-1FC7 1FCC 1FD2-1FD3 1FD6-1FD7 1FE2-1FE4 1FE6-1FE7 1FF2-1FF4 1FF6-1FF7 1FFC A7CD A7CF A7D3 A7D5 A7DB FB00-FB06 FB13-FB17 "
+    "upper": "DF 149 19B 1F0 264 390 3B0 587 1C8A 1E96-1E9A 1F50 1F52 1F54 1F56 1F80-1FAF "
+    "1FB2-1FB4 1FB6-1FB7 1FBC 1FC2-1FC4 "
+    "1FC6-1FC7 1FCC 1FD2-1FD3 1FD6-1FD7 1FE2-1FE4 1FE6-1FE7 1FF2-1FF4 1FF6-1FF7 1FFC "
+    "A7CD A7CF A7D3 A7D5 A7DB FB00-FB06 FB13-FB17 "
     "10D70-10D85 16EBB-16ED3",
 }
 # Of those, the ones that change at all, and how far they move.
@@ -37,5 +39,11 @@ def in_case(case: str, engine: str, text: str) -> str:
     moves = [(code, code + by) for ranges, by in _MOVES[case].items() for code in _letters(ranges)]
     before, after = (string(engine, "".join(chr(move[side]) for move in moves)) for side in (0, 1))
     letters = f"regexp_extract_all({text}, {string(engine, '(?s).')}, 0)"
-    one = f"CASE WHEN letter RLIKE {listed} THEN translate(letter, {before}, {after}) ELSE {case}(letter) END"
-    return f"(CASE WHEN {text} RLIKE {listed} THEN array_join(transform({letters}, letter -> {one}), '') ELSE {case}({text}) END)"
+    one = (
+        f"CASE WHEN letter RLIKE {listed} THEN translate(letter, {before}, {after}) ELSE "
+        f"{case}(letter) END"
+    )
+    return (
+        f"(CASE WHEN {text} RLIKE {listed} THEN array_join(transform({letters}, letter -> "
+        f"{one}), '') ELSE {case}({text}) END)"
+    )

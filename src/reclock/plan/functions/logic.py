@@ -46,11 +46,31 @@ scalar(
     spark=_write_comparison("spark", "<=>"),
 )
 scalar("is_null", "Whether the value is NULL.", same(BOOLEAN, at_most=1), "({0} IS NULL)")
-scalar("and", "True if both are; false if either is false.", exact(((BOOLEAN, BOOLEAN), BOOLEAN)), "({0} AND {1})")
-scalar("or", "True if either is; false if both are false.", exact(((BOOLEAN, BOOLEAN), BOOLEAN)), "({0} OR {1})")
+scalar(
+    "and",
+    "True if both are; false if either is false.",
+    exact(((BOOLEAN, BOOLEAN), BOOLEAN)),
+    "({0} AND {1})",
+)
+scalar(
+    "or",
+    "True if either is; false if both are false.",
+    exact(((BOOLEAN, BOOLEAN), BOOLEAN)),
+    "({0} OR {1})",
+)
 scalar("not", "The opposite.", exact(((BOOLEAN,), BOOLEAN)), "(NOT {0})")
-scalar("is_true", "Whether the value is true, not false or NULL.", exact(((BOOLEAN,), BOOLEAN)), "({0} IS TRUE)")
-scalar("is_false", "Whether the value is false, not true or NULL.", exact(((BOOLEAN,), BOOLEAN)), "({0} IS FALSE)")
+scalar(
+    "is_true",
+    "Whether the value is true, not false or NULL.",
+    exact(((BOOLEAN,), BOOLEAN)),
+    "({0} IS TRUE)",
+)
+scalar(
+    "is_false",
+    "Whether the value is false, not true or NULL.",
+    exact(((BOOLEAN,), BOOLEAN)),
+    "({0} IS FALSE)",
+)
 
 scalar("coalesce", "The first argument that is not NULL.", same(), "coalesce({all})")
 
@@ -58,7 +78,9 @@ scalar("coalesce", "The first argument that is not NULL.", same(), "coalesce({al
 def _write_nullif(engine: str) -> Writer:
     def write(site: Site) -> str:
         if site.result.name is not TypeName.INTERVAL:
-            return write_cast(engine, f"nullif({', '.join(site.arguments)})", site.types[0], site.result)
+            return write_cast(
+                engine, f"nullif({', '.join(site.arguments)})", site.types[0], site.result
+            )
         spans = [intervals.span(engine, argument) for argument in site.arguments]
         return f"(CASE WHEN {' = '.join(spans)} THEN NULL ELSE {site.arguments[0]} END)"
 
@@ -80,10 +102,16 @@ def _write_extreme(engine: str, function: str) -> Writer:
     return write
 
 
-def _first_or_null(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _first_or_null(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """Two arguments that can be compared. A real stays one."""
     compared, result = operand_type(types), common_type(types)
-    return ((compared, compared), result) if compared is not None and result is not None and len(types) == 2 else None
+    return (
+        ((compared, compared), result)
+        if compared is not None and result is not None and len(types) == 2
+        else None
+    )
 
 
 scalar(
@@ -103,7 +131,9 @@ for _name, _adjective in (("greatest", "largest"), ("least", "smallest")):
     )
 
 
-def _of_rows(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _of_rows(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """A count of rows and a value; returns the value."""
     return ((BIGINT, types[1]), types[1]) if len(types) == 2 and types[1] is not None else None
 
@@ -111,10 +141,13 @@ def _of_rows(types: Types, constants: Mapping[int, object]) -> tuple[tuple[Scala
 def _only_row(engine: str) -> Writer:
     message = "'more than one row returned by a subquery used as an expression'"
     failure = raised(engine, "21000", message)
-    return lambda site: f"CASE WHEN {site.arguments[0]} > 1 THEN {failure} ELSE {site.arguments[1]} END"
+    return lambda site: (
+        f"CASE WHEN {site.arguments[0]} > 1 THEN {failure} ELSE {site.arguments[1]} END"
+    )
 
 
-# The value of the only one of so many rows: of several, it raises. Its name is none that SQL can call.
+# The value of the only one of so many rows: of several, it raises. Its name is none that SQL can
+# call.
 scalar(
     "only row",
     "The value of a subquery that returns one row; more than one is an error.",

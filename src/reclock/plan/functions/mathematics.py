@@ -15,7 +15,14 @@ from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import computed, is_infinite, with_value
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
-from reclock.plan.functions.typing import a_number, as_numeric, declared, is_implicit, parameters, widened
+from reclock.plan.functions.typing import (
+    a_number,
+    as_numeric,
+    declared,
+    is_implicit,
+    parameters,
+    widened,
+)
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -31,10 +38,15 @@ def _whole(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 
 def _to_digits(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    """``f(numeric, digits)``; with the digits known, that many after the point are kept in the type too."""
+    """``f(numeric, digits)``; with the digits known, that many after the point are kept in the type
+    too."""
     if len(types) == 1:
         return _whole(types, constants)
-    if len(types) != 2 or not is_implicit(types[0], numeric()) or not is_implicit(types[1], INTEGER):
+    if (
+        len(types) != 2
+        or not is_implicit(types[0], numeric())
+        or not is_implicit(types[1], INTEGER)
+    ):
         return None
     operand = as_numeric(types[0] or numeric())
     precision, scale = parameters(operand)
@@ -44,13 +56,17 @@ def _to_digits(types: Types, constants: Mapping[int, object]) -> Signature | Non
     if digits < scale:
         return (operand, INTEGER), declared(widened(precision - scale + 1, max(0, digits), operand))
     room = precision - scale
-    return (operand, INTEGER), declared(widened(room, max(scale, min(digits, MAX_PRECISION - room)), operand))
+    return (operand, INTEGER), declared(
+        widened(room, max(scale, min(digits, MAX_PRECISION - room)), operand)
+    )
 
 
 def _digits(site: Site) -> int:
     digits = site.constants.get(1)
     if not isinstance(digits, int):
-        raise UnsupportedSql("rounding to a number of digits that is not a constant is not supported")
+        raise UnsupportedSql(
+            "rounding to a number of digits that is not a constant is not supported"
+        )
     return digits
 
 
@@ -71,7 +87,10 @@ def _truncated(engine: str) -> Writer:
     def write(site: Site) -> str:
         x = site.arguments[0]
         if site.result.is_float:
-            return f"(CASE WHEN {x} < 0 THEN {_step('ceil', engine, x)} ELSE {_step('floor', engine, x)} END)"
+            return (
+                f"(CASE WHEN {x} < 0 THEN {_step('ceil', engine, x)} ELSE "
+                f"{_step('floor', engine, x)} END)"
+            )
         digits = _digits(site) if len(site.arguments) == 2 else 0
         if digits >= parameters(site.types[0])[1]:
             kept = x
@@ -85,10 +104,14 @@ def _truncated(engine: str) -> Writer:
 
 
 def _step(function: str, engine: str, x: str) -> str:
-    """Floor or ceiling of a double. Spark's is a BIGINT, so a double too large to have a fraction passes as it is; never ``-0``."""
+    """Floor or ceiling of a double. Spark's is a BIGINT, so a double too large to have a fraction
+    passes as it is; never ``-0``."""
     if engine == "duckdb":
         return f"({function}({x}) + 0)"
-    return f"(CASE WHEN abs({x}) < 9007199254740992D THEN CAST({function}({x}) AS DOUBLE) ELSE {x} END)"
+    return (
+        f"(CASE WHEN abs({x}) < 9007199254740992D THEN CAST({function}({x}) AS DOUBLE) ELSE "
+        f"{x} END)"
+    )
 
 
 def _stepped(function: str, engine: str) -> Writer:
@@ -102,13 +125,18 @@ def _stepped(function: str, engine: str) -> Writer:
 
 def _within(condition: str, sqlstate: str, message: str, template: str, engine: str) -> Writer:
     error = raised(engine, sqlstate, f"'{message}'")
-    return lambda site: f"(CASE WHEN {condition} THEN {error} ELSE {template} END)".format(*site.arguments)
+    return lambda site: f"(CASE WHEN {condition} THEN {error} ELSE {template} END)".format(
+        *site.arguments
+    )
 
 
 def _signed(engine: str) -> Writer:
     def write(site: Site) -> str:
         (x,) = site.arguments
-        return f"CAST(CASE WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 WHEN {x} = 0 THEN 0 END AS {type_sql(engine, site.result)})"
+        return (
+            f"CAST(CASE WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 WHEN {x} = 0 THEN 0 END AS "
+            f"{type_sql(engine, site.result)})"
+        )
 
     return write
 
@@ -118,22 +146,48 @@ def _magnitude_spark(site: Site) -> str:
     (x,) = site.arguments
     if site.result.name is not TypeName.NUMERIC:
         return f"abs({x})"
-    return with_value("spark", x, f"CAST(CASE WHEN v < 0 THEN 0 - v ELSE v END AS {type_sql('spark', site.result)})")
+    return with_value(
+        "spark",
+        x,
+        f"CAST(CASE WHEN v < 0 THEN 0 - v ELSE v END AS {type_sql('spark', site.result)})",
+    )
 
 
 scalar("abs", "The absolute value.", a_number, duckdb="abs({0})", spark=_magnitude_spark)
 scalar("sign", "-1, 0 or 1.", _whole, duckdb=_signed("duckdb"), spark=_signed("spark"))
 scalar(
     "round",
-    "Rounded to a number of digits, 0 if not given: a double half to even, a numeric half away from zero.",
+    (
+        "Rounded to a number of digits, 0 if not given: a double half to even, a numeric "
+        "half away from zero."
+    ),
     _to_digits,
     duckdb=_rounded("duckdb"),
     spark=_rounded("spark"),
 )
-scalar("trunc", "Truncated toward zero, to a number of digits.", _to_digits, duckdb=_truncated("duckdb"), spark=_truncated("spark"))
-_UP, _DOWN = "The smallest whole number that is not less.", "The largest whole number that is not greater."
-for _name, _function, _description in (("ceil", "ceil", _UP), ("ceiling", "ceil", _UP), ("floor", "floor", _DOWN)):
-    scalar(_name, _description, _whole, duckdb=_stepped(_function, "duckdb"), spark=_stepped(_function, "spark"))
+scalar(
+    "trunc",
+    "Truncated toward zero, to a number of digits.",
+    _to_digits,
+    duckdb=_truncated("duckdb"),
+    spark=_truncated("spark"),
+)
+_UP, _DOWN = (
+    "The smallest whole number that is not less.",
+    "The largest whole number that is not greater.",
+)
+for _name, _function, _description in (
+    ("ceil", "ceil", _UP),
+    ("ceiling", "ceil", _UP),
+    ("floor", "floor", _DOWN),
+):
+    scalar(
+        _name,
+        _description,
+        _whole,
+        duckdb=_stepped(_function, "duckdb"),
+        spark=_stepped(_function, "spark"),
+    )
 
 
 def _approximate(types: Types, constants: Mapping[int, object]) -> Signature | None:
@@ -159,7 +213,12 @@ def _as_result(engine: str, write: Writer) -> Writer:
 
 
 _ROOT = ("{0} < 0", "2201F", "cannot take square root of a negative number", "sqrt({0})")
-_LOGARITHM = ("{0} <= 0", "2201E", "cannot take logarithm of a number that is not positive", "ln({0})")
+_LOGARITHM = (
+    "{0} <= 0",
+    "2201E",
+    "cannot take logarithm of a number that is not positive",
+    "ln({0})",
+)
 for _name, _description, _checks in (
     ("sqrt", "Square root.", _ROOT),
     ("ln", "Natural logarithm.", _LOGARITHM),
@@ -178,7 +237,9 @@ for _name, _description, _checks in (
 def _raised(template: str, engine: str, vanishes: str) -> Writer:
     def write(site: Site) -> str:
         is_double = site.result.is_float  # a numeric rounds what is too small to 0
-        return computed(engine, template, site.arguments[0], site.arguments[-1], vanishes if is_double else None)
+        return computed(
+            engine, template, site.arguments[0], site.arguments[-1], vanishes if is_double else None
+        )
 
     return _as_result(engine, write)
 
@@ -187,15 +248,24 @@ def _exponential(engine: str) -> Writer:
     return _raised("exp({0})", engine, f"NOT {is_infinite(engine, '{0}')}")
 
 
-scalar("exp", "e raised to a power.", _of_one, duckdb=_exponential("duckdb"), spark=_exponential("spark"))
+scalar(
+    "exp",
+    "e raised to a power.",
+    _of_one,
+    duckdb=_exponential("duckdb"),
+    spark=_exponential("spark"),
+)
 
 
 def _power(engine: str) -> Writer:
     whole = _step("floor", engine, "{1}")
     of_zero = raised(engine, "2201F", "'zero raised to a negative power is undefined'")
-    of_negative = raised(engine, "2201F", "'a negative number raised to a non-integer power yields a complex result'")
+    of_negative = raised(
+        engine, "2201F", "'a negative number raised to a non-integer power yields a complex result'"
+    )
     return _raised(
-        f"(CASE WHEN {{0}} = 0 AND {{1}} < 0 THEN {of_zero} WHEN {{0}} < 0 AND {{1}} <> {whole} THEN {of_negative} "
+        f"(CASE WHEN {{0}} = 0 AND {{1}} < 0 THEN {of_zero} WHEN {{0}} < 0 AND {{1}} <> "
+        f"{whole} THEN {of_negative} "
         "ELSE power({0}, {1}) END)",
         engine,
         f"{{0}} <> 0 AND NOT {is_infinite(engine, '{0}')} AND NOT {is_infinite(engine, '{1}')}",

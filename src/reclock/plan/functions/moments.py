@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from zoneinfo import available_timezones
 
-from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, numeric
+from reclock.algebra.relations import (
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    TypeName,
+    numeric,
+)
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
@@ -16,15 +27,38 @@ from reclock.plan.functions.registry import Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
 from reclock.plan.functions.typing import exact
 
-UNITS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
+UNITS = (
+    "microseconds",
+    "milliseconds",
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "quarter",
+    "year",
+)
 """The units to which ``date_trunc`` truncates a moment."""
 
 # field: digits after the point, then the whole number of such parts as DuckDB and as Spark write it
 _FIELDS: Mapping[str, tuple[int, str, str]] = {
     "epoch": (6, "epoch_us({0})", "unix_micros(CAST({0} AS TIMESTAMP))"),
-    "microseconds": (0, "date_part('microsecond', {0})", "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)"),
-    "milliseconds": (3, "date_part('microsecond', {0})", "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)"),
-    "second": (6, "date_part('microsecond', {0})", "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)"),
+    "microseconds": (
+        0,
+        "date_part('microsecond', {0})",
+        "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)",
+    ),
+    "milliseconds": (
+        3,
+        "date_part('microsecond', {0})",
+        "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)",
+    ),
+    "second": (
+        6,
+        "date_part('microsecond', {0})",
+        "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)",
+    ),
     "minute": (0, "date_part('minute', {0})", "minute({0})"),
     "hour": (0, "date_part('hour', {0})", "hour({0})"),
     "day": (0, "date_part('day', {0})", "day({0})"),
@@ -49,7 +83,8 @@ def field(engine: str, name: str, moment: str) -> str:
 
 
 _SYNONYMS = {"microsecond": "microseconds", "millisecond": "milliseconds", "years": "year"} | {
-    f"{unit}s": unit for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "decade")
+    f"{unit}s": unit
+    for unit in ("second", "minute", "hour", "day", "week", "month", "quarter", "decade")
 }
 
 
@@ -69,7 +104,10 @@ def _truncate(engine: str) -> Writer:
         unit = _unit(site.constants.get(0), site.types[1])
         if site.result.name is TypeName.INTERVAL:
             return truncated_interval(engine, unit, site.arguments[1])
-        return f"CAST(date_trunc('{unit.removesuffix('s')}', {site.arguments[1]}) AS {type_sql(engine, site.result)})"
+        return (
+            f"CAST(date_trunc('{unit.removesuffix('s')}', {site.arguments[1]}) AS "
+            f"{type_sql(engine, site.result)})"
+        )
 
     return write
 
@@ -82,14 +120,19 @@ def _unit(word: object, type: ScalarType | None) -> str:
     return unit
 
 
-def _resolve_truncation(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _resolve_truncation(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     if 0 in constants:
         _unit(constants[0], types[-1])
-    return exact(*(((TEXT, type), type) for type in (TIMESTAMPTZ, TIMESTAMP, INTERVAL)))(types, constants)
+    return exact(*(((TEXT, type), type) for type in (TIMESTAMPTZ, TIMESTAMP, INTERVAL)))(
+        types, constants
+    )
 
 
 def _field_of(word: object, type: ScalarType | None) -> tuple[str, int]:
-    """The field of a moment or interval that ``word`` means, and the digits after the point that it can have."""
+    """The field of a moment or interval that ``word`` means, and the digits after the point that it
+    can have."""
     is_interval = type is not None and type.name is TypeName.INTERVAL
     name = _chosen(word, tuple(dict.fromkeys((*FIELDS, *intervals.FIELDS))))
     if name not in (intervals.FIELDS if is_interval else FIELDS):
@@ -97,16 +140,24 @@ def _field_of(word: object, type: ScalarType | None) -> tuple[str, int]:
     return name, _FIELDS[name][0] if name in _FIELDS else 0
 
 
-def _extract(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _extract(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """``numeric`` with as many digits after the point as the field can have."""
     digits = _field_of(constants[0], types[-1])[1] if 0 in constants else 6
-    return exact(*(((TEXT, type), numeric(38, digits)) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL)))(types, constants)
+    return exact(
+        *(((TEXT, type), numeric(38, digits)) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))
+    )(types, constants)
 
 
-def _date_part(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _date_part(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     if 0 in constants:
         _field_of(constants[0], types[-1])
-    return exact(*(((TEXT, type), DOUBLE) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL)))(types, constants)
+    return exact(*(((TEXT, type), DOUBLE) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL)))(
+        types, constants
+    )
 
 
 def _part(engine: str) -> Writer:
@@ -120,7 +171,10 @@ def _part(engine: str) -> Writer:
             return f"(CAST({whole} AS DOUBLE) / CAST({10**digits} AS DOUBLE))"
         exact_number = f"CAST({whole} AS DECIMAL(30, 0))"
         if digits:
-            exact_number = f"({exact_number} * CAST('{10**-digits:.{digits}f}' AS DECIMAL({digits}, {digits})))"
+            exact_number = (
+                f"({exact_number} * CAST('{10**-digits:.{digits}f}' AS DECIMAL({digits}, "
+                f"{digits})))"
+            )
         return f"CAST({exact_number} AS {type_sql(engine, site.result)})"
 
     return write
@@ -130,7 +184,9 @@ def _part(engine: str) -> Writer:
 def zones() -> Mapping[str, str]:
     """The time zones by their names in small letters, as the IANA database spells them."""
     others = ("posix/", "right/", "localtime", "Factory", "ROC")
-    return {name.lower(): name for name in sorted(available_timezones()) if not name.startswith(others)}
+    return {
+        name.lower(): name for name in sorted(available_timezones()) if not name.startswith(others)
+    }
 
 
 def _zone(name: object) -> str:
@@ -139,16 +195,23 @@ def _zone(name: object) -> str:
     if not isinstance(name, str):
         raise UnsupportedSql("a time zone that is not a constant is not supported")
     if name.lower() not in zones():
-        raise InvalidOption(f'time zone "{name}" not recognized', hint="one of pg_timezone_names, such as Europe/Berlin")
+        raise InvalidOption(
+            f'time zone "{name}" not recognized',
+            hint="one of pg_timezone_names, such as Europe/Berlin",
+        )
     return zones()[name.lower()]
 
 
-def _timezone(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def _timezone(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """The local time of a moment, or the moment of a local time. Text counts as a moment, as in
     PostgreSQL."""
     if 0 in constants:
         _zone(constants[0])
-    return exact(((TEXT, TIMESTAMPTZ), TIMESTAMP), ((TEXT, TIMESTAMP), TIMESTAMPTZ))(types, constants)
+    return exact(((TEXT, TIMESTAMPTZ), TIMESTAMP), ((TEXT, TIMESTAMP), TIMESTAMPTZ))(
+        types, constants
+    )
 
 
 def _timezone_of_duckdb(site: Site) -> str:
@@ -159,9 +222,9 @@ def _timezone_of_duckdb(site: Site) -> str:
 
 
 def _timezone_of_spark(site: Site) -> str:
-    """Of a local time that was there twice PostgreSQL means the later moment, Spark the earlier: the offset of the day after makes
-    a second candidate, which is right if it has that local time.
-    """
+    """Of a local time that was there twice PostgreSQL means the later moment, Spark the earlier:
+    the offset of the day after makes a second candidate, which is right if it has that local
+    time."""
     zone, value = _zone(site.constants.get(0)), site.arguments[1]
     if site.result.name is TypeName.TIMESTAMP:
         return f"CAST(from_utc_timestamp({value}, '{zone}') AS TIMESTAMP_NTZ)"
@@ -170,7 +233,10 @@ def _timezone_of_spark(site: Site) -> str:
     day_after = f"timestamp_micros(unix_micros({earlier}) + 86400000000)"
     offset = f"(unix_micros(from_utc_timestamp({day_after}, '{zone}')) - unix_micros({day_after}))"
     later = f"timestamp_micros(unix_micros({local}) - {offset})"
-    return f"(CASE WHEN from_utc_timestamp({later}, '{zone}') = {local} THEN {later} ELSE {earlier} END)"
+    return (
+        f"(CASE WHEN from_utc_timestamp({later}, '{zone}') = {local} THEN {later} ELSE "
+        f"{earlier} END)"
+    )
 
 
 scalar(
@@ -188,7 +254,11 @@ scalar(
     spark=_truncate("spark"),
 )
 scalar(
-    "extract", "A field of a moment or interval, such as `year` or `epoch`.", _extract, duckdb=_part("duckdb"), spark=_part("spark")
+    "extract",
+    "A field of a moment or interval, such as `year` or `epoch`.",
+    _extract,
+    duckdb=_part("duckdb"),
+    spark=_part("spark"),
 )
 scalar(
     "date_part",
@@ -208,7 +278,10 @@ scalar(
 
 def _made_date(engine: str) -> Writer:
     error = raised(engine, "22008", "'date field value out of range: ', {0}, '-', {1}, '-', {2}")
-    template = f"(CASE WHEN {{0}} NOT BETWEEN 1 AND 9999 THEN {error} ELSE make_date({{0}}, {{1}}, {{2}}) END)"
+    template = (
+        f"(CASE WHEN {{0}} NOT BETWEEN 1 AND 9999 THEN {error} ELSE make_date({{0}}, {{1}}, "
+        f"{{2}}) END)"
+    )
     return lambda site: template.format(*site.arguments)
 
 

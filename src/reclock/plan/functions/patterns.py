@@ -7,7 +7,13 @@ from reclock.plan.functions.registry import scalar
 from reclock.plan.functions.typing import exact
 
 _BOTH_TEXT = exact(((TEXT, TEXT), BOOLEAN))
-scalar("~", "Whether a regular expression matches.", _BOTH_TEXT, duckdb="regexp_matches({0}, {1})", spark="({0} RLIKE {1})")
+scalar(
+    "~",
+    "Whether a regular expression matches.",
+    _BOTH_TEXT,
+    duckdb="regexp_matches({0}, {1})",
+    spark="({0} RLIKE {1})",
+)
 scalar(
     "~*",
     "Whether a regular expression matches, ignoring case.",

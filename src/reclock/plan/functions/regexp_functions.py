@@ -31,13 +31,20 @@ def _constant(constants: Mapping[int, object], place: int, what: str) -> object:
 def _expression(
     constants: Mapping[int, object], flags: int | None = None, *, takes_global: bool = False
 ) -> RegularExpression | None:
-    """The regular expression of a call whose flags are argument ``flags``; None if either is NULL."""
+    """The regular expression of a call whose flags are argument ``flags``; None if either is
+    NULL."""
     pattern = _constant(constants, _PATTERN, "a regular expression")
-    options = _constant(constants, flags, "an option of a regular expression") if flags is not None else ""
+    options = (
+        _constant(constants, flags, "an option of a regular expression")
+        if flags is not None
+        else ""
+    )
     if pattern is None or options is None:
         return None
     if "g" in str(options) and not takes_global:
-        raise EvaluationError('this function does not support the "global" option', sqlstate=INVALID_PARAMETER)
+        raise EvaluationError(
+            'this function does not support the "global" option', sqlstate=INVALID_PARAMETER
+        )
     return regular_expression(str(pattern), str(options))
 
 
@@ -45,7 +52,9 @@ def _separator(constants: Mapping[int, object], flags: int | None) -> RegularExp
     """A regular expression to split by. Raises ``UnsupportedSql`` if it matches the empty text."""
     expression = _expression(constants, flags)
     if expression is not None and expression.may_be_empty:
-        raise UnsupportedSql("splitting by a regular expression that matches the empty text is not supported")
+        raise UnsupportedSql(
+            "splitting by a regular expression that matches the empty text is not supported"
+        )
     return expression
 
 
@@ -54,13 +63,22 @@ def _flags(count: int, first: int) -> int | None:
     return first if count > first else None
 
 
-def _checked(first_flag: int, resolve: Resolver, translate: Callable[..., object] = _expression) -> Resolver:
-    """As ``resolve``, for a pattern that can be translated. One that is not known yet is translated when it is written."""
+def _checked(
+    first_flag: int, resolve: Resolver, translate: Callable[..., object] = _expression
+) -> Resolver:
+    """As ``resolve``, for a pattern that can be translated. One that is not known yet is translated
+    when it is written."""
 
-    def checked(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    def checked(
+        types: Types, constants: Mapping[int, object]
+    ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
         signature = resolve(types, constants)
         flags = _flags(len(types), first_flag)
-        if signature is not None and _PATTERN in constants and (flags is None or flags in constants):
+        if (
+            signature is not None
+            and _PATTERN in constants
+            and (flags is None or flags in constants)
+        ):
             translate(constants, flags)
         return signature
 
@@ -73,24 +91,34 @@ def _null(engine: str, site: Site) -> str:
 
 def _matches(engine: str, text: str, expression: RegularExpression) -> str:
     pattern = string(engine, expression.text)
-    return f"regexp_matches({text}, {pattern})" if engine == "duckdb" else f"({text} RLIKE {pattern})"
+    return (
+        f"regexp_matches({text}, {pattern})" if engine == "duckdb" else f"({text} RLIKE {pattern})"
+    )
 
 
 def _like(engine: str) -> Writer:
     def write(site: Site) -> str:
         expression = _expression(site.constants, _flags(len(site.arguments), 2))
-        return _null(engine, site) if expression is None else _matches(engine, site.arguments[0], expression)
+        return (
+            _null(engine, site)
+            if expression is None
+            else _matches(engine, site.arguments[0], expression)
+        )
 
     return write
 
 
-def _group(engine: str, text: str, expression: RegularExpression, number: int, group: Group | None) -> str:
+def _group(
+    engine: str, text: str, expression: RegularExpression, number: int, group: Group | None
+) -> str:
     """What the group matched in the first match; NULL if the match does not go through it."""
     found = f"regexp_extract({text}, {string(engine, expression.text)}, {number})"
     if group is None or not group.may_be_skipped:
         return found
     if group.may_be_empty:
-        raise UnsupportedSql("a group of a regular expression that may be skipped and may be empty is not supported")
+        raise UnsupportedSql(
+            "a group of a regular expression that may be skipped and may be empty is not supported"
+        )
     return f"nullif({found}, '')"
 
 
@@ -100,8 +128,12 @@ def _match(engine: str) -> Writer:
         if expression is None:
             return _null(engine, site)
         text = site.arguments[0]
-        groups: Sequence[tuple[int, Group | None]] = [*enumerate(expression.groups, 1)] or [(0, None)]
-        items = ", ".join(_group(engine, text, expression, number, group) for number, group in groups)
+        groups: Sequence[tuple[int, Group | None]] = [*enumerate(expression.groups, 1)] or [
+            (0, None)
+        ]
+        items = ", ".join(
+            _group(engine, text, expression, number, group) for number, group in groups
+        )
         found = f"[{items}]" if engine == "duckdb" else f"array({items})"
         return f"(CASE WHEN {_matches(engine, text, expression)} THEN {found} END)"
 
@@ -116,15 +148,28 @@ def _replace(engine: str) -> Writer:
         if expression is None or replaced is None:
             return _null(engine, site)
         is_global = flags is not None and "g" in str(site.constants[flags])
-        parts = [part if isinstance(part, str) or part <= len(expression.groups) else "" for part in replacement(str(replaced))]
+        parts = [
+            part if isinstance(part, str) or part <= len(expression.groups) else ""
+            for part in replacement(str(replaced))
+        ]
         text = site.arguments[0]
         if engine == "duckdb":
-            by = "".join(part.replace("\\", "\\\\") if isinstance(part, str) else f"\\{part}" for part in parts)
+            by = "".join(
+                part.replace("\\", "\\\\") if isinstance(part, str) else f"\\{part}"
+                for part in parts
+            )
             option = ", 'g'" if is_global else ""
-            return f"regexp_replace({text}, {string(engine, expression.text)}, {string(engine, by)}{option})"
-        shift = 0 if is_global else 2  # Spark replaces every match: the first is found behind the shortest start
+            return (
+                f"regexp_replace({text}, {string(engine, expression.text)}, "
+                f"{string(engine, by)}{option})"
+            )
+        # Spark replaces every match: the first is found behind the shortest start
+        shift = 0 if is_global else 2
         quoted = {"\\": "\\\\", "$": "\\$"}
-        by = "".join(quoted.get(part, part) if isinstance(part, str) else f"${part + shift}" for part in parts)
+        by = "".join(
+            quoted.get(part, part) if isinstance(part, str) else f"${part + shift}"
+            for part in parts
+        )
         pattern = expression.text
         if not is_global:
             options, _, rest = pattern.partition(")")
@@ -144,7 +189,10 @@ def _count(engine: str) -> Writer:
         if expression is None:
             return _null(engine, site)
         size = "len" if engine == "duckdb" else "size"
-        return f"CAST({size}({_all_matches(engine, site.arguments[0], expression)}) AS {type_sql(engine, INTEGER)})"
+        return (
+            f"CAST({size}({_all_matches(engine, site.arguments[0], expression)}) AS "
+            f"{type_sql(engine, INTEGER)})"
+        )
 
     return write
 
@@ -190,15 +238,25 @@ scalar(
 )
 scalar(
     "regexp_match",
-    "What the groups of a regular expression, a constant, matched first, or the whole match; NULL without one.",
+    (
+        "What the groups of a regular expression, a constant, matched first, or the whole "
+        "match; NULL without one."
+    ),
     _checked(2, _signatures(_TEXTS)),
     duckdb=_match("duckdb"),
     spark=_match("spark"),
 )
 scalar(
     "regexp_replace",
-    r"The text with the first match of a regular expression replaced, with the flag `g` all; `\1` is a group, `\&` the match.",
-    _checked(3, exact(((TEXT, TEXT, TEXT), TEXT), ((TEXT, TEXT, TEXT, TEXT), TEXT)), partial(_expression, takes_global=True)),
+    (
+        r"The text with the first match of a regular expression replaced, with the flag `g` "
+        r"all; `\1` is a group, `\&` the match."
+    ),
+    _checked(
+        3,
+        exact(((TEXT, TEXT, TEXT), TEXT), ((TEXT, TEXT, TEXT, TEXT), TEXT)),
+        partial(_expression, takes_global=True),
+    ),
     duckdb=_replace("duckdb"),
     spark=_replace("spark"),
 )

@@ -69,21 +69,51 @@ def writer(template: Written) -> Writer:
 
 
 def scalar(
-    name: str, description: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = ""
+    name: str,
+    description: str,
+    resolve: Resolver,
+    both: Written | None = None,
+    *,
+    duckdb: Written = "",
+    spark: Written = "",
 ) -> None:
     """Register a scalar function. Every engine writes ``both``; without it, each writes its own."""
-    _add(SCALARS, Function(name, description, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
+    _add(
+        SCALARS,
+        Function(
+            name,
+            description,
+            resolve,
+            {"duckdb": writer(both or duckdb), "spark": writer(both or spark)},
+        ),
+    )
 
 
 def aggregate(
-    name: str, description: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = ""
+    name: str,
+    description: str,
+    resolve: Resolver,
+    both: Written | None = None,
+    *,
+    duckdb: Written = "",
+    spark: Written = "",
 ) -> None:
     """Register an aggregate function. Its writers handle DISTINCT and FILTER."""
-    _add(AGGREGATES, Function(name, description, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
+    _add(
+        AGGREGATES,
+        Function(
+            name,
+            description,
+            resolve,
+            {"duckdb": writer(both or duckdb), "spark": writer(both or spark)},
+        ),
+    )
 
 
 def resolve_scalar(
-    name: str, argument_types: Sequence[ScalarType | None], constants: Mapping[int, object] | None = None
+    name: str,
+    argument_types: Sequence[ScalarType | None],
+    constants: Mapping[int, object] | None = None,
 ) -> Resolved:
     """The scalar function ``name`` for these argument types, typed as PostgreSQL does.
 
@@ -111,7 +141,9 @@ def _add(registry: dict[str, Function], function: Function) -> None:
     registry[function.name] = function
 
 
-def _resolve(registry: Mapping[str, Function], name: str, types: Types, constants: Mapping[int, object]) -> Resolved:
+def _resolve(
+    registry: Mapping[str, Function], name: str, types: Types, constants: Mapping[int, object]
+) -> Resolved:
     function = registry.get(name)
     signature = function.resolve(types, constants) if function else None
     if signature is None:

@@ -22,7 +22,10 @@ def _pairs(engine: str, site: Site) -> str:
     kept = f"{site.filter[:-1]} AND {present}" if site.filter else f" FILTER (WHERE {present}"
     if engine == "duckdb":
         pair = f"{{'y': {y}, 'x': {x}}}"
-        return f"list({'DISTINCT ' if site.is_distinct else ''}{pair} ORDER BY {pair}){kept}{site.over}"
+        return (
+            f"list({'DISTINCT ' if site.is_distinct else ''}{pair} ORDER BY "
+            f"{pair}){kept}{site.over}"
+        )
     pair = f"named_struct('y', {y}, 'x', {x})"
     return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({pair}){kept}{site.over})"
 
@@ -33,7 +36,11 @@ def _size(engine: str) -> str:
 
 def _values(engine: str, pairs: str, term: str) -> str:
     """``term`` of each pair ``p``."""
-    return f"list_transform({pairs}, lambda p: {term})" if engine == "duckdb" else f"transform({pairs}, p -> {term})"
+    return (
+        f"list_transform({pairs}, lambda p: {term})"
+        if engine == "duckdb"
+        else f"transform({pairs}, p -> {term})"
+    )
 
 
 def _added(engine: str, pairs: str, term: str, *operands: str) -> str:
@@ -63,18 +70,26 @@ def _average(engine: str, side: str) -> str:
 
 def _summary(engine: str, site: Site) -> str:
     """``pairs``, their number ``n`` and their averages ``y`` and ``x``; NULL if there are none."""
-    fields = {"pairs": "v", "n": f"CAST({_size(engine)} AS DOUBLE)", "y": _average(engine, "y"), "x": _average(engine, "x")}
+    fields = {
+        "pairs": "v",
+        "n": f"CAST({_size(engine)} AS DOUBLE)",
+        "y": _average(engine, "y"),
+        "x": _average(engine, "x"),
+    }
     if engine == "duckdb":
         items = ", ".join(f"'{name}': {value}" for name, value in fields.items())
         struct = f"{{{items}}}"
     else:
         items = ", ".join(f"'{name}', {value}" for name, value in fields.items())
         struct = f"named_struct({items})"
-    return with_value(engine, _pairs(engine, site), f"CASE WHEN {_size(engine)} > 0 THEN {struct} END")
+    return with_value(
+        engine, _pairs(engine, site), f"CASE WHEN {_size(engine)} > 0 THEN {struct} END"
+    )
 
 
 def _of_pairs(engine: str, template: str) -> Writer:
-    """``template`` over ``{n}``, the averages ``{x}`` and ``{y}``, and the sums ``{sxx}``, ``{syy}`` and ``{sxy}``."""
+    """``template`` over ``{n}``, the averages ``{x}`` and ``{y}``, and the sums ``{sxx}``,
+    ``{syy}`` and ``{sxy}``."""
     x, y = "(p.x - v.x)", "(p.y - v.y)"
     sums = {
         "sxx": _added(engine, "v.pairs", f"{x} * {x}", "v.x"),
@@ -96,7 +111,10 @@ def _counted(engine: str) -> Writer:
 
 
 _TEMPLATES = {
-    "corr": ("Correlation coefficient.", "CASE WHEN {sxx} <> 0 AND {syy} <> 0 THEN {sxy} / sqrt({sxx} * {syy}) END"),
+    "corr": (
+        "Correlation coefficient.",
+        "CASE WHEN {sxx} <> 0 AND {syy} <> 0 THEN {sxy} / sqrt({sxx} * {syy}) END",
+    ),
     "covar_pop": ("Covariance of a population.", "{sxy} / {n}"),
     "covar_samp": ("Covariance of a sample.", "CASE WHEN {n} > 1 THEN {sxy} / ({n} - 1) END"),
     "regr_avgx": ("Average of X, the second argument.", "{x}"),
@@ -104,11 +122,20 @@ _TEMPLATES = {
     "regr_sxx": ("Sum of the squared distances of X from its average.", "{sxx}"),
     "regr_syy": ("Sum of the squared distances of Y from its average.", "{syy}"),
     "regr_sxy": ("Sum of the products of both distances.", "{sxy}"),
-    "regr_slope": ("Slope of the least-squares line.", "CASE WHEN {sxx} <> 0 THEN {sxy} / {sxx} END"),
-    "regr_intercept": ("Where the least-squares line meets the Y axis.", "CASE WHEN {sxx} <> 0 THEN {y} - {x} * {sxy} / {sxx} END"),
+    "regr_slope": (
+        "Slope of the least-squares line.",
+        "CASE WHEN {sxx} <> 0 THEN {sxy} / {sxx} END",
+    ),
+    "regr_intercept": (
+        "Where the least-squares line meets the Y axis.",
+        "CASE WHEN {sxx} <> 0 THEN {y} - {x} * {sxy} / {sxx} END",
+    ),
     "regr_r2": (
         "Square of the correlation coefficient; 1 if all Y are equal.",
-        "CASE WHEN {sxx} = 0 THEN NULL WHEN {syy} = 0 THEN CAST(1 AS DOUBLE) ELSE ({sxy} * {sxy}) / ({sxx} * {syy}) END",
+        (
+            "CASE WHEN {sxx} = 0 THEN NULL WHEN {syy} = 0 THEN CAST(1 AS DOUBLE) ELSE ({sxy} "
+            "* {sxy}) / ({sxx} * {syy}) END"
+        ),
     ),
 }
 for _name, (_description, _template) in _TEMPLATES.items():

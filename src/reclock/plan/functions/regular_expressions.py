@@ -1,6 +1,8 @@
-"""PostgreSQL's regular expressions, translated to the syntax that RE2 (DuckDB) and Java (Spark) read in one way.
+"""PostgreSQL's regular expressions, translated to the syntax that RE2 (DuckDB) and Java (Spark)
+read in one way.
 
-In both, ``.`` then matches a line break, and ``^`` and ``$`` only the ends of the text, as in PostgreSQL.
+In both, ``.`` then matches a line break, and ``^`` and ``$`` only the ends of the text, as in
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -23,16 +25,26 @@ _NAMED_CLASSES = {
     "punct": r"!-/:-@\[-`{-~",
     "word": r"\p{L}\p{N}_",
 }
-_CONTROLS = {"n": r"\n", "t": r"\t", "r": r"\r", "f": r"\f", "v": r"\x0B", "a": r"\x07", "e": r"\x1B"}
+_CONTROLS = {
+    "n": r"\n",
+    "t": r"\t",
+    "r": r"\r",
+    "f": r"\f",
+    "v": r"\x0B",
+    "a": r"\x07",
+    "e": r"\x1B",
+}
 _SPECIAL = frozenset(r"\.[]{}()*+?^$|")
 _MOST_REPEATS = 255
 _OF_SIMILAR = {"%": ".*", "_": ".", "\\": r"\\", ".": r"\.", "^": r"\^", "$": r"\$", "(": "(?:"}
-"""What a character of a pattern of ``SIMILAR TO`` is in a regular expression, if it is not itself."""
+"""What a character of a pattern of ``SIMILAR TO`` is in a regular expression, if it is not
+itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group in parentheses. If it ``may_be_skipped``, a match need not go through it; it may also match the empty text."""
+    """A group in parentheses. If it ``may_be_skipped``, a match need not go through it; it may also
+    match the empty text."""
 
     may_be_skipped: bool
     may_be_empty: bool
@@ -54,11 +66,18 @@ def regular_expression(pattern: str, flags: str = "") -> RegularExpression:
     """
     for flag in flags:
         if flag not in "gcisnmpwxqbet":
-            raise EvaluationError(f'invalid regular expression option: "{flag}"', sqlstate=INVALID_PARAMETER)
+            raise EvaluationError(
+                f'invalid regular expression option: "{flag}"', sqlstate=INVALID_PARAMETER
+            )
         if flag not in "gcis":
-            raise UnsupportedSql(f'the regular expression option "{flag}" is not supported', hint="there are g, i, c and s")
+            raise UnsupportedSql(
+                f'the regular expression option "{flag}" is not supported',
+                hint="there are g, i, c and s",
+            )
     if pattern.startswith("***") or (pattern.startswith("(?") and pattern[2:3].isalpha()):
-        raise UnsupportedSql("options in a regular expression are not supported", hint="give them as flags")
+        raise UnsupportedSql(
+            "options in a regular expression are not supported", hint="give them as flags"
+        )
     is_case_blind = bool(flags) and "i" in flags and flags.rfind("i") > flags.rfind("c")
     return _Parser(pattern).parse(is_case_blind=is_case_blind)
 
@@ -81,13 +100,22 @@ def similar_pattern(pattern: str, escape: str) -> str:
         else:
             in_class = character == "["
             parts.append(
-                {"%": ".*", "_": ".", "\\": r"\\", ".": r"\.", "^": r"\^", "$": r"\$", "(": "(?:"}.get(character, character)
+                {
+                    "%": ".*",
+                    "_": ".",
+                    "\\": r"\\",
+                    ".": r"\.",
+                    "^": r"\^",
+                    "$": r"\$",
+                    "(": "(?:",
+                }.get(character, character)
             )
     return f"^(?:{''.join(parts)})$"
 
 
 def replacement(text: str) -> list[str | int]:
-    """What ``regexp_replace`` puts in the place of a match: texts, and numbers of groups; 0 is the whole match."""
+    """What ``regexp_replace`` puts in the place of a match: texts, and numbers of groups; 0 is the
+    whole match."""
     parts: list[str | int] = []
     characters = iter(text)
     for character in characters:
@@ -108,12 +136,15 @@ def _quoted(character: str) -> str:
 
 
 def _invalid(why: str) -> EvaluationError:
-    return EvaluationError(f"invalid regular expression: {why}", sqlstate=INVALID_REGULAR_EXPRESSION)
+    return EvaluationError(
+        f"invalid regular expression: {why}", sqlstate=INVALID_REGULAR_EXPRESSION
+    )
 
 
 @dataclass(slots=True)
 class _Piece:
-    """A part of the expression. ``groups`` are places among all groups; ``literal`` is what it matches, if that is one text."""
+    """A part of the expression. ``groups`` are places among all groups; ``literal`` is what it
+    matches, if that is one text."""
 
     text: str
     may_be_empty: bool
@@ -133,7 +164,9 @@ class _Parser:
         if self.at < len(self.pattern):
             raise _invalid("parentheses () not balanced")
         groups = tuple(map(Group, self.is_skipped, self.is_empty))
-        return RegularExpression(f"(?s{'i' if is_case_blind else ''}){whole.text}", groups, whole.may_be_empty)
+        return RegularExpression(
+            f"(?s{'i' if is_case_blind else ''}){whole.text}", groups, whole.may_be_empty
+        )
 
     def _next(self) -> str:
         return self.pattern[self.at : self.at + 1]
@@ -153,7 +186,8 @@ class _Parser:
         groups = [group for branch in branches for group in branch.groups]
         for group in groups:
             self.is_skipped[group] = True
-        if all(branch.literal is not None for branch in branches):  # PostgreSQL takes the longest, the engines the first
+        # PostgreSQL takes the longest, the engines the first
+        if all(branch.literal is not None for branch in branches):
             branches.sort(key=lambda branch: -len(branch.literal or ""))
         text = "|".join(branch.text for branch in branches)
         return _Piece(text, any(branch.may_be_empty for branch in branches), groups)
@@ -165,7 +199,12 @@ class _Parser:
         literals = [piece.literal for piece in pieces]
         literal = "".join(map(str, literals)) if None not in literals else None
         groups = [group for piece in pieces for group in piece.groups]
-        return _Piece("".join(piece.text for piece in pieces), all(piece.may_be_empty for piece in pieces), groups, literal)
+        return _Piece(
+            "".join(piece.text for piece in pieces),
+            all(piece.may_be_empty for piece in pieces),
+            groups,
+            literal,
+        )
 
     def _quantified(self, atom: _Piece) -> _Piece:
         start = self.at
@@ -184,14 +223,18 @@ class _Parser:
         if least == 0:
             for group in atom.groups:
                 self.is_skipped[group] = True
-        return _Piece(atom.text + self.pattern[start : self.at], least == 0 or atom.may_be_empty, atom.groups)
+        return _Piece(
+            atom.text + self.pattern[start : self.at], least == 0 or atom.may_be_empty, atom.groups
+        )
 
     def _bounds(self) -> int:
         end = self.pattern.find("}", self.at)
         if end < 0:
             raise _invalid("braces {} not balanced")
         numbers = self.pattern[self.at + 1 : end].split(",")
-        if len(numbers) > 2 or not all(number.isdigit() or (i and not number) for i, number in enumerate(numbers)):
+        if len(numbers) > 2 or not all(
+            number.isdigit() or (i and not number) for i, number in enumerate(numbers)
+        ):
             raise _invalid("invalid repetition count(s)")
         counts = [int(number) for number in numbers if number]
         if max(counts) > _MOST_REPEATS or counts != sorted(counts):
@@ -279,6 +322,8 @@ class _Parser:
             if escaped in _CONTROLS:
                 return _CONTROLS[escaped]
             if escaped.isalnum():
-                raise UnsupportedSql(f"\\{escaped} in a class of a regular expression is not supported")
+                raise UnsupportedSql(
+                    f"\\{escaped} in a class of a regular expression is not supported"
+                )
             return f"\\{escaped}"
         return f"\\{character}" if character in "[]^&~" else character

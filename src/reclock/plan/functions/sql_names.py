@@ -64,7 +64,8 @@ def identifier(engine: str, name: str) -> str:
 
 
 def string(engine: str, value: str) -> str:
-    """A string literal. Backslashes and ``${…}`` are escaped for Spark, which would substitute them."""
+    """A string literal. Backslashes and ``${…}`` are escaped for Spark, which would substitute
+    them."""
     if engine == "spark":
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
     return "'" + value.replace("'", "''") + "'"
@@ -86,7 +87,11 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
         case name if name is TypeName.TEXT or name in TEXTUAL_TYPES:
             return string(engine, str(value))
         case TypeName.SMALLINT | TypeName.INTEGER | TypeName.BIGINT | TypeName.NUMERIC:
-            text = f"{value:f}" if isinstance(value, Decimal) else str(int(value) if type.is_integer else value)
+            text = (
+                f"{value:f}"
+                if isinstance(value, Decimal)
+                else str(int(value) if type.is_integer else value)
+            )
         case TypeName.REAL | TypeName.DOUBLE:
             text = repr(float(value) + 0.0)  # adding 0.0 turns -0.0 into 0.0
         case TypeName.BYTEA:
@@ -94,7 +99,9 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
                 return f"X'{bytes(value).hex()}'"
             return f"from_hex('{bytes(value).hex()}')"
         case TypeName.INTERVAL:
-            return interval_struct(engine, str(value.months), str(value.days), str(value.microseconds))
+            return interval_struct(
+                engine, str(value.months), str(value.days), str(value.microseconds)
+            )
         case TypeName.DATE:
             text = value.isoformat()
         case TypeName.TIMESTAMP | TypeName.TIMESTAMPTZ:
@@ -121,7 +128,8 @@ def interval_struct(engine: str, months: str, days: str, microseconds: str) -> s
         "microseconds": f"CAST({microseconds} AS {bigint})",
     }
     interval = struct(engine, fields)
-    # Without the cast, fields of constants were not nullable, and the Arrow reader refuses a NULL around them.
+    # Without the cast, fields of constants were not nullable, and the Arrow reader refuses a NULL
+    # around them.
     return interval if engine == "duckdb" else f"CAST({interval} AS {type_sql(engine, INTERVAL)})"
 
 

@@ -1,7 +1,8 @@
-"""What sums are made of. A sum has one value for a multiset of rows, whatever order an engine adds them in.
+"""What sums are made of. A sum has one value for a multiset of rows, whatever order an engine adds
+them in.
 
-Doubles are added in ascending order. Of numerics a partial sum may have more digits than the sum, and than the 38 that both
-engines add in, so large values are added apart.
+Doubles are added in ascending order. Of numerics a partial sum may have more digits than the sum,
+and than the 38 that both engines add in, so large values are added apart.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ def ascending_values(engine: str, site: Site) -> str:
     """The group's values that are not NULL, as an ascending list."""
     if engine == "duckdb":
         x = site.arguments[0]
-        kept = f"{site.filter[:-1]} AND {x} IS NOT NULL)" if site.filter else f" FILTER (WHERE {x} IS NOT NULL)"
+        kept = (
+            f"{site.filter[:-1]} AND {x} IS NOT NULL)"
+            if site.filter
+            else f" FILTER (WHERE {x} IS NOT NULL)"
+        )
         return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {x}){kept}{site.over}"
     return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({site.arguments[0]}){site.filter}{site.over})"
 
@@ -40,8 +45,13 @@ def sum_of(engine: str, site: Site) -> str:
     x = site.arguments[0]
     if site.types[0].is_float:
         if engine == "duckdb":
-            return within_range(engine, call("sum", site, f"{x} ORDER BY {x}"), call("max", site, f"abs({x})"))
-        folded = f"aggregate({ascending_values(engine, site)}, CAST(0 AS DOUBLE), (total, x) -> total + x)"
+            return within_range(
+                engine, call("sum", site, f"{x} ORDER BY {x}"), call("max", site, f"abs({x})")
+            )
+        folded = (
+            f"aggregate({ascending_values(engine, site)}, CAST(0 AS DOUBLE), (total, x) -> "
+            "total + x)"
+        )
         total = f"(CASE WHEN {call('count', site)} = 0 THEN CAST(NULL AS DOUBLE) ELSE {folded} END)"
         return within_range(engine, total, call("max", site, f"abs({x})"))
     if site.types[0].name is TypeName.NUMERIC:
@@ -52,7 +62,8 @@ def sum_of(engine: str, site: Site) -> str:
 
 
 def _total_of_numerics(engine: str, site: Site) -> str:
-    """It fails only if the sum itself does not fit. Large values are added as integers: their upper digits, and their lower 19.
+    """It fails only if the sum itself does not fit. Large values are added as integers: their upper
+    digits, and their lower 19.
 
     Spark's ``abs`` rounds to 34 digits.
     """
@@ -60,19 +71,36 @@ def _total_of_numerics(engine: str, site: Site) -> str:
     type = numeric(MAX_PRECISION, scale)
     wide = type_sql(engine, type)
     if precision <= _SAFE_DIGITS:
-        return _added(engine, site, lambda x: f"CAST({x} AS {wide})" if engine == "spark" else x, type)
-    least, most = (literal(engine, Decimal(sign).scaleb(_SAFE_DIGITS - scale), type) for sign in (-1, 1))
+        return _added(
+            engine, site, lambda x: f"CAST({x} AS {wide})" if engine == "spark" else x, type
+        )
+    least, most = (
+        literal(engine, Decimal(sign).scaleb(_SAFE_DIGITS - scale), type) for sign in (-1, 1)
+    )
 
     def large(digits: Callable[[str], str]) -> str:
         whole = numeric(MAX_PRECISION, 0)
         return _added(
-            engine, site, lambda x: f"CASE WHEN {x} <= {least} OR {x} >= {most} THEN {digits(_digits(engine, x))} END", whole
+            engine,
+            site,
+            lambda x: (
+                f"CASE WHEN {x} <= {least} OR {x} >= {most} THEN {digits(_digits(engine, x))} END"
+            ),
+            whole,
         )
 
-    small = _added(engine, site, lambda x: f"CASE WHEN {x} <= {least} OR {x} >= {most} THEN CAST(0 AS {wide}) ELSE {x} END", type)
+    small = _added(
+        engine,
+        site,
+        lambda x: f"CASE WHEN {x} <= {least} OR {x} >= {most} THEN CAST(0 AS {wide}) ELSE {x} END",
+        type,
+    )
     if engine == "duckdb":  # which adds integers in 39 digits
         half = f"{_HALF}::HUGEINT"
-        upper, lower = large(lambda digits: f"{digits} // {half}"), large(lambda digits: f"{digits} % {half}")
+        upper, lower = (
+            large(lambda digits: f"{digits} // {half}"),
+            large(lambda digits: f"{digits} % {half}"),
+        )
         together = f"CAST({upper} * {half} + {lower} + {_digits(engine, small)} AS DECIMAL(38, 0))"
     else:
         half = f"CAST({_HALF} AS DECIMAL(20, 0))"
@@ -91,7 +119,8 @@ def _quotient(digits: str, half: str) -> str:
 
 
 def _of_halves(half: str) -> str:
-    """The number of the halves ``v.u`` and ``v.l``, which get the same sign, so that neither is larger than the number."""
+    """The number of the halves ``v.u`` and ``v.l``, which get the same sign, so that neither is
+    larger than the number."""
     signs = f"CASE WHEN v.u > 0 AND v.l < 0 THEN (v.u - 1) * {half} + (v.l + {half})"
     signs += f" WHEN v.u < 0 AND v.l > 0 THEN (v.u + 1) * {half} + (v.l - {half})"
     return f"CAST({signs} ELSE v.u * {half} + v.l END AS DECIMAL(38, 0))"
@@ -105,7 +134,8 @@ def _digits(engine: str, x: str) -> str:
 
 
 def _added(engine: str, site: Site, term: Callable[[str], str], type: ScalarType) -> str:
-    """The sum of ``term`` of each value; NULL if there are none. Different values may have the same term."""
+    """The sum of ``term`` of each value; NULL if there are none. Different values may have the same
+    term."""
     if not site.is_distinct:
         return call("sum", site, term(site.arguments[0]))
     values = ascending_values(engine, site)

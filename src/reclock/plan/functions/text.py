@@ -1,4 +1,5 @@
-"""Functions of text. Characters are code points; comparison and order are those of the UTF-8 bytes."""
+"""Functions of text. Characters are code points; comparison and order are those of the UTF-8
+bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from reclock.plan.functions.typing import exact
 
 
 def _texts(at_least: int, *, needs_text: bool) -> Resolver:
-    def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    def resolve(
+        types: Types, constants: Mapping[int, object]
+    ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
         if len(types) < at_least:
             return None
         if needs_text and not any(type is None or type.name is TypeName.TEXT for type in types):
@@ -25,7 +28,8 @@ def _texts(at_least: int, *, needs_text: bool) -> Resolver:
 
 
 def _substring(engine: str) -> Writer:
-    """Positions count from 1 and may lie before the text, as the standard has it; a negative length is an error."""
+    """Positions count from 1 and may lie before the text, as the standard has it; a negative length
+    is an error."""
 
     def write(site: Site) -> str:
         text, start = site.arguments[:2]
@@ -35,7 +39,9 @@ def _substring(engine: str) -> Writer:
         length = site.arguments[2]
         error = raised(engine, "22011", "'negative substring length not allowed'")
         cut = f"(CASE WHEN {start} + {length} < 1 THEN 0 ELSE {start} + {length} - 1 END)"
-        kept = f"(CASE WHEN {length} < 0 THEN {error} WHEN {start} < 1 THEN {cut} ELSE {length} END)"
+        kept = (
+            f"(CASE WHEN {length} < 0 THEN {error} WHEN {start} < 1 THEN {cut} ELSE {length} END)"
+        )
         return f"substring({text}, {begin}, {kept})"
 
     return write
@@ -52,7 +58,8 @@ def _trimmed(function: str, side: str, engine: str) -> Writer:
 
 
 def _within_length(engine: str) -> Writer:
-    """The text, or an error if it is longer. Blanks at its end do not count; a ``char`` loses all of them."""
+    """The text, or an error if it is longer. Blanks at its end do not count; a ``char`` loses all
+    of them."""
 
     def write(site: Site) -> str:
         most, ignores_blanks = site.constants[1], bool(site.constants[2])
@@ -60,7 +67,11 @@ def _within_length(engine: str) -> Writer:
         stripped = "rtrim(v, ' ')" if engine == "duckdb" else "trim(TRAILING ' ' FROM v)"
         error = raised(engine, "22001", string(engine, f"value too long for type {limit}"))
         kept = stripped if ignores_blanks else f"left(v, {most})"
-        return with_value(engine, site.arguments[0], f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {kept} END")
+        return with_value(
+            engine,
+            site.arguments[0],
+            f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {kept} END",
+        )
 
     return write
 
@@ -71,7 +82,10 @@ def _padded(function: str, engine: str) -> Writer:
         fill = site.arguments[2] if len(site.arguments) == 3 else "' '"
         short = f"substring({text}, 1, {length})"
         padded = f"{function}({text}, {length}, {fill})"
-        return f"(CASE WHEN {length} <= 0 THEN substring({text}, 1, 0) WHEN {fill} = '' THEN {short} ELSE {padded} END)"
+        return (
+            f"(CASE WHEN {length} <= 0 THEN substring({text}, 1, 0) WHEN {fill} = '' THEN "
+            f"{short} ELSE {padded} END)"
+        )
 
     return write
 
@@ -80,7 +94,10 @@ def _split_part(engine: str) -> Writer:
     def write(site: Site) -> str:
         text, delimiter, field = site.arguments
         error = raised(engine, "22023", "'field position must not be zero'")
-        whole = f"(CASE WHEN {field} = 1 OR {field} = -1 THEN {text} WHEN {text} IS NOT NULL THEN '' END)"
+        whole = (
+            f"(CASE WHEN {field} = 1 OR {field} = -1 THEN {text} WHEN {text} IS NOT NULL "
+            "THEN '' END)"
+        )
         return (
             f"(CASE WHEN {field} = 0 THEN {error} WHEN {field} IS NULL THEN NULL "
             f"WHEN {delimiter} = '' THEN {whole} ELSE split_part({text}, {delimiter}, {field}) END)"
@@ -90,7 +107,8 @@ def _split_part(engine: str) -> Writer:
 
 
 def like_pattern(pattern: str, escape: str = "\\") -> str:
-    """The pattern with backslash as its escape, standing only before ``%``, ``_`` and itself, where both engines agree."""
+    """The pattern with backslash as its escape, standing only before ``%``, ``_`` and itself, where
+    both engines agree."""
     parts: list[str] = []
     characters = iter(pattern)
     for character in characters:
@@ -109,13 +127,17 @@ def _like(engine: str, *, is_case_blind: bool) -> Writer:
         text, pattern = site.arguments[:2]
         escape = site.constants.get(2) if len(site.arguments) == 3 else "\\"
         if not isinstance(escape, str) or len(escape) > 1:
-            raise UnsupportedSql("an ESCAPE that is not a constant of at most one character is not supported")
+            raise UnsupportedSql(
+                "an ESCAPE that is not a constant of at most one character is not supported"
+            )
         if isinstance(site.constants.get(1), str):
             pattern = string(engine, like_pattern(str(site.constants[1]), escape))
             escape = "\\"
         elif engine == "spark":
             if escape != "\\":
-                raise UnsupportedSql("an ESCAPE with a pattern that is not a constant is not computed by Spark")
+                raise UnsupportedSql(
+                    "an ESCAPE with a pattern that is not a constant is not computed by Spark"
+                )
             lone = string(engine, r"(\\[\\%_])|\\(?=.)")
             pattern = f"regexp_replace({pattern}, {lone}, {string(engine, '$1')})"
         if is_case_blind:
@@ -138,12 +160,20 @@ for _name in ("lower", "upper"):
         spark=_in_case(_name, "spark"),
     )
 for _name in ("length", "char_length", "character_length"):
-    scalar(_name, "The number of characters.", exact(((TEXT,), INTEGER)), "CAST(length({0}) AS INTEGER)")
+    scalar(
+        _name,
+        "The number of characters.",
+        exact(((TEXT,), INTEGER)),
+        "CAST(length({0}) AS INTEGER)",
+    )
 scalar(
     "octet_length",
     "The number of bytes.",
     exact(((TEXT,), INTEGER), ((BYTEA,), INTEGER)),
-    duckdb=lambda site: f"CAST({'strlen' if site.types[0] == TEXT else 'octet_length'}({site.arguments[0]}) AS INTEGER)",
+    duckdb=lambda site: (
+        f"CAST({'strlen' if site.types[0] == TEXT else 'octet_length'}({site.arguments[0]}) "
+        "AS INTEGER)"
+    ),
     spark="octet_length({0})",
 )
 for _name, _side, _ends in (
@@ -193,7 +223,10 @@ scalar(
     "The first characters; with a negative number, all but the last.",
     exact(((TEXT, INTEGER), TEXT)),
     duckdb="left({0}, {1})",
-    spark="substring({0}, 1, CASE WHEN {1} >= 0 THEN {1} WHEN length({0}) + {1} < 0 THEN 0 ELSE length({0}) + {1} END)",
+    spark=(
+        "substring({0}, 1, CASE WHEN {1} >= 0 THEN {1} WHEN length({0}) + {1} < 0 THEN 0 "
+        "ELSE length({0}) + {1} END)"
+    ),
 )
 scalar(
     "right",
@@ -240,7 +273,8 @@ scalar(
     spark=_within_length("spark"),
 )
 scalar("md5", "The MD5 hash, in hexadecimal.", exact(((TEXT,), TEXT)), "md5({0})")
-# ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the separator.
+# ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the
+# separator.
 scalar(
     "concat",
     "Both texts joined; NULL if either is NULL.",
@@ -250,7 +284,10 @@ scalar(
 )
 scalar(
     "concat_ws",
-    "The texts that are not NULL, joined by the first. `concat(…)` is the same without a separator.",
+    (
+        "The texts that are not NULL, joined by the first. `concat(…)` is the same without a "
+        "separator."
+    ),
     _texts(2, needs_text=False),
     "concat_ws({all})",
 )
@@ -259,4 +296,10 @@ for _name, _blind, _description in (
     ("like", False, "Whether a pattern of `%` and `_` matches the whole text."),
     ("ilike", True, "As `LIKE`, ignoring case."),
 ):
-    scalar(_name, _description, _LIKE, duckdb=_like("duckdb", is_case_blind=_blind), spark=_like("spark", is_case_blind=_blind))
+    scalar(
+        _name,
+        _description,
+        _LIKE,
+        duckdb=_like("duckdb", is_case_blind=_blind),
+        spark=_like("spark", is_case_blind=_blind),
+    )

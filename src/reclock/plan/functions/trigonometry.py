@@ -17,7 +17,8 @@ _ONE = exact(((DOUBLE,), DOUBLE))
 
 
 def _where(outside: str, template: str, engine: str) -> Writer:
-    """``template``, and an error where its argument is ``outside`` of what the function is defined for."""
+    """``template``, and an error where its argument is ``outside`` of what the function is defined
+    for."""
 
     def write(site: Site) -> str:
         error = raised(engine, "22003", "'input is out of range'")
@@ -30,7 +31,12 @@ for _name, _description, _outside, _template in (
     ("sin", "Sine.", _NEVER_INFINITE, "sin({0})"),
     ("cos", "Cosine.", _NEVER_INFINITE, "cos({0})"),
     ("tan", "Tangent.", _NEVER_INFINITE, "tan({0})"),
-    ("cot", "Cotangent.", _NEVER_INFINITE, "(CASE WHEN {0} = 0 THEN " + _INFINITY + " ELSE 1 / tan({0}) END)"),
+    (
+        "cot",
+        "Cotangent.",
+        _NEVER_INFINITE,
+        "(CASE WHEN {0} = 0 THEN " + _INFINITY + " ELSE 1 / tan({0}) END)",
+    ),
     ("asin", "Inverse sine.", "abs({0}) > 1", "asin({0})"),
     ("acos", "Inverse cosine.", "abs({0}) > 1", "acos({0})"),
     ("acosh", "Inverse hyperbolic cosine.", "{0} < 1", "acosh({0})"),
@@ -59,5 +65,10 @@ def _degrees(engine: str) -> Writer:
 
 
 scalar("degrees", "Radians as degrees.", _ONE, duckdb=_degrees("duckdb"), spark=_degrees("spark"))
-scalar("atan2", "Inverse tangent of the quotient.", exact(((DOUBLE, DOUBLE), DOUBLE)), "atan2({0}, {1})")
+scalar(
+    "atan2",
+    "Inverse tangent of the quotient.",
+    exact(((DOUBLE, DOUBLE), DOUBLE)),
+    "atan2({0}, {1})",
+)
 scalar("pi", "π.", exact(((), DOUBLE)), "pi()")

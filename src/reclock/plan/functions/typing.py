@@ -1,4 +1,5 @@
-"""PostgreSQL's rules for mixed types: implicit casts, the common type of several, and overload resolution by signature."""
+"""PostgreSQL's rules for mixed types: implicit casts, the common type of several, and overload
+resolution by signature."""
 
 from __future__ import annotations
 
@@ -24,7 +25,14 @@ from reclock.plan.functions.registry import Resolver, Types
 
 _DIGITS = {TypeName.SMALLINT: 5, TypeName.INTEGER: 10, TypeName.BIGINT: 19}
 _INTEGERS = (SMALLINT, INTEGER, BIGINT)
-_NUMBERS = (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC, TypeName.REAL, TypeName.DOUBLE)
+_NUMBERS = (
+    TypeName.SMALLINT,
+    TypeName.INTEGER,
+    TypeName.BIGINT,
+    TypeName.NUMERIC,
+    TypeName.REAL,
+    TypeName.DOUBLE,
+)
 _MOMENTS = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
 
 
@@ -41,18 +49,25 @@ def parameters(type: ScalarType) -> tuple[int, int]:
     return exact_type.precision or MAX_PRECISION, exact_type.scale or 0
 
 
-def widened(integral_digits: int, scale: int, *operands: ScalarType, digits: Callable[[Iterable[int]], int] = max) -> ScalarType:
+def widened(
+    integral_digits: int,
+    scale: int,
+    *operands: ScalarType,
+    digits: Callable[[Iterable[int]], int] = max,
+) -> ScalarType:
     """The numeric type with room for so many digits before and after the point, within 38 in all.
 
-    It is unconstrained if one of ``operands``, of which its values are computed, is. ``digits`` says
-    how many digits after the point are printed at least, given those of the operands.
+    It is unconstrained if one of ``operands``, of which its values are computed, is. ``digits``
+    says how many digits after the point are printed at least, given those of the operands.
     """
     result = numeric(max(1, min(MAX_PRECISION, integral_digits + scale)), scale)
     result = replace(result, is_unconstrained=any(operand.is_unconstrained for operand in operands))
     if all(operand.least_digits is None for operand in operands):
         return result
     least = min(scale, digits(map(least_digits, operands)))
-    return replace(result, least_digits=least, is_quotient=any(operand.is_quotient for operand in operands))
+    return replace(
+        result, least_digits=least, is_quotient=any(operand.is_quotient for operand in operands)
+    )
 
 
 def least_digits(type: ScalarType) -> int:
@@ -66,7 +81,8 @@ def declared(type: ScalarType) -> ScalarType:
 
 
 def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
-    """The type that all can be cast to without loss of kind; TEXT if none has a type, None if there is no such type."""
+    """The type that all can be cast to without loss of kind; TEXT if none has a type, None if there
+    is no such type."""
     known = [type for type in types if type is not None]
     if not known:
         return TEXT
@@ -86,8 +102,13 @@ def operand_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
 
 
 def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
-    """Whether a value of ``source`` may stand where ``target`` is wanted, without an explicit cast."""
-    if source is None or source.name is target.name or (source.element is not None and target.name is TypeName.ARRAY):
+    """Whether a value of ``source`` may stand where ``target`` is wanted, without an explicit
+    cast."""
+    if (
+        source is None
+        or source.name is target.name
+        or (source.element is not None and target.name is TypeName.ARRAY)
+    ):
         return source is None or source.element == target.element
     if target.is_object_id:
         return source.is_object_id or source.is_integer
@@ -100,32 +121,51 @@ def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
 
 
 def exact(*signatures: tuple[Sequence[ScalarType], ScalarType]) -> Resolver:
-    """Overloads by signature: the one with most arguments of exactly its types among those all arguments may stand in for."""
+    """Overloads by signature: the one with most arguments of exactly its types among those all
+    arguments may stand in for."""
 
-    def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    def resolve(
+        types: Types, constants: Mapping[int, object]
+    ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
         candidates = [
             (tuple(wanted), result)
             for wanted, result in signatures
-            if len(wanted) == len(types) and all(is_implicit(have, want) for have, want in zip(types, wanted, strict=True))
+            if len(wanted) == len(types)
+            and all(is_implicit(have, want) for have, want in zip(types, wanted, strict=True))
         ]
-        return max(candidates, key=lambda it: sum(have == want for have, want in zip(types, it[0], strict=True)), default=None)
+        return max(
+            candidates,
+            key=lambda it: sum(have == want for have, want in zip(types, it[0], strict=True)),
+            default=None,
+        )
 
     return resolve
 
 
-def same(result: ScalarType | None = None, *, at_least: int = 1, at_most: int | None = None) -> Resolver:
-    """Arguments of one common type; answers that type unless ``result`` says another. What answers a boolean compares them."""
+def same(
+    result: ScalarType | None = None, *, at_least: int = 1, at_most: int | None = None
+) -> Resolver:
+    """Arguments of one common type; answers that type unless ``result`` says another. What answers
+    a boolean compares them."""
 
-    def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    def resolve(
+        types: Types, constants: Mapping[int, object]
+    ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
         common = operand_type(types) if result == BOOLEAN else common_type(types)
-        if common is None or len(types) < at_least or (at_most is not None and len(types) > at_most):
+        if (
+            common is None
+            or len(types) < at_least
+            or (at_most is not None and len(types) > at_most)
+        ):
             return None
         return (common,) * len(types), result or common
 
     return resolve
 
 
-def a_number(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+def a_number(
+    types: Types, constants: Mapping[int, object]
+) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """One number of any kind; answers its type. An untyped argument is a double."""
     type = (types[0] or DOUBLE) if len(types) == 1 else None
     return ((type,), type) if type and type.is_number else None

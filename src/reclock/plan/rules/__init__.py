@@ -1,7 +1,8 @@
-"""The optimizer: rules that rewrite a plan into an equal one, in the order in which they are applied.
+"""The optimizer: rules that rewrite a plan into an equal one, in the order in which they are
+applied.
 
-A rule is a pure function from plan to plan in a file of its own. For each there is a file of examples in
-``tests/plan/rules``, whose plans before and after are also executed and compared.
+A rule is a pure function from plan to plan in a file of its own. For each there is a file of
+examples in ``tests/plan/rules``, whose plans before and after are also executed and compared.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from reclock.plan.totality import could_error
 def push_filters(plan: Plan) -> Plan:
     """Move each predicate as near to the collections as is safe.
 
-    A predicate that could raise an error stays where it is, and no predicate moves above one that could: a row
-    that SQL would not show to an expression never meets it.
+    A predicate that could raise an error stays where it is, and no predicate moves above one that
+    could: a row that SQL would not show to an expression never meets it.
     """
     pushed = with_inputs(plan, [push_filters(part) for part in inputs(plan)])
     return filtered(pushed.input, pushed.predicates) if isinstance(pushed, Filter) else pushed
@@ -47,7 +47,8 @@ def filtered(plan: Plan, predicates: Iterable[Any]) -> Plan:
 
 @singledispatch
 def push_into(plan: Plan, predicates: Sequence[Any]) -> Plan:
-    """``plan``'s rows that satisfy ``predicates``, none of which can fail. By default they stay above the node."""
+    """``plan``'s rows that satisfy ``predicates``, none of which can fail. By default they stay
+    above the node."""
     return filter_rows(plan, predicates)
 
 
@@ -84,7 +85,8 @@ def _(plan: Union, predicates: Sequence[Any]) -> Plan:
 
 @push_into.register
 def _(plan: Reduce, predicates: Sequence[Any]) -> Plan:
-    """Whole groups go or stay, so predicates on the keys do; without keys there is a row even for no input."""
+    """Whole groups go or stay, so predicates on the keys do; without keys there is a row even for
+    no input."""
     below, here = _split(predicates, lambda used: max(used) < len(plan.group_by))
     moved = [move_columns(predicate, lambda i: plan.group_by[i]) for predicate in below]
     return filter_rows(replace(plan, input=filtered(plan.input, moved)), here)
@@ -108,11 +110,17 @@ def _(plan: Join, predicates: Sequence[Any]) -> Plan:
     if plan.kind in (JoinKind.INNER, JoinKind.RIGHT):
         to_right, here = _split(here, lambda used: min(used) >= width)
     left = filtered(plan.left, to_left)
-    right = filtered(plan.right, [move_columns(predicate, lambda i: i - width) for predicate in to_right])
+    right = filtered(
+        plan.right, [move_columns(predicate, lambda i: i - width) for predicate in to_right]
+    )
     return filter_rows(replace(plan, left=left, right=right), here)
 
 
-def _split(predicates: Sequence[Any], goes: Callable[[frozenset[int]], bool]) -> tuple[list[Any], list[Any]]:
+def _split(
+    predicates: Sequence[Any], goes: Callable[[frozenset[int]], bool]
+) -> tuple[list[Any], list[Any]]:
     """Those whose columns ``goes`` accepts (a predicate without columns stays), and the others."""
-    below = [predicate for predicate in predicates if (used := columns_of(predicate)) and goes(used)]
+    below = [
+        predicate for predicate in predicates if (used := columns_of(predicate)) and goes(used)
+    ]
     return below, [predicate for predicate in predicates if predicate not in below]

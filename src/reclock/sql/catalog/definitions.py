@@ -61,5 +61,9 @@ class TableDefinition:
     @property
     def primary_key(self) -> tuple[str, ...]:
         """The columns of the primary key; none without one."""
-        keys = (constraint.columns for constraint in self.constraints if constraint.kind is ConstraintKind.PRIMARY_KEY)
+        keys = (
+            constraint.columns
+            for constraint in self.constraints
+            if constraint.kind is ConstraintKind.PRIMARY_KEY
+        )
         return next(keys, ())

@@ -33,11 +33,17 @@ _TYPES = {
 
 
 def find_object(
-    name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames, *, may_be_quarantined: bool = False
+    name: tuple[str, ...],
+    kind: str,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+    *,
+    may_be_quarantined: bool = False,
 ) -> Entry:
     """The item of that name and kind (``SOURCE``, ``MATERIALIZED VIEW``, …).
 
-    Raises ``Unknown…``, ``WrongObjectType``, and ``ObjectQuarantined`` unless ``may_be_quarantined``.
+    Raises ``Unknown…``, ``WrongObjectType``, and ``ObjectQuarantined`` unless
+    ``may_be_quarantined``.
     """
     entry = catalog.find(name, session)
     if isinstance(entry, QuarantinedEntry) and entry.type is _TYPES[kind]:
@@ -55,7 +61,9 @@ def find_object(
     return entry
 
 
-def dependents_closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple[GlobalId, ...], list[str]]:
+def dependents_closure(
+    targets: Iterable[GlobalId], catalog: PlannerCatalog
+) -> tuple[tuple[GlobalId, ...], list[str]]:
     """Every id that is dropped with ``targets``, dependents first, and the names of those that only
     CASCADE drops. Indexes and progress relations are parts of their relation, and are dropped with
     it."""
@@ -67,7 +75,10 @@ def dependents_closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> 
         if id in ordered:
             return
         for entry in catalog.dependents(id):
-            is_part = entry.type in (ItemType.INDEX, ItemType.SOURCE_PROGRESS) or catalog.is_subsource(entry.id)
+            is_part = entry.type in (
+                ItemType.INDEX,
+                ItemType.SOURCE_PROGRESS,
+            ) or catalog.is_subsource(entry.id)
             if not is_part and entry.id not in wanted and str(entry.name) not in others:
                 others.append(str(entry.name))
             visit(entry.id)
@@ -82,7 +93,9 @@ def snapshot_of(catalog: PlannerCatalog) -> CatalogSnapshot:
     return catalog.snapshot if catalog.snapshot is not None else CatalogSnapshot.empty()
 
 
-def find_user_object(node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: SessionNames) -> Entry:
+def find_user_object(
+    node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: SessionNames
+) -> Entry:
     entry = find_object(parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))

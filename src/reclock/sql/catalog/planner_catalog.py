@@ -12,8 +12,22 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
 from reclock.plan.relational import Plan
-from reclock.sql.catalog.entries import Entry, IndexEntry, PlannerSettings, QuarantinedEntry, RelationEntry, Scope, SinkEntry
-from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames, nearest
+from reclock.sql.catalog.entries import (
+    Entry,
+    IndexEntry,
+    PlannerSettings,
+    QuarantinedEntry,
+    RelationEntry,
+    Scope,
+    SinkEntry,
+)
+from reclock.sql.names import (
+    SEARCHED_SYSTEM_SCHEMAS,
+    SYSTEM_SCHEMAS,
+    QualifiedName,
+    SessionNames,
+    nearest,
+)
 from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
 
 
@@ -64,7 +78,11 @@ class PlannerCatalog:
 
     def indexes(self, on: GlobalId | None = None) -> Iterator[IndexEntry]:
         """All indexes, or those on one relation."""
-        return (entry for entry in self._entries.values() if isinstance(entry, IndexEntry) and on in (None, entry.on))
+        return (
+            entry
+            for entry in self._entries.values()
+            if isinstance(entry, IndexEntry) and on in (None, entry.on)
+        )
 
     def in_cluster(self, cluster_id: int) -> list[IndexEntry | SinkEntry]:
         """The indexes and the sinks of a cluster, each in the order of ids."""
@@ -97,7 +115,8 @@ class PlannerCatalog:
         """The frontier of each object with a collection (of a sink, its frontier group's), if its
         group is among them."""
         groups_by_id = {
-            entry.id: entry.collection.group if isinstance(entry, RelationEntry) else entry.id for entry in self._entries.values()
+            entry.id: entry.collection.group if isinstance(entry, RelationEntry) else entry.id
+            for entry in self._entries.values()
         }
         return {id: groups[group] for id, group in groups_by_id.items() if group in groups}
 
@@ -123,7 +142,8 @@ class PlannerCatalog:
         return None
 
     def resolve(self, parts: Sequence[str], session: SessionNames) -> RelationEntry:
-        """The relation of that name. Raises ``UnknownRelation``, with the nearest names as a hint, ``ObjectQuarantined``."""
+        """The relation of that name. Raises ``UnknownRelation``, with the nearest names as a hint,
+        ``ObjectQuarantined``."""
         entry = self.find(parts, session)
         if isinstance(entry, QuarantinedEntry):
             raise entry.refusal
@@ -144,15 +164,24 @@ class PlannerCatalog:
         if database not in self.databases:
             raise UnknownObject("database", database, hint=nearest(database, self.databases))
         if (database, schema) not in self.schemas:
-            raise UnknownObject("schema", schema, hint=nearest(schema, (name for of, name in self.schemas if of == database)))
+            raise UnknownObject(
+                "schema",
+                schema,
+                hint=nearest(schema, (name for of, name in self.schemas if of == database)),
+            )
         return QualifiedName(database, schema, item)
 
     def scope(self, parts: Sequence[str], session: SessionNames) -> Scope:
         """The schema of a written name of one or two parts. Raises ``UnknownObject``."""
-        for scope in ((None, parts[-1]), (parts[0] if len(parts) == 2 else session.database, parts[-1])):
+        for scope in (
+            (None, parts[-1]),
+            (parts[0] if len(parts) == 2 else session.database, parts[-1]),
+        ):
             if scope in self.schemas:
                 return scope
-        raise UnknownObject("schema", ".".join(parts), hint=nearest(parts[-1], {name for _, name in self.schemas}))
+        raise UnknownObject(
+            "schema", ".".join(parts), hint=nearest(parts[-1], {name for _, name in self.schemas})
+        )
 
     def cluster_id(self, name: str) -> int:
         if name not in self.clusters:
@@ -193,5 +222,11 @@ class PlannerCatalog:
         if other is not None:
             return f'"{parts[-1]}" is of type {other.type.value}, which a query cannot read'
         return nearest(
-            parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)]
+            parts[-1],
+            [
+                name
+                for scope in scopes
+                for name, entry in self.within(scope).items()
+                if isinstance(entry, RelationEntry)
+            ],
         )

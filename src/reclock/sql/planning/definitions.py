@@ -31,12 +31,16 @@ def chosen_cluster(node: exp.Expr, catalog: PlannerCatalog, session: SessionName
     return catalog.cluster_id(fold(cluster) if cluster is not None else session.cluster)
 
 
-def skip_existing(node: nodes.Statement, name: QualifiedName, type: ItemType, catalog: PlannerCatalog) -> Skipped | None:
+def skip_existing(
+    node: nodes.Statement, name: QualifiedName, type: ItemType, catalog: PlannerCatalog
+) -> Skipped | None:
     """Whether IF NOT EXISTS leaves nothing to do. Raises ``DuplicateObject`` if the name is in
     use."""
     old = catalog.within(name.scope).get(name.item)
     if old is not None and node.args.get("exists") and old.type is type:
-        return Skipped(f"CREATE {type.value.upper()}", f'{kind_of(old)} "{name}" already exists, skipping')
+        return Skipped(
+            f"CREATE {type.value.upper()}", f'{kind_of(old)} "{name}" already exists, skipping'
+        )
     check_free(name, catalog)
     return None
 
@@ -55,5 +59,7 @@ def definition_text(node: nodes.Statement) -> str:
     except SqlSyntaxError:
         is_same = False
     if not is_same:
-        raise UnsupportedSql("this definition cannot be kept as text", detail=text, hint="write it in a plainer form")
+        raise UnsupportedSql(
+            "this definition cannot be kept as text", detail=text, hint="write it in a plainer form"
+        )
     return text

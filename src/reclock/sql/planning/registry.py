@@ -52,7 +52,9 @@ _PLANNINGS: dict[type[Statement], Planning] = {}
 _ITEM_PLANNERS: dict[type[Statement], ItemPlanner] = {}
 
 
-def plans(*nodes: type[Statement], returns_rows: bool = False, experimental: str | None = None) -> Callable[[P], P]:
+def plans(
+    *nodes: type[Statement], returns_rows: bool = False, experimental: str | None = None
+) -> Callable[[P], P]:
     """Registers the planner of statements. ``experimental`` names a feature that needs experimental
     mode."""
 

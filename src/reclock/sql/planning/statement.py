@@ -5,13 +5,20 @@ from __future__ import annotations
 from reclock.errors import UnsupportedSql
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
-from reclock.sql.planning.registry import PlannedStatement, Skipped, planning_of, require_experimental_mode
+from reclock.sql.planning.registry import (
+    PlannedStatement,
+    Skipped,
+    planning_of,
+    require_experimental_mode,
+)
 from reclock.sql.syntax.consumption import check_consumed
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parse import ParsedStatement
 
 
-def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: SessionNames | None = None) -> PlannedStatement:
+def plan_statement(
+    parsed: ParsedStatement, catalog: PlannerCatalog, session: SessionNames | None = None
+) -> PlannedStatement:
     """The statement with every name resolved and every expression typed. A pure function; raises
     ``ReclockError``."""
     planning = planning_of(type(parsed.node))

@@ -28,7 +28,8 @@ NOT_ALONE = (UnsupportedSql, UnknownColumn, UnknownRelation)
 
 @dataclass(frozen=True, slots=True)
 class RowsAround:
-    """The rows of a subquery for every row around: its ``width`` columns, then a column for each scalar of ``domain``."""
+    """The rows of a subquery for every row around: its ``width`` columns, then a column for each
+    scalar of ``domain``."""
 
     plan: Plan
     width: int
@@ -37,10 +38,14 @@ class RowsAround:
     @property
     def conditions(self) -> tuple[Any, ...]:
         """For a plan of the domain's columns alone: those of the row around are the same."""
-        return tuple(Call("is_not_distinct", (scalar, ColumnRef(i, scalar.type)), BOOLEAN) for i, scalar in enumerate(self.domain))
+        return tuple(
+            Call("is_not_distinct", (scalar, ColumnRef(i, scalar.type)), BOOLEAN)
+            for i, scalar in enumerate(self.domain)
+        )
 
     def value_of(self, plan: Plan, result: Any) -> SubqueryValue:
-        """``result`` over the row of ``plan``, which has the domain's columns first and one row at most for each."""
+        """``result`` over the row of ``plan``, which has the domain's columns first and one row at
+        most for each."""
         return SubqueryValue(plan, self.conditions, result, domain=self.domain)
 
     @property
@@ -52,14 +57,23 @@ def named_around(query: exp.Expr, scope: Scope) -> list[int]:
     """Columns of the query around that ``query`` may name."""
     found = set()
     for column in query.find_all(exp.Column):
-        qualifier = [fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part]
+        qualifier = [
+            fold(part)
+            for part in (
+                column.args.get("catalog"),
+                column.args.get("db"),
+                column.args.get("table"),
+            )
+            if part
+        ]
         with suppress(AmbiguousColumn):
             found.add(scope.find(fold(column.this), qualifier))
     return sorted(i for i in found if i is not None)
 
 
 def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = None) -> Scope:
-    """The columns at ``indexes`` as a subquery sees them. Those that it names are added to ``used``."""
+    """The columns at ``indexes`` as a subquery sees them. Those that it names are added to
+    ``used``."""
 
     def seen(i: int) -> ScopeColumn:
         column, outer = scope.columns[i], scope.columns[i].on_use
@@ -78,7 +92,8 @@ def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = N
 def planned_around(
     query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()
 ) -> tuple[PlannedQuery, tuple[Any, ...]]:
-    """``query`` for every row around, and what its columns behind the visible ones are of that row: what it names, ``operands``."""
+    """``query`` for every row around, and what its columns behind the visible ones are of that row:
+    what it names, ``operands``."""
     candidates = named_around(query, scope)
     used: set[int] = set()
     planned = _planned(query, scope, candidates, used, context, operands)
@@ -89,20 +104,32 @@ def planned_around(
 
 
 def _planned(
-    query: exp.Expr, scope: Scope, named: Sequence[int], used: set[int], context: Context, operands: Sequence[Any]
+    query: exp.Expr,
+    scope: Scope,
+    named: Sequence[int],
+    used: set[int],
+    context: Context,
+    operands: Sequence[Any],
 ) -> PlannedQuery:
     columns = [scope.columns[i] for i in named]
     desc = RelationDesc(
         tuple(Column(column.name, column.type) for column in columns)
         + tuple(Column(f"operand{i + 1}", operand.type) for i, operand in enumerate(operands))
     )
-    unnamed = Scope(tuple(ScopeColumn(None, "", operand.type, is_around=True) for operand in operands))
-    start = ScopedPlan(Get(AROUND, "around", desc), scope_around(scope, named, used).beside(unnamed))
+    unnamed = Scope(
+        tuple(ScopeColumn(None, "", operand.type, is_around=True) for operand in operands)
+    )
+    start = ScopedPlan(
+        Get(AROUND, "around", desc), scope_around(scope, named, used).beside(unnamed)
+    )
     return context.queries.plan(query, replace(context, around=start))
 
 
-def rows_around(query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()) -> RowsAround:
-    """The rows of ``query`` for what it names of the rows around, and for each value of ``operands``, which are of these rows."""
+def rows_around(
+    query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()
+) -> RowsAround:
+    """The rows of ``query`` for what it names of the rows around, and for each value of
+    ``operands``, which are of these rows."""
     try:
         plan = context.queries.plan(query, replace(context, around=None)).embedded
     except NOT_ALONE:
@@ -110,7 +137,9 @@ def rows_around(query: exp.Expr, scope: Scope, context: Context, operands: Seque
             raise
         planned, domain = planned_around(query, scope, context, operands)
         return RowsAround(planned.embedded, planned.visible, domain)
-    desc = RelationDesc(tuple(Column(f"operand{i + 1}", operand.type) for i, operand in enumerate(operands)))
+    desc = RelationDesc(
+        tuple(Column(f"operand{i + 1}", operand.type) for i, operand in enumerate(operands))
+    )
     joined = join(Get(AROUND, "around", desc), plan, JoinKind.INNER, ())
     first = len(operands)
     placed = project(joined, [*range(first, first + len(plan.desc)), *range(first)])
@@ -123,8 +152,11 @@ def exists_around(rows: RowsAround) -> SubqueryValue:
     return rows.value_of(keys, negated(is_null(ColumnRef(len(rows.domain), BOOLEAN))))
 
 
-def any_around(rows: RowsAround, compare: Callable[[Sequence[Any], Sequence[Any]], Any], operands: int) -> SubqueryValue:
-    """Whether a row compares as true with the operands, the last of the domain; unknown if a NULL leaves it open."""
+def any_around(
+    rows: RowsAround, compare: Callable[[Sequence[Any], Sequence[Any]], Any], operands: int
+) -> SubqueryValue:
+    """Whether a row compares as true with the operands, the last of the domain; unknown if a NULL
+    leaves it open."""
     types = rows.plan.desc.types
     shown = [ColumnRef(i, types[i]) for i in range(rows.width)]
     domain = [ColumnRef(i, types[i]) for i in rows.places]
@@ -132,7 +164,11 @@ def any_around(rows: RowsAround, compare: Callable[[Sequence[Any], Sequence[Any]
     is_true = Call("is_true", (compared,), BOOLEAN)
     plan = compute(rows.plan, [*domain, is_true, is_null(compared)])
     flags = [ColumnRef(len(domain) + i, BOOLEAN) for i in range(2)]
-    grouped = reduce(plan, range(len(domain)), [Aggregate("bool_or", (flag,), BOOLEAN) for flag in flags])
+    grouped = reduce(
+        plan, range(len(domain)), [Aggregate("bool_or", (flag,), BOOLEAN) for flag in flags]
+    )
     any_true, any_open = flags  # in the groups they are at the same places
-    result = Case(((any_true, _TRUE), (any_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
+    result = Case(
+        ((any_true, _TRUE), (any_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN
+    )
     return rows.value_of(grouped, result)

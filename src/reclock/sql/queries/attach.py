@@ -24,11 +24,19 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
         if source not in starts:
             conditions = [rewrite(condition, change_around) for condition in value.conditions]
             domain = [to_inner(rewrite(scalar, change_around)) for scalar in value.domain]
-            needed = rows if all(index < len(rows.desc) for scalar in domain for index in columns_of(scalar)) else plan
+            needed = (
+                rows
+                if all(index < len(rows.desc) for scalar in domain for index in columns_of(scalar))
+                else plan
+            )
             inner = _over(value.plan, distinct(compute(needed, domain))) if domain else value.plan
             starts[source] = width = len(plan.desc)
-            kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
-            plan = join(plan, inner, kind, [shift_inner(condition, width) for condition in conditions])
+            kind = (
+                JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
+            )
+            plan = join(
+                plan, inner, kind, [shift_inner(condition, width) for condition in conditions]
+            )
         return rewrite(shift_inner(value.result, starts[source]), change)
 
     def change(part: Any) -> Any | None:
@@ -73,5 +81,9 @@ def to_outer(scalar: Any) -> Any:
 
 
 def to_inner(scalar: Any) -> Any:
-    """A scalar of the query around that a subquery's expressions name, as that query says it itself."""
-    return rewrite(scalar, lambda part: ColumnRef(part.index, part.type) if isinstance(part, OuterRef) else None)
+    """A scalar of the query around that a subquery's expressions name, as that query says it
+    itself."""
+    return rewrite(
+        scalar,
+        lambda part: ColumnRef(part.index, part.type) if isinstance(part, OuterRef) else None,
+    )

@@ -24,7 +24,11 @@ def in_session(plan: Plan, answer: Callable[[Call], Any]) -> Plan:
     below = [in_session(input, answer) for input in inputs(plan)]
     if any(new is not old for new, old in zip(below, inputs(plan), strict=True)):
         plan = with_inputs(plan, below)
-    if not any(isinstance(part, Call) and is_about_session(part.function) for scalar in _scalars(plan) for part in walk(scalar)):
+    if not any(
+        isinstance(part, Call) and is_about_session(part.function)
+        for scalar in _scalars(plan)
+        for part in walk(scalar)
+    ):
         return plan
     match plan:
         case Map():
@@ -36,12 +40,17 @@ def in_session(plan: Plan, answer: Callable[[Call], Any]) -> Plan:
         case FlatMap():
             return replace(plan, arrays=scalars(plan.arrays))
         case Reduce():
-            return replace(plan, aggregates=tuple(_aggregate(aggregate, scalars) for aggregate in plan.aggregates))
+            return replace(
+                plan,
+                aggregates=tuple(_aggregate(aggregate, scalars) for aggregate in plan.aggregates),
+            )
         case _:
             return plan
 
 
-def _aggregate(aggregate: Aggregate, scalars: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Aggregate:
+def _aggregate(
+    aggregate: Aggregate, scalars: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+) -> Aggregate:
     filter = scalars((aggregate.filter,))[0] if aggregate.filter is not None else None
     return replace(aggregate, arguments=scalars(aggregate.arguments), filter=filter)
 
@@ -58,7 +67,10 @@ def _scalars(plan: Plan) -> tuple[Any, ...]:
             return plan.arrays
         case Reduce():
             return tuple(
-                part for aggregate in plan.aggregates for part in (*aggregate.arguments, aggregate.filter) if part is not None
+                part
+                for aggregate in plan.aggregates
+                for part in (*aggregate.arguments, aggregate.filter)
+                if part is not None
             )
         case _:
             return ()

@@ -10,7 +10,16 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
+from reclock.algebra.relations import (
+    BOOLEAN,
+    INTEGER,
+    OID,
+    REGCLASS,
+    REGROLE,
+    REGTYPE,
+    TEXT,
+    ScalarType,
+)
 from reclock.errors import (
     AggregateNotAllowed,
     InvalidColumnReference,
@@ -29,8 +38,22 @@ from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.plan.totality import could_error
 from reclock.sql.names import fold
 from reclock.sql.queries import pairs
-from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
-from reclock.sql.queries.coercion import NAME_LENGTH, cast, coerce, default_to_text, is_name_type, scalar_type, text_limit
+from reclock.sql.queries.catalog_functions import (
+    CATALOG_FUNCTIONS,
+    OF_CURRENT_USER,
+    definition,
+    expression,
+    with_arguments,
+)
+from reclock.sql.queries.coercion import (
+    NAME_LENGTH,
+    cast,
+    coerce,
+    default_to_text,
+    is_name_type,
+    scalar_type,
+    text_limit,
+)
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
     ExprContext,
@@ -43,7 +66,14 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.overloads import call, check_unique, is_open, negated
-from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, SubqueryValue, Untyped
+from reclock.sql.queries.rewrite import (
+    AggregateCall,
+    Elements,
+    GroupingCall,
+    OuterRef,
+    SubqueryValue,
+    Untyped,
+)
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import is_about_session, signature
@@ -56,7 +86,13 @@ def _cast(node: exp.Cast, context: ExprContext) -> Any:
     reject_unsupported(node, "this", "to")
     limit = text_limit(node.args["to"])
     if limit is not None:
-        cut = call("left", [_cast_to(scalar(node.this, context), TEXT, context), Literal(limit.characters, INTEGER)])
+        cut = call(
+            "left",
+            [
+                _cast_to(scalar(node.this, context), TEXT, context),
+                Literal(limit.characters, INTEGER),
+            ],
+        )
         return call("rtrim", [cut]) if limit.ignores_blanks else cut
     if is_name_type(node.args["to"]):
         text = _cast_to(scalar(node.this, context), TEXT, context)
@@ -72,7 +108,11 @@ def _cast(node: exp.Cast, context: ExprContext) -> Any:
 def _cast_to(value: Any, target: ScalarType, context: ExprContext) -> Any:
     if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
         is_constant = value.type is None or isinstance(value, Literal | Parameter)
-        return context.subqueries.object_id(value, target) if is_constant else _argument(value, target, context)
+        return (
+            context.subqueries.object_id(value, target)
+            if is_constant
+            else _argument(value, target, context)
+        )
     if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
         return catalog_call(f"{value.type.name}_name", [value], context)
     return cast(value, target)
@@ -93,17 +133,25 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
         if not context.takes_aggregates:
             raise AggregateNotAllowed(f"grouping operations are not allowed in {context.clause}")
         return GroupingCall(
-            tuple(default_to_text(scalar(argument, replace(context, takes_aggregates=False))) for argument in arguments)
+            tuple(
+                default_to_text(scalar(argument, replace(context, takes_aggregates=False)))
+                for argument in arguments
+            )
         )
     for argument in arguments:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
-            raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
+            raise SqlSyntaxError(
+                f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function"
+            )
     values = [scalar(argument, context) for argument in arguments]
     if name == "coalesce":
         reject_rows(values, "COALESCE")
     if name == "mz_cluster_id":
-        raise UnknownFunction(name, [], hint="it is mz_legacy_installation_id() now: clusters maintain indexes")
-    if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
+        raise UnknownFunction(
+            name, [], hint="it is mz_legacy_installation_id() now: clusters maintain indexes"
+        )
+    # as a function it passes NULLs over; the registry's "concat" is the operator
+    if name == "concat" and values:
         return call("concat_ws", [Literal("", TEXT), *map(_printed, values)])
     if name == "concat_ws":
         return call(name, [*map(_printed, values)])
@@ -120,20 +168,39 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
         return pairs.pairs(call, values)
     if name == "to_regtype" or name == "to_regclass":
         with suppress(UnknownObject, UnknownRelation):
-            return context.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
+            return context.subqueries.object_id(
+                _only_text(values), REGTYPE if name == "to_regtype" else REGCLASS
+            )
         return Literal(None, OID)
     if name == "pg_typeof" and len(values) == 1:
         if values[0].type is None:
-            raise UnsupportedSql("pg_typeof of a constant without a type is not supported", hint="cast it to a type")
-        return context.subqueries.object_id(Literal(str(replace(values[0].type, precision=None, scale=None)), TEXT), REGTYPE)
+            raise UnsupportedSql(
+                "pg_typeof of a constant without a type is not supported", hint="cast it to a type"
+            )
+        return context.subqueries.object_id(
+            Literal(str(replace(values[0].type, precision=None, scale=None)), TEXT), REGTYPE
+        )
     if name in _OPERATOR_NAMES or not name.isidentifier():
-        raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
+        raise UnknownFunction(
+            name, ["unknown" if value.type is None else str(value.type) for value in values]
+        )
     return call(name, values)
 
 
 _OPERATOR_NAMES = frozenset(
     {
-        *("and", "or", "not", "is_null", "is_not_distinct", "is_true", "is_false", "negate", "like", "ilike"),
+        *(
+            "and",
+            "or",
+            "not",
+            "is_null",
+            "is_not_distinct",
+            "is_true",
+            "is_false",
+            "negate",
+            "like",
+            "ilike",
+        ),
         *("array", "elements", "series", "subscript", "within_length"),
     }
 )
@@ -158,10 +225,20 @@ def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
     """The name and the arguments, the values first."""
     name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else ""
     if name not in ORDERED_SETS:
-        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported", hint=f"there are {', '.join(ORDERED_SETS)}")
+        raise UnsupportedSql(
+            f"{to_sql(node)[:80]} is not supported", hint=f"there are {', '.join(ORDERED_SETS)}"
+        )
     order = node.expression.expressions
-    if len(order) != 1 or len(node.this.expressions) != (name != "mode") or order[0].args.get("desc"):
-        takes = "one value in ascending order" if name == "mode" else "one fraction, and one value in ascending order"
+    if (
+        len(order) != 1
+        or len(node.this.expressions) != (name != "mode")
+        or order[0].args.get("desc")
+    ):
+        takes = (
+            "one value in ascending order"
+            if name == "mode"
+            else "one fraction, and one value in ascending order"
+        )
         raise UnsupportedSql(f"{name} takes {takes}")
     return name, [order[0].this, *node.this.expressions]
 
@@ -172,11 +249,15 @@ def _filtered(node: exp.Filter, context: ExprContext) -> Any:
     if isinstance(function, exp.WithinGroup):
         return _aggregate(*_ordered_set(function), node.expression.this, context)
     if isinstance(function, exp.Anonymous) and function_name(function) in DOCUMENT_AGGREGATES:
-        return _document_aggregate(function_name(function), function.expressions, node.expression.this, context)
+        return _document_aggregate(
+            function_name(function), function.expressions, node.expression.this, context
+        )
     if isinstance(function, exp.Anonymous) and function_name(function) in ORDERED_SETS:
         raise WithinGroupRequired(function_name(function))
     if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
-        raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
+        raise SqlSyntaxError(
+            f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function"
+        )
     return _aggregate(function_name(function), function.expressions, node.expression.this, context)
 
 
@@ -184,7 +265,9 @@ def _filtered(node: exp.Filter, context: ExprContext) -> Any:
 def _qualified_function(node: exp.Dot, context: ExprContext) -> Any:
     """A function with its schema, or a part of a pair."""
     if isinstance(node.expression, exp.Anonymous):
-        if fold(node.this) == ("information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"):
+        if fold(node.this) == (
+            "information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"
+        ):
             return scalar(node.expression, context)
     elif isinstance(node.this, exp.Paren):
         field_value = pairs.part(call, scalar(node.this, context), fold(node.expression))
@@ -211,25 +294,46 @@ def catalog_call(name: str, values: Sequence[Any], context: ExprContext) -> Any:
     """A call of a function that is defined in SQL over system relations: its definition with these
     arguments."""
     if name in OF_CURRENT_USER and len(values) == 2:
-        values = [context.subqueries.object_id(_about_session("current_user", [], context), REGROLE), *values]
+        values = [
+            context.subqueries.object_id(_about_session("current_user", [], context), REGROLE),
+            *values,
+        ]
     types, body = definition(name, values)
-    return _over(types, body, [_argument(value, type, context) for value, type in zip(values, types, strict=False)], context)
+    return _over(
+        types,
+        body,
+        [_argument(value, type, context) for value, type in zip(values, types, strict=False)],
+        context,
+    )
 
 
-def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], context: ExprContext) -> Any:
+def _over(
+    types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], context: ExprContext
+) -> Any:
     """``body`` over ``argument1``, …; missing arguments are NULL."""
     scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
     whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
-    return with_arguments(typed(body, ExprContext(scope, context.subqueries, context.clause)), whole)
+    return with_arguments(
+        typed(body, ExprContext(scope, context.subqueries, context.clause)), whole
+    )
 
 
 def _argument(value: Any, type: ScalarType, context: ExprContext) -> Any:
     """``value`` for a catalog function: a name of a relation or role becomes its id."""
     is_name = value.type is None or value.type == TEXT
-    if f"{type}_named" in CATALOG_FUNCTIONS and value.type == TEXT and not isinstance(value, Literal | Parameter):
+    if (
+        f"{type}_named" in CATALOG_FUNCTIONS
+        and value.type == TEXT
+        and not isinstance(value, Literal | Parameter)
+    ):
         name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
         return Cast(catalog_call(f"{type}_named", [name], context), type)
-    if type.is_object_id and type != OID and is_name and not (isinstance(value, Untyped) and value.text is None):
+    if (
+        type.is_object_id
+        and type != OID
+        and is_name
+        and not (isinstance(value, Untyped) and value.text is None)
+    ):
         return context.subqueries.object_id(value, type)
     return coerce(value, type)
 
@@ -238,7 +342,11 @@ def _printed(value: Any) -> Any:
     """``value`` as text for a function of printed values: a boolean is one letter."""
     if value.type != BOOLEAN:
         return value
-    return Case(((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))), Literal(None, TEXT), TEXT)
+    return Case(
+        ((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))),
+        Literal(None, TEXT),
+        TEXT,
+    )
 
 
 def _formatted(values: Sequence[Any], context: ExprContext) -> Any:
@@ -268,7 +376,9 @@ def _only_text(values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext) -> Any:
+def _aggregate(
+    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
+) -> Any:
     if not context.takes_aggregates:
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
     within = replace(context, takes_aggregates=False, clause="an aggregate function")
@@ -281,14 +391,23 @@ def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContex
     """Of ``any_value(x ORDER BY …)``: the first that is not NULL."""
     value = ordered.this
     if isinstance(value, exp.Distinct):
-        raise UnsupportedSql("any_value of DISTINCT values is not supported", hint="leave out DISTINCT: it changes nothing")
+        raise UnsupportedSql(
+            "any_value of DISTINCT values is not supported",
+            hint="leave out DISTINCT: it changes nothing",
+        )
     is_known = exp.Not(this=exp.Is(this=tracked_copy(value), expression=exp.Null()))
     kept = is_known if filter is None else exp.And(this=filter, expression=is_known)
-    return call("subscript", [AggregateCall(aggregate("array_agg", [ordered], kept, within)), Literal(1, INTEGER)])
+    return call(
+        "subscript",
+        [AggregateCall(aggregate("array_agg", [ordered], kept, within)), Literal(1, INTEGER)],
+    )
 
 
-def _document_aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext) -> Any:
-    """An array or object of the values of a group: ``array_agg`` of documents, made one document."""
+def _document_aggregate(
+    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
+) -> Any:
+    """An array or object of the values of a group: ``array_agg`` of documents, made one
+    document."""
     if len(arguments) != DOCUMENT_AGGREGATES[name]:
         raise UnknownFunction(name, [])
     *keys, last = arguments
@@ -298,10 +417,16 @@ def _document_aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr |
             raise UnsupportedSql(f"{name} of DISTINCT pairs is not supported")
         document: exp.Expr = exp.Distinct(expressions=[_document("to_jsonb", value.expressions)])
     elif keys:
-        document = _document("jsonb_build_array", [exp.Cast(this=keys[0], to=exp.DataType.build("text")), value])
+        document = _document(
+            "jsonb_build_array", [exp.Cast(this=keys[0], to=exp.DataType.build("text")), value]
+        )
     else:
         document = _document("to_jsonb", [value])
-    collected = exp.Order(this=document, expressions=last.expressions) if isinstance(last, exp.Order) else document
+    collected = (
+        exp.Order(this=document, expressions=last.expressions)
+        if isinstance(last, exp.Order)
+        else document
+    )
     documents = _aggregate("array_agg", [collected], filter, context)
     return call("object of pairs" if keys else "to_jsonb", [documents])
 
@@ -310,7 +435,9 @@ def _document(function: str, arguments: list[exp.Expr]) -> exp.Expr:
     return exp.Anonymous(this=function, expressions=arguments)
 
 
-def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext) -> Aggregate:
+def aggregate(
+    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext
+) -> Aggregate:
     """The aggregate function ``name`` of ``arguments``, which are read as ``within``, over the rows
     that ``filter`` keeps."""
     orderings: list[exp.Ordered] = []
@@ -328,18 +455,24 @@ def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, wit
     values = [scalar(argument, within) for argument in arguments]
     check_unique(name, values)
     if len(values) != SORTED.get(name, len(values)):
-        raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
+        raise UnknownFunction(
+            name, ["unknown" if value.type is None else str(value.type) for value in values]
+        )
     if name == "any_value" and len(values) == 1 and is_open(values[0]):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     keys = [typed(ordering.this, within) for ordering in orderings]
     if is_distinct and any(key not in [default_to_text(value) for value in values] for key in keys):
-        raise InvalidColumnReference("in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list")
+        raise InvalidColumnReference(
+            "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+        )
     directions = [_direction(ordering) for ordering in orderings]
     if name in SORTED:  # every other aggregate has the same value in any order
         for key, word in zip(keys, directions, strict=True):
             values += [key, Literal(word, TEXT)]
     resolved = resolve_aggregate(name, [value.type for value in values])
-    cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
+    cast_values = tuple(
+        coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True)
+    )
     kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
     if kept is not None:
         cast_values = tuple(_only_where(kept, value) for value in cast_values)
@@ -348,29 +481,48 @@ def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, wit
 
 
 def _only_where(kept: Any, value: Any) -> Any:
-    """``value``, which engines compute of every row, but not where FILTER leaves the row out and it could raise an error."""
-    return Case(((kept, value),), Literal(None, value.type), value.type) if could_error(value) else value
+    """``value``, which engines compute of every row, but not where FILTER leaves the row out and it
+    could raise an error."""
+    return (
+        Case(((kept, value),), Literal(None, value.type), value.type)
+        if could_error(value)
+        else value
+    )
 
 
 def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
-    """An aggregate is of the query that its columns come from, in SQL; one of the query around would need its groups."""
+    """An aggregate is of the query that its columns come from, in SQL; one of the query around
+    would need its groups."""
     columns = list(_columns_of(parts))
-    if columns and all(isinstance(column, OuterRef) or scope.columns[column.index].is_around for column in columns):
+    if columns and all(
+        isinstance(column, OuterRef) or scope.columns[column.index].is_around for column in columns
+    ):
         raise UnsupportedSql(
-            f"{name} of columns of the query around is not supported", hint="compute it in the query that has the columns"
+            f"{name} of columns of the query around is not supported",
+            hint="compute it in the query that has the columns",
         )
 
 
 def _columns_of(parts: Sequence[Any]) -> Iterator[ColumnRef | OuterRef]:
-    """The columns in ``parts``, and those that subqueries in them name of the query that these stand in."""
+    """The columns in ``parts``, and those that subqueries in them name of the query that these
+    stand in."""
     for part in (part for value in parts for part in walk(value)):
         if isinstance(part, SubqueryValue):
-            inner = (each for value in (part.result, *part.conditions, *part.domain) for each in walk(value))
-            yield from (ColumnRef(each.index, each.type) for each in inner if isinstance(each, OuterRef))
+            inner = (
+                each
+                for value in (part.result, *part.conditions, *part.domain)
+                for each in walk(value)
+            )
+            yield from (
+                ColumnRef(each.index, each.type) for each in inner if isinstance(each, OuterRef)
+            )
         elif isinstance(part, ColumnRef | OuterRef):
             yield part
 
 
 def _direction(ordering: exp.Ordered) -> str:
     reject_unsupported(ordering, "this", "desc", "nulls_first")
-    return direction(is_descending=bool(ordering.args.get("desc")), nulls_first=bool(ordering.args.get("nulls_first")))
+    return direction(
+        is_descending=bool(ordering.args.get("desc")),
+        nulls_first=bool(ordering.args.get("nulls_first")),
+    )

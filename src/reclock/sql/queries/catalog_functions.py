@@ -40,7 +40,10 @@ _BYTES = "coalesce((SELECT size_bytes FROM mz_internal.mz_relation_sizes WHERE o
 
 def _named(relation: str, column: str, prefix: str = "") -> str:
     """What ``::text`` makes of an object id: the name where there is one, else the number."""
-    return f"coalesce((SELECT {prefix}{column} FROM {relation} WHERE oid = argument1::oid), argument1::oid::text)"
+    return (
+        f"coalesce((SELECT {prefix}{column} FROM {relation} WHERE oid = argument1::oid), "
+        "argument1::oid::text)"
+    )
 
 
 def _number(relation: str, which: str) -> str:
@@ -52,20 +55,36 @@ def _holds(kind: str, which: str) -> str:
     """Whether the role has the privilege. CONNECT and TEMPORARY are not privileges here: every role
     has them."""
     held = (
-        f"SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{kind}' AND role_oid = argument1::oid AND {which}"
+        f"SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{kind}' AND "
+        f"role_oid = argument1::oid AND {which}"
     )
-    return f"upper(argument3) IN ('CONNECT', 'TEMP', 'TEMPORARY') OR ({held} AND privilege = upper(argument3))"
+    return (
+        f"upper(argument3) IN ('CONNECT', 'TEMP', 'TEMPORARY') OR ({held} AND privilege = "
+        "upper(argument3))"
+    )
 
 
-OF_CURRENT_USER = frozenset({"has_table_privilege", "has_any_column_privilege", "has_schema_privilege", "has_database_privilege"})
+OF_CURRENT_USER = frozenset(
+    {
+        "has_table_privilege",
+        "has_any_column_privilege",
+        "has_schema_privilege",
+        "has_database_privilege",
+    }
+)
 """Functions whose first argument is the current user by default."""
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
-    # What names stand for that are no constants, without their quotes: of relations with their schemas.
+    # What names stand for that are no constants, without their quotes: of relations with their
+    # schemas.
     "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
     "regrole_named": ((TEXT,), 1, _number("pg_catalog.pg_roles", "rolname = argument1")),
-    "regclass_named": ((TEXT,), 1, _number("mz_internal.mz_visible_relations", "full_name = argument1")),
+    "regclass_named": (
+        (TEXT,),
+        1,
+        _number("mz_internal.mz_visible_relations", "full_name = argument1"),
+    ),
     "regclass_name": ((REGCLASS,), 1, _named("mz_internal.mz_visible_relations", "shown_name")),
     "regnamespace_name": ((REGNAMESPACE,), 1, _named("pg_catalog.pg_namespace", "nspname")),
     "regproc_name": ((REGPROC,), 1, _named("pg_catalog.pg_proc", "proname")),
@@ -74,7 +93,10 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_get_userbyid": (
         (OID,),
         1,
-        "coalesce((SELECT rolname FROM pg_catalog.pg_roles WHERE oid = argument1), 'unknown (OID=' || argument1::text || ')')",
+        (
+            "coalesce((SELECT rolname FROM pg_catalog.pg_roles WHERE oid = argument1), "
+            "'unknown (OID=' || argument1::text || ')')"
+        ),
     ),
     "format_type": (
         (OID, INTEGER),
@@ -84,7 +106,11 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         WHEN argument1 IN (1042, 1043) AND argument2 > 4 THEN sql_name || '(' || (argument2 - 4)::text || ')' ELSE sql_name END
         FROM mz_internal.mz_types WHERE oid = argument1)""",
     ),
-    "pg_table_is_visible": ((OID,), 1, "(SELECT is_visible FROM mz_internal.mz_visible_relations WHERE oid = argument1)"),
+    "pg_table_is_visible": (
+        (OID,),
+        1,
+        "(SELECT is_visible FROM mz_internal.mz_visible_relations WHERE oid = argument1)",
+    ),
     **dict.fromkeys(
         (
             "pg_type_is_visible",
@@ -103,7 +129,11 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         ((OID,), 1, "argument1 IS NOT NULL"),
     ),
     "pg_get_expr": ((TEXT, OID, BOOLEAN), 2, "argument1"),
-    "pg_get_viewdef": ((OID, BOOLEAN), 1, "(SELECT definition FROM mz_internal.mz_view_definitions WHERE oid = argument1)"),
+    "pg_get_viewdef": (
+        (OID, BOOLEAN),
+        1,
+        "(SELECT definition FROM mz_internal.mz_view_definitions WHERE oid = argument1)",
+    ),
     "pg_get_constraintdef": (
         (OID, BOOLEAN),
         1,
@@ -119,14 +149,23 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_char_to_encoding": ((TEXT,), 1, "CASE upper(argument1) WHEN 'UTF8' THEN 6 ELSE -1 END"),
     "getdatabaseencoding": ((), 0, "'UTF8'"),
     "pg_size_pretty": ((BIGINT,), 1, _SIZE),
-    **dict.fromkeys(("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((OID,), 1, _BYTES)),
-    "pg_database_size": ((TEXT,), 1, "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)"),
+    **dict.fromkeys(
+        ("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((OID,), 1, _BYTES)
+    ),
+    "pg_database_size": (
+        (TEXT,),
+        1,
+        "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)",
+    ),
     "pg_relation_is_publishable": ((OID,), 1, "FALSE AND argument1 IS NOT NULL"),
     "pg_is_other_temp_schema": ((OID,), 1, "FALSE AND argument1 IS NOT NULL"),
     "quote_ident": (
         (TEXT,),
         1,
-        "CASE WHEN argument1 ~ '^[a-z_][a-z0-9_]*$' THEN argument1 ELSE '\"' || replace(argument1, '\"', '\"\"') || '\"' END",
+        (
+            "CASE WHEN argument1 ~ '^[a-z_][a-z0-9_]*$' THEN argument1 ELSE '\"' || "
+            "replace(argument1, '\"', '\"\"') || '\"' END"
+        ),
     ),
     "quote_literal": (
         (TEXT,),
@@ -151,14 +190,38 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_is_in_recovery": ((), 0, "FALSE"),
     "pg_my_temp_schema": ((), 0, "0::oid"),
     "pg_is_wal_replay_paused": ((), 0, "FALSE"),
-    "inet_client_addr": ((), 0, "(SELECT max(client_addr) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),
-    "inet_client_port": ((), 0, "(SELECT max(client_port) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),
+    "inet_client_addr": (
+        (),
+        0,
+        "(SELECT max(client_addr) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())",
+    ),
+    "inet_client_port": (
+        (),
+        0,
+        "(SELECT max(client_port) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())",
+    ),
     "pg_get_serial_sequence": ((TEXT, TEXT), 2, "NULL"),
     "pg_tablespace_location": ((OID,), 1, "''"),
-    "pg_tablespace_size": ((OID,), 1, "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)"),
-    "has_table_privilege": ((REGROLE, REGCLASS, TEXT), 3, _holds("relation", "oid = argument2::oid")),
-    "has_any_column_privilege": ((REGROLE, REGCLASS, TEXT), 3, _holds("relation", "oid = argument2::oid")),
-    "has_schema_privilege": ((REGROLE, REGNAMESPACE, TEXT), 3, _holds("schema", "oid = argument2::oid")),
+    "pg_tablespace_size": (
+        (OID,),
+        1,
+        "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)",
+    ),
+    "has_table_privilege": (
+        (REGROLE, REGCLASS, TEXT),
+        3,
+        _holds("relation", "oid = argument2::oid"),
+    ),
+    "has_any_column_privilege": (
+        (REGROLE, REGCLASS, TEXT),
+        3,
+        _holds("relation", "oid = argument2::oid"),
+    ),
+    "has_schema_privilege": (
+        (REGROLE, REGNAMESPACE, TEXT),
+        3,
+        _holds("schema", "oid = argument2::oid"),
+    ),
     "has_database_privilege": ((REGROLE, TEXT, TEXT), 3, _holds("database", "name = argument2")),
 }
 
@@ -180,7 +243,10 @@ def definition(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, .
     """The types of all arguments, and the expression. Raises ``UnknownFunction``."""
     types, required, body = CATALOG_FUNCTIONS[name]
     if not required <= len(arguments) <= len(types):
-        raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
+        raise UnknownFunction(
+            name,
+            ["unknown" if argument.type is None else str(argument.type) for argument in arguments],
+        )
     return types, expression(body)
 
 
@@ -210,7 +276,12 @@ def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:
         conditions = tuple(rewrite(condition, inside) for condition in part.conditions)
         domain = tuple(rewrite(column, inside) for column in part.domain)
         if not all(isinstance(column, OuterRef) for column in domain):
-            raise InternalError("the definition of a catalog function names its arguments otherwise than in an equality of a key")
-        return replace(part, conditions=conditions, result=rewrite(part.result, inside), domain=domain)
+            raise InternalError(
+                "the definition of a catalog function names its arguments otherwise than "
+                "in an equality of a key"
+            )
+        return replace(
+            part, conditions=conditions, result=rewrite(part.result, inside), domain=domain
+        )
 
     return rewrite(scalar, here)

@@ -105,14 +105,19 @@ def scalar_type(node: exp.Expr) -> ScalarType:
             raise UnsupportedSql("arrays of arrays are not supported")
         return array(element)
     if node.this == exp.DType.DECIMAL:
-        return _numeric([size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes])
+        return _numeric(
+            [size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes]
+        )
     if node.this == exp.DType.DOUBLE and len(sizes) == 1:
         return _float(sizes[0])
     if node.this not in _TYPES:
         raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported")
     if sizes or node.args.get("values"):
         name = _TYPES[node.this]
-        raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported", hint=f"use {name} without a length or precision")
+        raise UnsupportedSql(
+            f"type {to_sql(node).lower()} is not supported",
+            hint=f"use {name} without a length or precision",
+        )
     return _TYPES[node.this]
 
 
@@ -121,13 +126,14 @@ NAME_LENGTH = 63
 
 
 def is_name_type(node: exp.Expr) -> bool:
-    return (isinstance(node, exp.DataType) and node.this == exp.DType.NAME) or to_sql(node).lower().removeprefix(
-        "pg_catalog."
-    ) == "name"
+    return (isinstance(node, exp.DataType) and node.this == exp.DType.NAME) or to_sql(
+        node
+    ).lower().removeprefix("pg_catalog.") == "name"
 
 
 def text_limit(node: exp.Expr) -> TextLimit | None:
-    """The limit that ``varchar(n)``, ``char(n)`` or ``char`` sets; None of any other type. Raises ``InvalidOption``."""
+    """The limit that ``varchar(n)``, ``char(n)`` or ``char`` sets; None of any other type. Raises
+    ``InvalidOption``."""
     if not isinstance(node, exp.DataType) or node.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
         return None
     is_char = node.this == exp.DType.CHAR
@@ -135,7 +141,10 @@ def text_limit(node: exp.Expr) -> TextLimit | None:
     if not sizes:
         return None
     if len(sizes) > 1 or not sizes[0].isdigit() or not 1 <= int(sizes[0]) <= _MOST_CHARACTERS:
-        raise InvalidOption(f"length for type {'char' if is_char else 'varchar'} must be from 1 to {_MOST_CHARACTERS}")
+        raise InvalidOption(
+            f"length for type {'char' if is_char else 'varchar'} must be from 1 to "
+            f"{_MOST_CHARACTERS}"
+        )
     return TextLimit(int(sizes[0]), ignores_blanks=is_char)
 
 
@@ -147,7 +156,9 @@ def limited(value: Any, limit: TextLimit) -> Any:
     """A text with the column's limit. A longer text is an error, now or when it is computed, unless
     only blanks exceed the limit."""
     if isinstance(value, Literal):
-        return value if value.value is None else Literal(within_limit(value.value, limit), value.type)
+        return (
+            value if value.value is None else Literal(within_limit(value.value, limit), value.type)
+        )
     arguments = (value, Literal(limit.characters, INTEGER), Literal(limit.ignores_blanks, BOOLEAN))
     return Call("within_length", arguments, TEXT)
 
@@ -172,10 +183,16 @@ def _float(size: exp.Expr) -> ScalarType:
 def _named_type(kind: object) -> ScalarType:
     """A type that is not a keyword of the grammar: one of the catalog's, or any with
     ``pg_catalog.`` before it."""
-    if isinstance(kind, exp.Dot) and isinstance(kind.expression, exp.Identifier) and fold(kind.this) == "pg_catalog":
+    if (
+        isinstance(kind, exp.Dot)
+        and isinstance(kind.expression, exp.Identifier)
+        and fold(kind.this) == "pg_catalog"
+    ):
         name = fold(kind.expression)
         try:
-            return _CATALOG_TYPES.get(name) or scalar_type(exp.DataType.build(name, dialect="postgres"))
+            return _CATALOG_TYPES.get(name) or scalar_type(
+                exp.DataType.build(name, dialect="postgres")
+            )
         except ParseError:
             raise UnknownObject("type", name) from None
     name = fold(kind) if isinstance(kind, exp.Identifier) else str(kind)
@@ -204,17 +221,23 @@ def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
     common = common_of(types)
     if common is None:
         names = list(dict.fromkeys(str(type.name) for type in types if type is not None))
-        raise TypeMismatch(f"{what} types {' and '.join(names)} cannot be matched", hint="cast them to one type")
+        raise TypeMismatch(
+            f"{what} types {' and '.join(names)} cannot be matched", hint="cast them to one type"
+        )
     return common
 
 
 def with_own_digits(values: Sequence[Any], types: Sequence[ScalarType | None]) -> list[Any]:
-    """``values``, where constants of open type that shall be numerics are numerics of the digits that they are written with.
+    """``values``, where constants of open type that shall be numerics are numerics of the digits
+    that they are written with.
 
-    As in PostgreSQL, the number beside a constant says what kind of number it is, and not how many digits it keeps.
+    As in PostgreSQL, the number beside a constant says what kind of number it is, and not how many
+    digits it keeps.
     """
     return [
-        _number(value) if type is not None and type.name is TypeName.NUMERIC and isinstance(value, Untyped) else value
+        _number(value)
+        if type is not None and type.name is TypeName.NUMERIC and isinstance(value, Untyped)
+        else value
         for value, type in zip(values, types, strict=True)
     ]
 
@@ -227,7 +250,9 @@ def _number(value: Untyped) -> Any:
 
 def unified(values: Sequence[Any], what: str) -> tuple[list[Any], ScalarType]:
     """``values`` in the type that all of them take, and that type. Raises as ``common_type``."""
-    values = with_own_digits(values, [common_type([value.type for value in values], what)] * len(values))
+    values = with_own_digits(
+        values, [common_type([value.type for value in values], what)] * len(values)
+    )
     type = common_type([value.type for value in values], what)
     return [coerce(value, type) for value in values], type
 
@@ -244,8 +269,16 @@ def coerce(value: Any, target: ScalarType) -> Any:
     if isinstance(value, Literal):
         if value.value is None:
             return Literal(None, target)
-        if target.is_number and isinstance(value.value, int | float | Decimal) and not isinstance(value.value, bool):
-            number = natural(value.value, value.type)[0] if target.is_unconstrained and value.type.is_float else value.value
+        if (
+            target.is_number
+            and isinstance(value.value, int | float | Decimal)
+            and not isinstance(value.value, bool)
+        ):
+            number = (
+                natural(value.value, value.type)[0]
+                if target.is_unconstrained and value.type.is_float
+                else value.value
+            )
             return Literal(fit(number, target), target)
     return Cast(value, target)
 
@@ -259,20 +292,34 @@ def cast(value: Any, target: ScalarType) -> Any:
         natural_value = _natural(value)
         if natural_value is not None:
             return natural_value
-        target = numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
+        target = (
+            numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
+        )
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
 
 
 def _natural(value: Any) -> Any | None:
     """A number, or a constant that spells one, as an unconstrained numeric; None if its digits are
     only known when it is computed."""
-    if isinstance(value, Untyped) and not isinstance(value, OpenParameter) and value.text is not None:
+    if (
+        isinstance(value, Untyped)
+        and not isinstance(value, OpenParameter)
+        and value.text is not None
+    ):
         exact = parse_number(value.text)
         return Literal(*natural(exact, numeric()))
-    if value.type is None or not value.type.is_number or (isinstance(value, Literal) and value.value is None):
+    if (
+        value.type is None
+        or not value.type.is_number
+        or (isinstance(value, Literal) and value.value is None)
+    ):
         return None
     if isinstance(value, Literal):
-        return Literal(*natural(value.value, value.type)) if value.type.name is not TypeName.NUMERIC else value
+        return (
+            Literal(*natural(value.value, value.type))
+            if value.type.name is not TypeName.NUMERIC
+            else value
+        )
     return None if value.type.is_float else coerce(value, as_numeric(value.type))
 
 
@@ -295,7 +342,10 @@ def assign(value: Any, column: Column) -> Any:
     )
     if not is_allowed:
         raise TypeMismatch(
-            f'column "{column.name}" is of type {target.name} but expression is of type {source.name}',
+            (
+                f'column "{column.name}" is of type {target.name} but expression is of type '
+                f"{source.name}"
+            ),
             hint="you will need to rewrite or cast the expression",
         )
     assigned = coerce(value, target if source is None else resolve_cast(source, target))

@@ -18,7 +18,13 @@ def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
         raise SqlSyntaxError("a relation needs at least one column")
     for i, name in enumerate(names):
         if name in RESERVED_COLUMNS and not (has_time and name == TIME_COLUMN):
-            raise ReservedName(name, hint="every relation has these columns of its own; give the column another name with AS")
+            raise ReservedName(
+                name,
+                hint=(
+                    "every relation has these columns of its own; give the column another "
+                    "name with AS"
+                ),
+            )
         if name in names[:i]:
             raise DuplicateColumn(name)
 
@@ -33,4 +39,7 @@ def check_stored(columns: Sequence[Column]) -> None:
     """Raises ``UnsupportedSql`` unless a collection can hold the columns."""
     for column in columns:
         if not column.type.is_stored:
-            raise UnsupportedSql(f'column "{column.name}" has type {column.type}, which cannot be stored', hint="cast it to text")
+            raise UnsupportedSql(
+                f'column "{column.name}" has type {column.type}, which cannot be stored',
+                hint="cast it to text",
+            )

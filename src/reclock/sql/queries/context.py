@@ -32,12 +32,20 @@ class Block:
 class Queries(Protocol):
     """Plans queries, for modules that meet one inside of something else."""
 
-    def plan(self, node: exp.Expr, context: Context, hints: Sequence[ScalarType | None] = ()) -> PlannedQuery: ...
+    def plan(
+        self, node: exp.Expr, context: Context, hints: Sequence[ScalarType | None] = ()
+    ) -> PlannedQuery: ...
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block: ...
-    def finish(self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None) -> PlannedQuery: ...
-    def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]: ...
+    def finish(
+        self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None
+    ) -> PlannedQuery: ...
+    def select_values(
+        self, node: exp.Select, relation: ScopedPlan, context: Context
+    ) -> list[Any]: ...
     def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan: ...
-    def order(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]: ...
+    def order(
+        self, node: exp.Select, relation: ScopedPlan, context: Context
+    ) -> list[tuple[Any, bool, bool]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +74,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class PlannedQuery:
-    """A planned query: the first ``visible`` columns of ``plan`` are shown, the others only ordered by.
+    """A planned query: the first ``visible`` columns of ``plan`` are shown, the others only ordered
+    by.
 
-    ``untyped`` are positions of constants that were made text because nothing said otherwise. ``kept`` columns behind the visible
-    ones say which row around each is for; LIMIT counts for each of these.
+    ``untyped`` are positions of constants that were made text because nothing said otherwise.
+    ``kept`` columns behind the visible ones say which row around each is for; LIMIT counts for each
+    of these.
     """
 
     plan: Plan
@@ -82,12 +92,19 @@ class PlannedQuery:
 
     @property
     def finishing(self) -> Finishing:
-        return Finishing(self.order, self.limit, self.offset, self.visible if self.visible < len(self.plan.desc) else None)
+        return Finishing(
+            self.order,
+            self.limit,
+            self.offset,
+            self.visible if self.visible < len(self.plan.desc) else None,
+        )
 
     @property
     def embedded(self) -> Plan:
         """The rows as a part of another plan: limited, without the hidden columns, in no order."""
         plan, width = self.plan, self.visible + self.kept
         if self.limit is not None or self.offset:
-            plan = TopK(plan, tuple(range(self.visible, width)), self.order, self.limit, self.offset)
+            plan = TopK(
+                plan, tuple(range(self.visible, width)), self.order, self.limit, self.offset
+            )
         return project(plan, range(width))

@@ -10,7 +10,18 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, JSONB, OID, REGCLASS, TEXT, ScalarType, TypeName, array
+from reclock.algebra.relations import (
+    BOOLEAN,
+    INTEGER,
+    INTERVAL,
+    JSONB,
+    OID,
+    REGCLASS,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+)
 from reclock.errors import (
     AmbiguousFunction,
     SqlSyntaxError,
@@ -24,7 +35,16 @@ from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
 from reclock.sql.queries.literals import fit, interval, number
-from reclock.sql.queries.overloads import ROW_OPERATORS, balanced, call, is_null, is_open, negated, operator, row_comparison
+from reclock.sql.queries.overloads import (
+    ROW_OPERATORS,
+    balanced,
+    call,
+    is_null,
+    is_open,
+    negated,
+    operator,
+    row_comparison,
+)
 from reclock.sql.queries.rewrite import Elements, OpenParameter, Untyped
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import consume, written
@@ -43,7 +63,15 @@ class Subqueries(Protocol):
     def value(self, query: exp.Expr, scope: Scope) -> Any: ...
     def exists(self, query: exp.Expr, scope: Scope) -> Any: ...
     def contains(self, operands: Sequence[Any], query: exp.Expr, scope: Scope) -> Any: ...
-    def any(self, operands: Sequence[Any], name: str, query: exp.Expr, scope: Scope, *, is_negated: bool = False) -> Any: ...
+    def any(
+        self,
+        operands: Sequence[Any],
+        name: str,
+        query: exp.Expr,
+        scope: Scope,
+        *,
+        is_negated: bool = False,
+    ) -> Any: ...
     def rows(self, query: exp.Expr, scope: Scope) -> Any: ...
 
 
@@ -82,7 +110,8 @@ def reject_rows(values: Sequence[Any], where: str) -> None:
     """Raises ``UnsupportedSql`` if a function that answers rows is in any of them."""
     if any(has(value, Elements) for value in values):
         raise UnsupportedSql(
-            f"set-returning functions are not allowed in {where}", hint="move the function into a LATERAL item of FROM"
+            f"set-returning functions are not allowed in {where}",
+            hint="move the function into a LATERAL item of FROM",
         )
 
 
@@ -150,13 +179,26 @@ def _interval(node: exp.Interval, context: ExprContext) -> Any:
 @scalar.register
 def _column(node: exp.Column, context: ExprContext) -> Any:
     reject_unsupported(node, "this", "table", "db", "catalog")
-    qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
+    qualifier = [
+        fold(part)
+        for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table"))
+        if part
+    ]
     if isinstance(node.this, exp.Star):
         raise SqlSyntaxError(f"{to_sql(node)} is not allowed in {context.clause}")
     name, scope = fold(node.this), context.scope
-    if name == TABLE_OID and scope.find(name, qualifier) is None and (relation := scope.relation_of(qualifier)) is not None:
+    if (
+        name == TABLE_OID
+        and scope.find(name, qualifier) is None
+        and (relation := scope.relation_of(qualifier)) is not None
+    ):
         return coerce(context.subqueries.object_id(Untyped(str(relation)), REGCLASS), OID)
-    if node.name == "user" and not qualifier and scope.find(name) is None and not node.this.args.get("quoted"):
+    if (
+        node.name == "user"
+        and not qualifier
+        and scope.find(name) is None
+        and not node.this.args.get("quoted")
+    ):
         return context.subqueries.about_session(Call("current_user", (), TEXT))
     return scope.resolve(name, qualifier)
 
@@ -246,7 +288,9 @@ def _binary(node: exp.Binary, context: ExprContext) -> Any:
         return _rows_compared(OPERATORS[type(node)], left_row, right_row, context)
     values = [scalar(left, context), scalar(right, context)]
     name = OPERATORS[type(node)]
-    arrays = [value.type for value in values if value.type is not None and value.type.element is not None]
+    arrays = [
+        value.type for value in values if value.type is not None and value.type.element is not None
+    ]
     symbol = WRITTEN_OPERATORS.get(type(node), name)
     if name == "-" and values[0].type == JSONB:
         name = "jsonb_delete"
@@ -275,17 +319,23 @@ def _operand(node: exp.Expr) -> exp.Expr:
 
 def row_items(node: exp.Expr) -> list[exp.Expr] | None:
     """What a row, such as ``(a, b)`` or ``ROW(a)``, is of; None if ``node`` is none."""
-    if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and function_name(node) == "row"):
+    if isinstance(node, exp.Tuple) or (
+        isinstance(node, exp.Anonymous) and function_name(node) == "row"
+    ):
         return node.expressions
     return None
 
 
-def _rows_compared(name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], context: ExprContext) -> Any:
+def _rows_compared(
+    name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], context: ExprContext
+) -> Any:
     if len(left) != len(right):
         raise SqlSyntaxError("unequal number of entries in row expressions")
     if not left:
         raise UnsupportedSql("cannot compare rows of zero length")
-    return row_comparison(name, [scalar(item, context) for item in left], [scalar(item, context) for item in right])
+    return row_comparison(
+        name, [scalar(item, context) for item in left], [scalar(item, context) for item in right]
+    )
 
 
 def function_name(node: exp.Anonymous) -> str:
@@ -294,11 +344,19 @@ def function_name(node: exp.Anonymous) -> str:
 
 
 def _is_all(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and function_name(node) == "all" and len(node.expressions) == 1
+    return (
+        isinstance(node, exp.Anonymous)
+        and function_name(node) == "all"
+        and len(node.expressions) == 1
+    )
 
 
 def _quantified(node: exp.Binary, context: ExprContext) -> Any:
-    among = node.expression.this if isinstance(node.expression, exp.Any | exp.All) else node.expression.expressions[0]
+    among = (
+        node.expression.this
+        if isinstance(node.expression, exp.Any | exp.All)
+        else node.expression.expressions[0]
+    )
     is_any = isinstance(node.expression, exp.Any)
     name = OPERATORS[type(node)]
     if isinstance(_operand(among), exp.Query):
@@ -313,22 +371,29 @@ def _quantified(node: exp.Binary, context: ExprContext) -> Any:
         if node.args.get("negate"):
             compared = [negated(result) for result in compared]
         return balanced("or" if is_any else "and", compared)
-    raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
+    raise UnsupportedSql(
+        f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery"
+    )
 
 
-def _quantified_query(node: exp.Binary, name: str, query: exp.Expr, is_any: bool, context: ExprContext) -> Any:
+def _quantified_query(
+    node: exp.Binary, name: str, query: exp.Expr, is_any: bool, context: ExprContext
+) -> Any:
     items = row_items(_operand(node.this))
     operands = [scalar(item, context) for item in (items if items is not None else [node.this])]
     is_negated = bool(node.args.get("negate"))
     if not is_negated and name == ("=" if is_any else "<>"):
         membership = context.subqueries.contains(operands, query, context.scope)
         return membership if is_any else negated(membership)
-    found = context.subqueries.any(operands, name, query, context.scope, is_negated=is_negated == is_any)
+    found = context.subqueries.any(
+        operands, name, query, context.scope, is_negated=is_negated == is_any
+    )
     return found if is_any else negated(found)
 
 
 def _is_member(operand: Any, among: exp.Expr, context: ExprContext) -> Any:
-    """Whether ``operand`` is an element of an array: of one that is written out, equal to one of its items."""
+    """Whether ``operand`` is an element of an array: of one that is written out, equal to one of
+    its items."""
     if isinstance(among, exp.Array) and among.expressions:
         return _is_one_of(operand, [scalar(item, context) for item in among.expressions])
     array_value = scalar(among, context)
@@ -348,7 +413,8 @@ def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
 def _array(node: exp.Array, context: ExprContext) -> Any:
     if not node.expressions:
         raise SqlSyntaxError(
-            "cannot determine type of empty array", hint="cast it to the type it shall have, as in '{}'::integer[]"
+            "cannot determine type of empty array",
+            hint="cast it to the type it shall have, as in '{}'::integer[]",
         )
     return call("array", [scalar(item, context) for item in node.expressions])
 
@@ -367,8 +433,14 @@ def _subscript(node: exp.Bracket, context: ExprContext) -> Any:
 def _operator(node: exp.Operator, context: ExprContext) -> Any:
     """``OPERATOR(schema.op)``: the operator, whatever its schema."""
     name = str(node.args["operator"]).rpartition(".")[2].strip()
-    known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(name, name)
-    result = operator(known, [scalar(_operand(node.this), context), scalar(_operand(node.expression), context)], name)
+    known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(
+        name, name
+    )
+    result = operator(
+        known,
+        [scalar(_operand(node.this), context), scalar(_operand(node.expression), context)],
+        name,
+    )
     return negated(result) if name in ("!~", "!~*", "!~~") else result
 
 
@@ -388,20 +460,30 @@ _COLLATIONS = ("default", "c", "posix", "ucs_basic")
 
 @scalar.register
 def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> Any:
-    return negated(operator("is_not_distinct", [scalar(node.this, context), scalar(node.expression, context)], "IS DISTINCT FROM"))
+    return negated(
+        operator(
+            "is_not_distinct",
+            [scalar(node.this, context), scalar(node.expression, context)],
+            "IS DISTINCT FROM",
+        )
+    )
 
 
 @scalar.register
 def _negate(node: exp.Neg, context: ExprContext) -> Any:
     written_number = _operand(node.this)
     if isinstance(written_number, exp.Literal) and not written_number.is_string:
-        return Literal(*number(f"-{written_number.name}"))  # -2147483648 is an integer, 2147483648 is none
+        # -2147483648 is an integer, 2147483648 is none
+        return Literal(*number(f"-{written_number.name}"))
     operand = scalar(node.this, context)
     if is_open(operand):
         raise AmbiguousFunction("-", ["unknown"], is_operator=True)
     if isinstance(operand, Literal) and operand.type.is_number and operand.value is not None:
         value = operand.value  # of a Decimal, "-" would keep 28 digits
-        return Literal(fit(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type), operand.type)
+        return Literal(
+            fit(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type),
+            operand.type,
+        )
     return operator("negate", [operand], "-")
 
 
@@ -430,7 +512,10 @@ def _is(node: exp.Is, context: ExprContext) -> Any:
     if isinstance(what, exp.Null):
         result = is_null(operand)
     elif isinstance(what, exp.Boolean):
-        result = call("is_true" if what.this else "is_false", [expect(operand, BOOLEAN, "argument of IS TRUE")])
+        result = call(
+            "is_true" if what.this else "is_false",
+            [expect(operand, BOOLEAN, "argument of IS TRUE")],
+        )
     elif isinstance(what, exp.Column) and what.name.upper() == "UNKNOWN":
         result = is_null(expect(operand, BOOLEAN, "argument of IS UNKNOWN"))
     else:
@@ -475,7 +560,9 @@ def _case(node: exp.Case, context: ExprContext) -> Any:
     conditions = []
     for branch in node.args["ifs"]:
         if operand is not None:
-            conditions.append(operator("=", [scalar(operand, context), scalar(branch.this, context)]))
+            conditions.append(
+                operator("=", [scalar(operand, context), scalar(branch.this, context)])
+            )
         else:
             conditions.append(condition(branch.this, within))
     results = [scalar(branch.args["true"], context) for branch in node.args["ifs"]]

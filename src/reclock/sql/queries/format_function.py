@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from reclock.errors import EvaluationError, UnsupportedSql
 
 _PLACE = re.compile(r"%(?:(%)|(?:(\d+)\$)?([sIL])|)")
-_WRITTEN = {"s": "coalesce({}, '')", "I": "quote_ident({})", "L": "coalesce(quote_literal({}), 'NULL')"}
+_WRITTEN = {
+    "s": "coalesce({}, '')",
+    "I": "quote_ident({})",
+    "L": "coalesce(quote_literal({}), 'NULL')",
+}
 
 
 def formatted(text: str, count: int) -> str:
-    """An expression for ``text`` with ``count`` texts in its places. Raises ``EvaluationError``, ``UnsupportedSql``."""
+    """An expression for ``text`` with ``count`` texts in its places. Raises ``EvaluationError``,
+    ``UnsupportedSql``."""
     return " || ".join(_pieces(text, count)) or "''"
 
 
@@ -26,7 +31,10 @@ def _pieces(text: str, count: int) -> Iterator[str]:
         if percent:
             yield "'%'"
         elif kind is None:
-            raise UnsupportedSql(f"format with {text[place.start() :][:8]!r} is not supported", hint="use %s, %I, %L, %1$s or %%")
+            raise UnsupportedSql(
+                f"format with {text[place.start() :][:8]!r} is not supported",
+                hint="use %s, %I, %L, %1$s or %%",
+            )
         else:
             last = int(position) if position else last + 1
             if not 1 <= last <= count:

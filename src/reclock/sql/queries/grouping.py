@@ -18,7 +18,9 @@ from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, OuterRef, S
 from reclock.sql.queries.scope import Scope, ScopedPlan
 
 
-def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
+def group(
+    relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]
+) -> tuple[Plan, list[Any]]:
     """The plan of the groups by ``keys``, and ``expressions`` over its rows.
 
     Raises ``GroupingError`` for a column outside of an aggregate that is not a key,
@@ -31,7 +33,9 @@ def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any])
     ]
 
 
-def group_by_sets(relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
+def group_by_sets(
+    relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]
+) -> tuple[Plan, list[Any]]:
     """As `group`, by each of several sets of keys. Keys by which a row is not grouped are NULL."""
     keys = list(dict.fromkeys(key for grouping_set in sets for key in grouping_set))
     aggregates, questions = _found(expressions, AggregateCall), _found(expressions, GroupingCall)
@@ -44,22 +48,40 @@ def group_by_sets(relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressio
     branches = []
     for chosen in sets:
         grouped = reduce(plan, [indexes[keys.index(key)] for key in chosen], attached)
-        shown = [ColumnRef(chosen.index(key), key.type) if key in chosen else Literal(None, key.type) for key in keys]
-        values = [ColumnRef(len(chosen) + i, aggregate.type) for i, aggregate in enumerate(attached)]
+        shown = [
+            ColumnRef(chosen.index(key), key.type) if key in chosen else Literal(None, key.type)
+            for key in keys
+        ]
+        values = [
+            ColumnRef(len(chosen) + i, aggregate.type) for i, aggregate in enumerate(attached)
+        ]
         bits = [Literal(_bits(question, chosen), question.type) for question in questions]
         branches.append(compute(grouped, [*shown, *values, *bits], names))
-    return union(branches), [_over_groups(expression, keys, aggregates, questions, relation.scope) for expression in expressions]
+    return union(branches), [
+        _over_groups(expression, keys, aggregates, questions, relation.scope)
+        for expression in expressions
+    ]
 
 
-def _attached(relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCall]) -> tuple[Plan, list[int], list[Aggregate]]:
+def _attached(
+    relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCall]
+) -> tuple[Plan, list[int], list[Aggregate]]:
     """Rows that have the keys at these indexes, and the aggregates of them."""
-    plan, placed = attach(relation.plan, [*keys, *(part for aggregate_call in calls for part in children(aggregate_call))])
+    plan, placed = attach(
+        relation.plan,
+        [*keys, *(part for aggregate_call in calls for part in children(aggregate_call))],
+    )
     places = placed[: len(keys)]
     rest = iter(placed[len(keys) :])
-    attached: list[Aggregate] = [with_children(call, [next(rest) for _ in children(call)]).aggregate for call in calls]
+    attached: list[Aggregate] = [
+        with_children(call, [next(rest) for _ in children(call)]).aggregate for call in calls
+    ]
     width = len(plan.desc)
     computed = [place for place in places if not isinstance(place, ColumnRef)]
-    indexes = [place.index if isinstance(place, ColumnRef) else width + computed.index(place) for place in places]
+    indexes = [
+        place.index if isinstance(place, ColumnRef) else width + computed.index(place)
+        for place in places
+    ]
     return map_columns(plan, computed), indexes, attached
 
 
@@ -98,7 +120,11 @@ def _found(expressions: Sequence[Any], kind: type) -> list[Any]:
 
 
 def _over_groups(
-    expression: Any, keys: Sequence[Any], aggregates: list[AggregateCall], questions: list[GroupingCall], scope: Scope
+    expression: Any,
+    keys: Sequence[Any],
+    aggregates: list[AggregateCall],
+    questions: list[GroupingCall],
+    scope: Scope,
 ) -> Any:
     def column(index: int) -> str:
         found = scope.columns[index] if index < len(scope.columns) else None
@@ -111,7 +137,10 @@ def _over_groups(
             return ColumnRef(len(keys) + aggregates.index(part), part.type)
         if isinstance(part, GroupingCall):
             if not set(part.keys) <= set(keys):
-                raise InvalidGrouping("arguments to GROUPING must be grouping expressions of the associated query level")
+                raise InvalidGrouping(
+                    "arguments to GROUPING must be grouping expressions of the "
+                    "associated query level"
+                )
             if part not in questions:
                 return Literal(0, part.type)
             return ColumnRef(len(keys) + len(aggregates) + questions.index(part), part.type)
@@ -122,7 +151,9 @@ def _over_groups(
         if isinstance(part, SubqueryValue):
             conditions = tuple(rewrite(condition, around) for condition in part.conditions)
             domain = tuple(rewrite(column, around) for column in part.domain)
-            return replace(part, conditions=conditions, result=rewrite(part.result, around), domain=domain)
+            return replace(
+                part, conditions=conditions, result=rewrite(part.result, around), domain=domain
+            )
         return None
 
     def around(part: Any) -> Any | None:

@@ -21,10 +21,17 @@ from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.dialect import to_sql
 
 
-def index_key(written: Sequence[exp.Expr], desc: RelationDesc, on: QualifiedName) -> tuple[KeyPart, ...]:
+def index_key(
+    written: Sequence[exp.Expr], desc: RelationDesc, on: QualifiedName
+) -> tuple[KeyPart, ...]:
     """The key's columns and expressions. Raises ``UnknownColumn``, ``DuplicateColumn``, and errors
     of the expressions."""
-    parts = [_column(fold(node), desc) if isinstance(node, exp.Identifier) else _expression(node, desc, on) for node in written]
+    parts = [
+        _column(fold(node), desc)
+        if isinstance(node, exp.Identifier)
+        else _expression(node, desc, on)
+        for node in written
+    ]
     column_positions([part.column.name for part in parts if part.position is not None], desc)
     return tuple(parts)
 

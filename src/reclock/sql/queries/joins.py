@@ -9,7 +9,13 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, ScalarType
-from reclock.errors import DuplicateAlias, DuplicateColumn, SqlSyntaxError, UnknownColumn, UnsupportedSql
+from reclock.errors import (
+    DuplicateAlias,
+    DuplicateColumn,
+    SqlSyntaxError,
+    UnknownColumn,
+    UnsupportedSql,
+)
 from reclock.plan.build import filter_rows, join, map_columns, project
 from reclock.plan.relational import JoinKind, Plan
 from reclock.plan.scalar_trees import has, move_columns, rewrite, walk
@@ -24,14 +30,29 @@ from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error
 
-JOIN_KINDS = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
+JOIN_KINDS = {
+    "": JoinKind.INNER,
+    "LEFT": JoinKind.LEFT,
+    "RIGHT": JoinKind.RIGHT,
+    "FULL": JoinKind.FULL,
+}
 
 
-def join_relations(left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context) -> ScopedPlan:
+def join_relations(
+    left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context
+) -> ScopedPlan:
     reject_unsupported(node, "this", "kind", "side", "method", "on", "using")
-    side, kind, method = ((node.args.get(name) or "").upper() for name in ("side", "kind", "method"))
-    if side not in JOIN_KINDS or kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
-        raise UnsupportedSql(f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported")
+    side, kind, method = (
+        (node.args.get(name) or "").upper() for name in ("side", "kind", "method")
+    )
+    if (
+        side not in JOIN_KINDS
+        or kind not in ("", "INNER", "OUTER", "CROSS")
+        or method not in ("", "NATURAL")
+    ):
+        raise UnsupportedSql(
+            f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported"
+        )
     check_names(left, right)
     using = [fold(column) for column in node.args.get("using") or []]
     for i, name in enumerate(using):
@@ -39,7 +60,11 @@ def join_relations(left: ScopedPlan, right: ScopedPlan, node: exp.Join, context:
             raise DuplicateColumn(name)
     if method == "NATURAL":
         theirs = {column.name for column in right.scope.columns if not column.is_merged_away}
-        using = [column.name for column in left.scope.columns if column.name in theirs and not column.is_merged_away]
+        using = [
+            column.name
+            for column in left.scope.columns
+            if column.name in theirs and not column.is_merged_away
+        ]
     if using:
         return _using(left, right, JOIN_KINDS[side], using)
     on = node.args.get("on")
@@ -62,11 +87,14 @@ def filtered(relation: ScopedPlan, conditions: Sequence[Any]) -> ScopedPlan:
     if any(has(condition, OuterRef) for condition in conditions):
         raise correlated_error()
     plan, placed = attach(relation.plan, conditions)
-    return ScopedPlan(project(filter_rows(plan, placed), range(len(relation.plan.desc))), relation.scope)
+    return ScopedPlan(
+        project(filter_rows(plan, placed), range(len(relation.plan.desc))), relation.scope
+    )
 
 
 def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Any]) -> Plan:
-    """The join on ``conditions``. A subquery in one of them is computed for the rows of the side that it names."""
+    """The join on ``conditions``. A subquery in one of them is computed for the rows of the side
+    that it names."""
     plain = [condition for condition in conditions if not has(condition, SubqueryValue)]
     others = [condition for condition in conditions if has(condition, SubqueryValue)]
     width, right_width = len(left.desc), len(right.desc)
@@ -85,12 +113,17 @@ def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Any]
                 "a subquery in ON of an outer join that names both sides is not supported",
                 hint="join to a subquery in FROM that has the condition",
             )
-    wide_left, wide_right = (map_columns(*attach(side, of)) for side, of in ((left, of_left), (right, of_right)))
+    wide_left, wide_right = (
+        map_columns(*attach(side, of)) for side, of in ((left, of_left), (right, of_right))
+    )
     left_places = range(len(wide_left.desc) - len(of_left), len(wide_left.desc))
     start = len(wide_left.desc)
     end = start + len(wide_right.desc)
     flags = [ColumnRef(i, BOOLEAN) for i in (*left_places, *range(end - len(of_right), end))]
-    moved = [move_columns(condition, lambda i: i if i < width else i - width + start) for condition in plain]
+    moved = [
+        move_columns(condition, lambda i: i if i < width else i - width + start)
+        for condition in plain
+    ]
     joined = join(wide_left, wide_right, kind, [*moved, *flags])
     return project(joined, [*range(width), *range(start, start + right_width)])
 
@@ -103,69 +136,111 @@ def _places(scalar: Any) -> list[int]:
             found.append(part.index)
         elif isinstance(part, SubqueryValue):
             around = [*part.conditions, *part.domain, part.result]
-            found += [inner.index for each in around for inner in walk(each) if isinstance(inner, OuterRef)]
+            found += [
+                inner.index
+                for each in around
+                for inner in walk(each)
+                if isinstance(inner, OuterRef)
+            ]
     return found
 
 
 def _moved(scalar: Any, by: int) -> Any:
-    """``scalar`` over columns that are ``by`` further to the right, also as its subqueries name them."""
+    """``scalar`` over columns that are ``by`` further to the right, also as its subqueries name
+    them."""
 
     def around(part: Any) -> Any | None:
-        return OuterRef(part.index + by, part.type) if isinstance(part, OuterRef) else change(part, is_inner=True)
+        return (
+            OuterRef(part.index + by, part.type)
+            if isinstance(part, OuterRef)
+            else change(part, is_inner=True)
+        )
 
     def change(part: Any, *, is_inner: bool = False) -> Any | None:
         if isinstance(part, ColumnRef) and not is_inner:
             return ColumnRef(part.index + by, part.type)
         if isinstance(part, SubqueryValue):
-            conditions, domain = (tuple(rewrite(each, around) for each in parts) for parts in (part.conditions, part.domain))
-            return replace(part, conditions=conditions, domain=domain, result=rewrite(part.result, around))
+            conditions, domain = (
+                tuple(rewrite(each, around) for each in parts)
+                for parts in (part.conditions, part.domain)
+            )
+            return replace(
+                part, conditions=conditions, domain=domain, result=rewrite(part.result, around)
+            )
         return None
 
     return rewrite(scalar, change)
 
 
 def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]) -> ScopedPlan:
-    """The columns of USING once, first; then the others of both sides; last those that a qualified name alone reaches."""
+    """The columns of USING once, first; then the others of both sides; last those that a qualified
+    name alone reaches."""
     width = len(left.plan.desc)
-    pairs = [(_merged(left.scope, name, "left"), width + _merged(right.scope, name, "right")) for name in names]
+    pairs = [
+        (_merged(left.scope, name, "left"), width + _merged(right.scope, name, "right"))
+        for name in names
+    ]
     scope = left.scope.beside(right.scope)
     columns = scope.columns
-    conditions = [equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in pairs]
+    conditions = [
+        equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in pairs
+    ]
     plan = join(left.plan, right.plan, kind, conditions)
     types = [common_type([columns[i].type for i in pair], "JOIN/USING") for pair in pairs]
     shared = [_shown_of(pair, kind, columns, type) for pair, type in zip(pairs, types, strict=True)]
-    is_cast = any(columns[i].type.name is not type.name for i, type in zip(shared, types, strict=True))
-    away = [i for pair in pairs for i in pair if kind is JoinKind.FULL or is_cast or i not in shared]
+    is_cast = any(
+        columns[i].type.name is not type.name for i, type in zip(shared, types, strict=True)
+    )
+    away = [
+        i for pair in pairs for i in pair if kind is JoinKind.FULL or is_cast or i not in shared
+    ]
     if kind is JoinKind.FULL or is_cast:
-        values = [pair if kind is JoinKind.FULL else (i,) for pair, i in zip(pairs, shared, strict=True)]
+        values = [
+            pair if kind is JoinKind.FULL else (i,) for pair, i in zip(pairs, shared, strict=True)
+        ]
         merged = [
             call("coalesce", [coerce(ColumnRef(i, columns[i].type), type) for i in value])
             for value, type in zip(values, types, strict=True)
         ]
         plan = map_columns(plan, merged, names)
         shared = [len(columns) + i for i in range(len(pairs))]
-        columns += tuple(ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True))
-    others = [i for i, column in enumerate(columns) if i not in shared and i not in away and not column.is_merged_away]
+        columns += tuple(
+            ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True)
+        )
+    others = [
+        i
+        for i, column in enumerate(columns)
+        if i not in shared and i not in away and not column.is_merged_away
+    ]
     hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
     order = [*shared, *others, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
     return ScopedPlan(project(plan, order), Scope(moved))
 
 
-def _shown_of(pair: tuple[int, int], kind: JoinKind, columns: Sequence[ScopeColumn], type: ScalarType) -> int:
-    """The column of a pair of USING that shows its value: of an inner join the one that need not be cast to their ``type``."""
+def _shown_of(
+    pair: tuple[int, int], kind: JoinKind, columns: Sequence[ScopeColumn], type: ScalarType
+) -> int:
+    """The column of a pair of USING that shows its value: of an inner join the one that need not be
+    cast to their ``type``."""
     left, right = pair
     if kind is JoinKind.RIGHT:
         return right
     is_cast = columns[left].type.name is not type.name
-    return right if kind is JoinKind.INNER and is_cast and columns[right].type.name is type.name else left
+    return (
+        right
+        if kind is JoinKind.INNER and is_cast and columns[right].type.name is type.name
+        else left
+    )
 
 
 def _merged(scope: Scope, name: str, side: str) -> int:
     index = scope.find(name)
     if index is None:
         hint = nearest(name, [column.name for column in scope.columns])
-        raise UnknownColumn(name, hint=hint or f"USING names a column that the {side} side does not have")
+        raise UnknownColumn(
+            name, hint=hint or f"USING names a column that the {side} side does not have"
+        )
     return index
 
 
@@ -179,5 +254,8 @@ def check_names(left: ScopedPlan, right: ScopedPlan) -> None:
         for side in (left, right)
     )
     for name, qualified in sorted(theirs, key=str):
-        if any(name == other and (qualified is None or of is None or qualified == of) for other, of in ours):
+        if any(
+            name == other and (qualified is None or of is None or qualified == of)
+            for other, of in ours
+        ):
             raise DuplicateAlias(str(name))

@@ -43,11 +43,17 @@ def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
 def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | None:
     if node is None:
         return None
-    value = expect(scalar(node, ExprContext(Scope(), NoSubqueries(parameters), clause)), BIGINT, f"argument of {clause}")
+    value = expect(
+        scalar(node, ExprContext(Scope(), NoSubqueries(parameters), clause)),
+        BIGINT,
+        f"argument of {clause}",
+    )
     if has(value, Parameter):
         return None
     if not isinstance(value, Literal):
-        raise UnsupportedSql(f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant")
+        raise UnsupportedSql(
+            f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant"
+        )
     if value.value is not None and value.value < 0:
         raise InvalidOption(f"{clause} must not be negative")
     return None if value.value is None else int(value.value)

@@ -11,7 +11,15 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from reclock.algebra.intervals import Interval
-from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
+from reclock.algebra.relations import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    MAX_PRECISION,
+    ScalarType,
+    TypeName,
+    numeric,
+)
 from reclock.algebra.textual import textual
 from reclock.errors import (
     IntervalOutOfRange,
@@ -25,10 +33,20 @@ from reclock.errors import (
 from reclock.sql.queries.interval_text import parse_interval
 
 _LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
-_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_BOOLEANS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 _DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
 _MOMENT = re.compile(
-    r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
+    r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ "
+    r"T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
     r"\s*(?P<zone>[zZ]|UTC|utc|[+-]\d{1,2}(?::?\d\d)?)?"
 )
 
@@ -67,8 +85,12 @@ def fit(value: Any, type: ScalarType) -> Any:
             as_float = float(value)
         except OverflowError:
             as_float = math.inf
-        is_too_large = type.name is TypeName.REAL and 3.4028235677973366e38 <= abs(as_float) < math.inf
-        if is_too_large or (math.isinf(as_float) and not (isinstance(value, float) and math.isinf(value))):
+        is_too_large = (
+            type.name is TypeName.REAL and 3.4028235677973366e38 <= abs(as_float) < math.inf
+        )
+        if is_too_large or (
+            math.isinf(as_float) and not (isinstance(value, float) and math.isinf(value))
+        ):
             raise NumberOutOfRange(str(value), str(type))
         if type.name is TypeName.REAL:
             (as_float,) = struct.unpack("<f", struct.pack("<f", as_float))
@@ -87,7 +109,9 @@ def fit(value: Any, type: ScalarType) -> Any:
                 if not -_LIMITS[type.name] <= whole < _LIMITS[type.name]:
                     raise NumberOutOfRange(str(value), str(type))
                 return whole
-            rounded = exact.quantize(Decimal(1).scaleb(-(type.scale or 0)), rounding="ROUND_HALF_UP")
+            rounded = exact.quantize(
+                Decimal(1).scaleb(-(type.scale or 0)), rounding="ROUND_HALF_UP"
+            )
     except InvalidOperation as error:
         raise NumberOutOfRange(str(value), str(type)) from error
     if rounded.copy_abs() >= Decimal(10) ** ((type.precision or 38) - (type.scale or 0)):
@@ -100,11 +124,15 @@ def fit(value: Any, type: ScalarType) -> Any:
 def _range_hint(value: Decimal, type: ScalarType) -> str | None:
     if not type.is_unconstrained or value.adjusted() >= MAX_PRECISION:
         return None
-    return f"declare the column with a precision and scale that hold {value.adjusted() + 1} digits before the decimal point"
+    return (
+        f"declare the column with a precision and scale that hold {value.adjusted() + 1} "
+        "digits before the decimal point"
+    )
 
 
 def natural(value: Any, type: ScalarType) -> tuple[Decimal, ScalarType]:
-    """A number of ``type`` as an unconstrained numeric of its own digits; a floating-point one has 15 of them, a real 6.
+    """A number of ``type`` as an unconstrained numeric of its own digits; a floating-point one has
+    15 of them, a real 6.
 
     Raises ``NumberOutOfRange`` if it needs more than 38.
     """
@@ -125,9 +153,11 @@ def natural(value: Any, type: ScalarType) -> tuple[Decimal, ScalarType]:
 
 
 def number(text: str) -> tuple[Any, ScalarType]:
-    """The value and type of a numeric constant: the smallest of integer, bigint and numeric that holds it.
+    """The value and type of a numeric constant: the smallest of integer, bigint and numeric that
+    holds it.
 
-    One that no numeric holds, such as ``1e100``, is a double if that keeps all digits that are written.
+    One that no numeric holds, such as ``1e100``, is a double if that keeps all digits that are
+    written.
     """
     if text.removeprefix("-").isdigit():
         value = int(text) if len(text) < 400 else 10**400
@@ -145,7 +175,11 @@ def number(text: str) -> tuple[Any, ScalarType]:
         return natural(exact, numeric())
     except NumberOutOfRange:
         as_double = float(exact)
-        if len(exact.normalize().as_tuple().digits) > 15 or math.isinf(as_double) or (exact and not as_double):
+        if (
+            len(exact.normalize().as_tuple().digits) > 15
+            or math.isinf(as_double)
+            or (exact and not as_double)
+        ):
             raise
         return as_double, DOUBLE
 
@@ -164,7 +198,9 @@ def _integer(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    if not re.fullmatch(r"(?i)[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf|infinity|nan)", text):
+    if not re.fullmatch(
+        r"(?i)[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf|infinity|nan)", text
+    ):
         raise ValueError(text)
     value = float(text)
     if math.isinf(value) and "inf" not in text.lower():
@@ -201,7 +237,16 @@ def _moment(text: str) -> tuple[datetime, timedelta | None]:
     clock = timedelta(seconds=int(found["second"] or 0), microseconds=microseconds)
     if int(found["second"] or 0) > 60:
         raise ValueError(text)
-    moment = datetime(int(day[1]), int(day[2]), int(day[3]), int(found["hour"] or 0), int(found["minute"] or 0)) + clock
+    moment = (
+        datetime(
+            int(day[1]),
+            int(day[2]),
+            int(day[3]),
+            int(found["hour"] or 0),
+            int(found["minute"] or 0),
+        )
+        + clock
+    )
     zone = found["zone"]
     if zone is None:
         return moment, None
@@ -243,9 +288,13 @@ def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
         if element is None or (element[1] is None and not element[2]):
             raise InvalidText(str(type), text)
         if element[1] is not None:
-            items.append(parse_text(re.sub(r"\\(.)", r"\1", element[1], flags=re.DOTALL), type.element))
+            items.append(
+                parse_text(re.sub(r"\\(.)", r"\1", element[1], flags=re.DOTALL), type.element)
+            )
         else:
-            items.append(None if element[2].upper() == "NULL" else parse_text(element[2], type.element))
+            items.append(
+                None if element[2].upper() == "NULL" else parse_text(element[2], type.element)
+            )
         at = element.end()
         if not element[3]:
             break

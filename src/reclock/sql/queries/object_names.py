@@ -20,7 +20,9 @@ _ARRAY_INPUT = 750
 """PostgreSQL's object id of ``array_in``, the only function that clients look up by name."""
 
 
-def named_object(text: str, target: ScalarType, catalog: PlannerCatalog, session: SessionNames) -> int:
+def named_object(
+    text: str, target: ScalarType, catalog: PlannerCatalog, session: SessionNames
+) -> int:
     """The object id that ``text``, a number or a name, means. Raises ``UnknownObject``,
     ``UnknownRelation``."""
     if text.strip().isdigit():
@@ -29,7 +31,13 @@ def named_object(text: str, target: ScalarType, catalog: PlannerCatalog, session
         return 0
     if target.name is TypeName.REGTYPE:
         name = text.strip().removeprefix("pg_catalog.")
-        return PSEUDO_TYPES[name] if name in PSEUDO_TYPES else TEXTS[name][0] if name in TEXTS else type_oid(_type(text))
+        return (
+            PSEUDO_TYPES[name]
+            if name in PSEUDO_TYPES
+            else TEXTS[name][0]
+            if name in TEXTS
+            else type_oid(_type(text))
+        )
     parts = _parts(text)
     match target.name:
         case TypeName.REGCLASS:
@@ -69,4 +77,6 @@ def _parts(text: str) -> Sequence[str]:
         table = exp.to_table(text, dialect=Reclock)
     except SqlglotError:
         raise UnknownRelation(text) from None
-    return [fold(part) for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part]
+    return [
+        fold(part) for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part
+    ]

@@ -29,11 +29,19 @@ def output_name(node: exp.Expr) -> str:
 
 
 def _name(node: exp.Expr) -> tuple[str | None, bool]:
-    """The name, and whether it holds: a cast or CASE around the node has a name of its own where it does not."""
+    """The name, and whether it holds: a cast or CASE around the node has a name of its own where it
+    does not."""
     match node:
         case exp.Column():
             return fold(node.this), True
-        case exp.Paren() | exp.Filter() | exp.WithinGroup() | exp.Window() | exp.Bracket() | exp.Collate():
+        case (
+            exp.Paren()
+            | exp.Filter()
+            | exp.WithinGroup()
+            | exp.Window()
+            | exp.Bracket()
+            | exp.Collate()
+        ):
             return _name(node.this)
         case exp.Cast():
             name, holds = _name(node.this)
@@ -60,7 +68,11 @@ def _name(node: exp.Expr) -> tuple[str | None, bool]:
             query = node.this
             while isinstance(query, exp.SetOperation | exp.Subquery):
                 query = query.this
-            first = query.expressions[0] if isinstance(query, exp.Select) and query.expressions else None
+            first = (
+                query.expressions[0]
+                if isinstance(query, exp.Select) and query.expressions
+                else None
+            )
             if isinstance(first, exp.Alias):
                 return fold(first.args["alias"]), True
             name = _name(first)[0] if first is not None else None

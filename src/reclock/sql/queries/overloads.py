@@ -17,11 +17,15 @@ from reclock.sql.queries.rewrite import OpenParameter, Untyped
 def call(name: str, arguments: Sequence[Any]) -> Any:
     """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
     check_unique(name, arguments)
-    resolved = resolve_scalar(name, [argument.type for argument in arguments], _constants(arguments))
+    resolved = resolve_scalar(
+        name, [argument.type for argument in arguments], _constants(arguments)
+    )
     numbers = with_own_digits(arguments, resolved.argument_types)
     if any(number is not argument for number, argument in zip(numbers, arguments, strict=True)):
         return call(name, numbers)
-    cast_arguments = tuple(coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True))
+    cast_arguments = tuple(
+        coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True)
+    )
     if resolved.function in _COMPARISONS:
         cast_arguments = tuple(map(comparable, comparable_moments(cast_arguments)))
     return folded(Call(resolved.function, cast_arguments, resolved.result))
@@ -33,7 +37,9 @@ def operator(name: str, arguments: Sequence[Any], written: str | None = None) ->
         return call(name, arguments)
     except UnknownFunction as error:
         if all(is_open(argument) for argument in arguments):
-            raise AmbiguousFunction(written or name, error.argument_types, is_operator=True) from error
+            raise AmbiguousFunction(
+                written or name, error.argument_types, is_operator=True
+            ) from error
         raise UnknownOperator(written or name, error.argument_types) from error
 
 
@@ -63,11 +69,16 @@ def check_unique(name: str, arguments: Sequence[Any]) -> None:
     """Raises ``AmbiguousFunction`` if the types of the arguments do not choose an overload."""
     written, deciding = _OVERLOADED.get(name, (name, ()))
     if deciding and len(arguments) > deciding[-1] and all(is_open(arguments[i]) for i in deciding):
-        raise AmbiguousFunction(written, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
+        raise AmbiguousFunction(
+            written,
+            ["unknown" if argument.type is None else str(argument.type) for argument in arguments],
+        )
 
 
 def _constants(arguments: Sequence[Any]) -> dict[int, object]:
-    constants: dict[int, object] = {i: a.value for i, a in enumerate(arguments) if isinstance(a, Literal)}
+    constants: dict[int, object] = {
+        i: a.value for i, a in enumerate(arguments) if isinstance(a, Literal)
+    }
     return constants | {i: a.text for i, a in enumerate(arguments) if isinstance(a, Untyped)}
 
 
@@ -83,7 +94,8 @@ ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 def row_comparison(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
-    """Two rows compared as PostgreSQL does: by the first column in which they differ, or in which a NULL leaves it open."""
+    """Two rows compared as PostgreSQL does: by the first column in which they differ, or in which a
+    NULL leaves it open."""
     pairs = list(zip(left, right, strict=True))
     if len(pairs) == 1 or name not in ROW_OPERATORS:
         return operator(name, pairs[0])

@@ -22,7 +22,9 @@ _PLACES = {"x": 1, "n": 2}
 def pairs(call: Callable[[str, Sequence[Any]], Any], values: Sequence[Any]) -> Any:
     """One pair for each row. Raises ``UnknownFunction``."""
     numbers = call("elements", values)
-    places = call("series", [Literal(1, INTEGER), call("array_length", [*values, Literal(1, INTEGER)])])
+    places = call(
+        "series", [Literal(1, INTEGER), call("array_length", [*values, Literal(1, INTEGER)])]
+    )
     return call("array", [cast(Elements(numbers), INTEGER), Elements(places)])
 
 

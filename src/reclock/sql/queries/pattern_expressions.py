@@ -11,7 +11,13 @@ from reclock.errors import UnsupportedSql
 from reclock.plan.functions.regular_expressions import regular_expression, similar_pattern
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import default_to_text
-from reclock.sql.queries.expressions import OPERATORS, WRITTEN_OPERATORS, ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.expressions import (
+    OPERATORS,
+    WRITTEN_OPERATORS,
+    ExprContext,
+    reject_unsupported,
+    scalar,
+)
 from reclock.sql.queries.overloads import negated, operator
 from reclock.sql.syntax.dialect import to_sql
 
@@ -23,7 +29,9 @@ def _escape(node: exp.Escape, context: ExprContext) -> Any:
         return _similar(like, context, scalar(node.expression, context))
     if not isinstance(like, exp.Like | exp.ILike):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
-    operands = [scalar(operand, context) for operand in (like.this, like.expression, node.expression)]
+    operands = [
+        scalar(operand, context) for operand in (like.this, like.expression, node.expression)
+    ]
     result = operator(OPERATORS[type(like)], operands, WRITTEN_OPERATORS[type(like)])
     return negated(result) if like.args.get("negate") else result
 
@@ -37,7 +45,10 @@ def _similar(node: exp.SimilarTo, context: ExprContext, escape: Any) -> Any:
     reject_unsupported(node, "this", "expression", "negate")
     pattern, escape = (default_to_text(part) for part in (scalar(node.expression, context), escape))
     if not isinstance(pattern, Literal) or not isinstance(escape, Literal):
-        raise UnsupportedSql("a pattern of SIMILAR TO that is not a constant is not supported", hint="write it as a constant")
+        raise UnsupportedSql(
+            "a pattern of SIMILAR TO that is not a constant is not supported",
+            hint="write it as a constant",
+        )
     text = None
     if pattern.value is not None and escape.value is not None:
         text = regular_expression(similar_pattern(str(pattern.value), str(escape.value))).text

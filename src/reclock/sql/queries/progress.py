@@ -10,7 +10,8 @@ from reclock.plan.scalars import Call, ColumnRef, Literal
 
 
 def over_frontiers(progress: Get, reclocking: Reclocking) -> Plan:
-    """The progress relation ``progress`` of a source that is bound in this way, over its frontiers."""
+    """The progress relation ``progress`` of a source that is bound in this way, over its
+    frontiers."""
     desc = frontiers_desc(reclocking.remap_desc)
     if progress.desc.names == desc.names:  # it is already
         return progress

@@ -10,7 +10,14 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType, TypeName
-from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.errors import (
+    AmbiguousColumn,
+    InvalidColumnReference,
+    SqlSyntaxError,
+    UnknownColumn,
+    UnknownRelation,
+    UnsupportedSql,
+)
 from reclock.plan.build import ONE_ROW, compute, distinct, union
 from reclock.plan.relational import Constant, Except, Intersect, Ordering, Plan, Project
 from reclock.plan.rules import optimize
@@ -24,10 +31,22 @@ from reclock.sql.queries.coercion import cast, coerce, common_type, unified
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.limits import limits
-from reclock.sql.queries.recursion import column_names, in_planning_order, is_recursive, plan_recursive, recursive_union
+from reclock.sql.queries.recursion import (
+    column_names,
+    in_planning_order,
+    is_recursive,
+    plan_recursive,
+    recursive_union,
+)
 from reclock.sql.queries.rewrite import Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
-from reclock.sql.queries.select import finish_select, plan_block, plan_select, select_order, select_values
+from reclock.sql.queries.select import (
+    finish_select,
+    plan_block,
+    plan_select,
+    select_order,
+    select_values,
+)
 from reclock.sql.queries.session_functions import answered, not_in_definitions
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.syntax.dialect import to_sql
@@ -36,14 +55,18 @@ from reclock.sql.syntax.parse import parse_one
 Hints = Sequence[ScalarType | None]
 
 
-def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()) -> PlannedQuery:
+def plan_query(
+    node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()
+) -> PlannedQuery:
     """Plan the query. ``hints`` are types for its untyped constants, by position. The caller
     handles an alias of ``node``."""
     context = with_ctes(node, context)
     match node:
         case exp.Select() if context.around is not None:
             relation = plan_block(node, context, None).relation
-            return finish_select(node, relation, replace(context, around=None), hints, around=context.around.plan)
+            return finish_select(
+                node, relation, replace(context, around=None), hints, around=context.around.plan
+            )
         case exp.Select():
             return plan_select(node, context, outer, hints)
         case exp.SetOperation():
@@ -83,15 +106,21 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
 
 
 def _with_cte(cte: exp.CTE, context: Context, *, is_recursive: bool) -> Context:
-    """The context with one more query of WITH. If that names the rows around, it is planned for each of them."""
+    """The context with one more query of WITH. If that names the rows around, it is planned for
+    each of them."""
     if context.around is not None:
         with suppress(UnsupportedSql, UnknownColumn, UnknownRelation):
             plain = _with_cte(cte, replace(context, around=None), is_recursive=is_recursive)
             return replace(plain, around=context.around)
-    name, kept = fold(cte.args["alias"].this), 0 if context.around is None else len(context.around.plan.desc)
+    name, kept = (
+        fold(cte.args["alias"].this),
+        0 if context.around is None else len(context.around.plan.desc),
+    )
     if is_recursive:
         node = recursive_union(cte)
-        return context.with_cte(name, plan_recursive(cte, node, with_ctes(node, context), kept), kept)
+        return context.with_cte(
+            name, plan_recursive(cte, node, with_ctes(node, context), kept), kept
+        )
     plan = plan_query(cte.this, context).embedded
     visible = len(plan.desc) - kept
     names = [*column_names(cte, plan.desc.names[:visible]), *plan.desc.names[visible:]]
@@ -110,7 +139,10 @@ def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQ
     position."""
     limit, offset = limits(node, context.session.parameters)
     names = query.plan.desc.names[: query.visible]
-    order = tuple(_ordering(ordering, names) for ordering in (node.args["order"].expressions if node.args.get("order") else ()))
+    order = tuple(
+        _ordering(ordering, names)
+        for ordering in (node.args["order"].expressions if node.args.get("order") else ())
+    )
     return replace(query, order=order, limit=limit, offset=offset)
 
 
@@ -127,7 +159,10 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
         index = names.index(fold(by.this))
     else:
         raise InvalidColumnReference(
-            f"ORDER BY {to_sql(by)[:80]} is not in the result of UNION, EXCEPT, INTERSECT or VALUES",
+            (
+                f"ORDER BY {to_sql(by)[:80]} is not in the result of UNION, EXCEPT, "
+                "INTERSECT or VALUES"
+            ),
             hint="order by a column's name or position, or put the query into FROM",
         )
     return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
@@ -136,7 +171,9 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
 # --- UNION, EXCEPT, INTERSECT ---
 
 
-def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints) -> PlannedQuery:
+def _set_operation(
+    node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints
+) -> PlannedQuery:
     reject_unsupported(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
     word = type(node).__name__.upper()
     sides = [plan_query(side, context, outer, hints) for side in (node.this, node.expression)]
@@ -144,19 +181,31 @@ def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None
     if left.visible != right.visible:
         raise SqlSyntaxError(f"each {word} query must have the same number of columns")
     wanted = [
-        common_type([_known(side, i) for side in sides], word) if any(_known(side, i) for side in sides) else None
+        common_type([_known(side, i) for side in sides], word)
+        if any(_known(side, i) for side in sides)
+        else None
         for i in range(left.visible)
     ]
     sides = [
-        plan_query(syntax, context, outer, wanted) if side.untyped and any(wanted[i] for i in side.untyped) else side
+        plan_query(syntax, context, outer, wanted)
+        if side.untyped and any(wanted[i] for i in side.untyped)
+        else side
         for syntax, side in zip((node.this, node.expression), sides, strict=True)
     ]
     plans = [side.embedded for side in sides]
     width = left.visible
-    types = [common_type(pair, word) for pair in zip(plans[0].desc.types[:width], plans[1].desc.types[:width], strict=True)]
+    types = [
+        common_type(pair, word)
+        for pair in zip(plans[0].desc.types[:width], plans[1].desc.types[:width], strict=True)
+    ]
     types += plans[0].desc.types[width:]
     names = plans[0].desc.names
-    plans = [compute(plan, [coerce(c, type) for c, type in zip(_columns(plan), types, strict=True)], names) for plan in plans]
+    plans = [
+        compute(
+            plan, [coerce(c, type) for c, type in zip(_columns(plan), types, strict=True)], names
+        )
+        for plan in plans
+    ]
     untyped = sides[0].untyped & sides[1].untyped
     return PlannedQuery(_combined(node, plans), (), None, 0, width, untyped, left.kept)
 
@@ -187,24 +236,40 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     if any(len(row) != width for row in rows):
         raise SqlSyntaxError("VALUES lists must all be the same length")
     start = context.around or ScopedPlan(ONE_ROW, Scope())
-    expr_context = ExprContext(start.scope, SubqueryPlanner(replace(context, around=None)), "VALUES")
+    expr_context = ExprContext(
+        start.scope, SubqueryPlanner(replace(context, around=None)), "VALUES"
+    )
     values = [[scalar(value, expr_context) for value in row] for row in rows]
     expected_types = [*hints, *[None] * width][:width]
-    untyped = frozenset(i for i in range(width) if all(isinstance(row[i], Untyped) for row in values))
+    untyped = frozenset(
+        i for i in range(width) if all(isinstance(row[i], Untyped) for row in values)
+    )
     hinted = [[] if type is None else [Literal(None, type)] for type in expected_types]
     columns_of_values = [
-        unified([*(row[i] for row in values), *(hinted[i] if i in untyped else ())], "VALUES") for i in range(width)
+        unified([*(row[i] for row in values), *(hinted[i] if i in untyped else ())], "VALUES")
+        for i in range(width)
     ]
     types = [type for _, type in columns_of_values]
     typed = [[column[n] for column, _ in columns_of_values] for n in range(len(rows))]
     names = [f"column{i + 1}" for i in range(width)]
     if context.around is None and all(isinstance(value, Literal) for row in typed for value in row):
-        columns = (Column(name, types[i], any(row[i].value is None for row in typed)) for i, name in enumerate(names))
-        plan: Plan = Constant(tuple(tuple(value.value for value in row) for row in typed), RelationDesc(tuple(columns)))
+        columns = (
+            Column(name, types[i], any(row[i].value is None for row in typed))
+            for i, name in enumerate(names)
+        )
+        plan: Plan = Constant(
+            tuple(tuple(value.value for value in row) for row in typed),
+            RelationDesc(tuple(columns)),
+        )
     else:
         kept = _columns(start.plan)
         attached = [attach(start.plan, row) for row in typed]
-        plan = union([compute(rows, [*row, *kept], [*names, *start.plan.desc.names]) for rows, row in attached])
+        plan = union(
+            [
+                compute(rows, [*row, *kept], [*names, *start.plan.desc.names])
+                for rows, row in attached
+            ]
+        )
     return PlannedQuery(plan, (), None, 0, width, untyped, len(start.plan.desc))
 
 
@@ -233,13 +298,17 @@ class _Queries:
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block:
         return plan_block(node, with_ctes(node, context), outer)
 
-    def finish(self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None) -> PlannedQuery:
+    def finish(
+        self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None
+    ) -> PlannedQuery:
         return finish_select(node, relation, with_ctes(node, context), around=around)
 
     def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
         return select_values(node, relation, replace(with_ctes(node, context), around=None))
 
-    def order(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
+    def order(
+        self, node: exp.Select, relation: ScopedPlan, context: Context
+    ) -> list[tuple[Any, bool, bool]]:
         return select_order(node, relation, replace(with_ctes(node, context), around=None))
 
     def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
@@ -267,9 +336,15 @@ def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
     assert entry.builtin_view is not None
     node = parse_one(entry.builtin_view)
     plan = plan_query(node.this, builtin_context(catalog), hints=entry.desc.types).embedded
-    values = [cast(column, type) for column, type in zip(_columns(plan), entry.desc.types, strict=True)]
+    values = [
+        cast(column, type) for column, type in zip(_columns(plan), entry.desc.types, strict=True)
+    ]
     computed = optimize(compute(plan, values, entry.desc.names))
-    inner, indexes = (computed.input, computed.indexes) if isinstance(computed, Project) else (computed, range(len(entry.desc)))
+    inner, indexes = (
+        (computed.input, computed.indexes)
+        if isinstance(computed, Project)
+        else (computed, range(len(entry.desc)))
+    )
     return Project(inner, tuple(indexes), RelationDesc(computed.desc.columns, entry.desc.key))
 
 

@@ -36,7 +36,10 @@ def in_planning_order(ctes: Sequence[exp.CTE]) -> list[exp.CTE]:
     """The queries of WITH RECURSIVE, which may be written in any order, each after those that it
     reads."""
     names = {_name(cte): cte for cte in ctes}
-    reads = {name: [other for other in names if other != name and references(cte.this, other)] for name, cte in names.items()}
+    reads = {
+        name: [other for other in names if other != name and references(cte.this, other)]
+        for name, cte in names.items()
+    }
     ordered: list[str] = []
     while len(ordered) < len(names):
         ready = [name for name in names if name not in ordered and set(reads[name]) <= set(ordered)]
@@ -55,17 +58,24 @@ def references(query: exp.Expr, name: str) -> list[exp.Table]:
     return [
         table
         for table in query.find_all(exp.Table, bfs=False)
-        if isinstance(table.this, exp.Identifier) and parts(table) == (name,) and not _is_redefined(name, table, query)
+        if isinstance(table.this, exp.Identifier)
+        and parts(table) == (name,)
+        and not _is_redefined(name, table, query)
     ]
 
 
 def reads_work_table(node: exp.Select, context: Context) -> bool:
-    """Whether FROM itself, not a subquery in it, names a query that is recursive around ``node``."""
+    """Whether FROM itself, not a subquery in it, names a query that is recursive around
+    ``node``."""
     recursive = {name for name, plan in context.ctes.items() if isinstance(plan, WorkTable)}
     clauses = [node.args.get("from_"), *(node.args.get("joins") or [])] if recursive else []
-    tables = [table for clause in clauses if clause is not None for table in clause.find_all(exp.Table)]
+    tables = [
+        table for clause in clauses if clause is not None for table in clause.find_all(exp.Table)
+    ]
     return any(
-        parts(table)[-1:] == (name,) and table.find_ancestor(exp.Select) is node and references(table, name)
+        parts(table)[-1:] == (name,)
+        and table.find_ancestor(exp.Select) is node
+        and references(table, name)
         for table in tables
         for name in recursive
     )
@@ -80,10 +90,14 @@ def recursive_union(cte: exp.CTE) -> exp.Union:
     return node
 
 
-def plan_recursive(cte: exp.CTE, node: exp.Union, context: Context, kept: int = 0) -> RecursiveUnion:
-    """The rows of the WITH query ``cte``, whose union is ``node``. ``context`` is the union's, with its own WITH.
+def plan_recursive(
+    cte: exp.CTE, node: exp.Union, context: Context, kept: int = 0
+) -> RecursiveUnion:
+    """The rows of the WITH query ``cte``, whose union is ``node``. ``context`` is the union's, with
+    its own WITH.
 
-    ``kept`` columns, behind those of the query, say which row around each row is for. Raises ``TypeMismatch``, ``UnsupportedSql``.
+    ``kept`` columns, behind those of the query, say which row around each row is for. Raises
+    ``TypeMismatch``, ``UnsupportedSql``.
     """
     name = _name(cte)
     base_query = context.queries.plan(node.this, context)
@@ -92,7 +106,9 @@ def plan_recursive(cte: exp.CTE, node: exp.Union, context: Context, kept: int = 
     if not types:
         raise UnsupportedSql(f'recursive query "{name}" without columns is not supported')
     names = [*column_names(cte, base.desc.names[:width]), *base.desc.names[width:]]
-    desc = RelationDesc(tuple(Column(column, type) for column, type in zip(names, types, strict=True)))
+    desc = RelationDesc(
+        tuple(Column(column, type) for column, type in zip(names, types, strict=True))
+    )
     id = max((id for plan in context.ctes.values() for id in work_tables(plan)), default=-1) + 1
     inner = context.with_cte(name, WorkTable(id, name, desc), kept)
     step = context.queries.plan(node.expression, inner, types[:width]).embedded
@@ -103,13 +119,18 @@ def plan_recursive(cte: exp.CTE, node: exp.Union, context: Context, kept: int = 
         overall = common_type([None if position in untyped else own, other], "UNION")
         if overall != own:
             raise TypeMismatch(
-                f'recursive query "{name}" column {position + 1} has type {own} in non-recursive term but type {overall} overall',
+                (
+                    f'recursive query "{name}" column {position + 1} has type {own} in '
+                    f"non-recursive term but type {overall} overall"
+                ),
                 hint="Cast the output of the non-recursive term to the correct type.",
             )
     values = [coerce(ColumnRef(i, other), own) for i, (own, other) in enumerate(pairs)]
     is_distinct = bool(node.args.get("distinct"))
     if is_distinct and any(type.name is TypeName.INTERVAL for type in types):
-        raise UnsupportedSql("UNION of intervals in a recursive query is not supported", hint="use UNION ALL")
+        raise UnsupportedSql(
+            "UNION of intervals in a recursive query is not supported", hint="use UNION ALL"
+        )
     most = context.session.max_recursion_iterations
     union = RecursiveUnion(base, compute(step, values, names), id, name, is_distinct, most, desc)
     if work_tables(union):
@@ -124,13 +145,19 @@ def column_names(cte: exp.CTE, names: Sequence[str]) -> list[str]:
     """The names of the query's columns, some of them given by WITH."""
     renamed = [fold(column) for column in cte.args["alias"].columns]
     if len(renamed) > len(names):
-        raise SqlSyntaxError(f'WITH query "{_name(cte)}" has {len(names)} columns available but {len(renamed)} columns specified')
+        raise SqlSyntaxError(
+            f'WITH query "{_name(cte)}" has {len(names)} columns available but '
+            f"{len(renamed)} columns specified"
+        )
     return [*renamed, *names[len(renamed) :]]
 
 
 def _check_form(name: str, node: exp.Expr) -> None:
     if not isinstance(node, exp.Union):
-        form = f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] recursive-term'
+        form = (
+            f'recursive query "{name}" does not have the form non-recursive-term UNION [ALL] '
+            "recursive-term"
+        )
         raise InvalidRecursion(form)
     for clause, word in (("order", "ORDER BY"), ("offset", "OFFSET"), ("limit", "LIMIT")):
         if node.args.get(clause):
@@ -138,9 +165,13 @@ def _check_form(name: str, node: exp.Expr) -> None:
     misplaced = [(table, _where(table, node)) for table in references(node, name)]
     for _, where in sorted(misplaced, key=lambda place: place[1] != _BASE):
         if where is not None:
-            raise InvalidRecursion(f'recursive reference to query "{name}" must not appear within {where}')
+            raise InvalidRecursion(
+                f'recursive reference to query "{name}" must not appear within {where}'
+            )
     if len(misplaced) > 1:
-        raise InvalidRecursion(f'recursive reference to query "{name}" must not appear more than once')
+        raise InvalidRecursion(
+            f'recursive reference to query "{name}" must not appear more than once'
+        )
 
 
 _BASE = "its non-recursive term"
@@ -154,7 +185,9 @@ def _where(table: exp.Expr, union: exp.Union) -> str | None:
     while below is not union:
         above = below.parent
         assert above is not None
-        if not any(isinstance(above, kind) and below.arg_key in names for kind, names in _RELATIONS.items()):
+        if not any(
+            isinstance(above, kind) and below.arg_key in names for kind, names in _RELATIONS.items()
+        ):
             found = "a subquery"
         elif above is union:
             if below is union.this:
@@ -172,7 +205,9 @@ def _where_within(above: exp.Expr, below: exp.Expr) -> str | None:
         return "an outer join"
     if isinstance(above, exp.Intersect) and not above.args.get("distinct"):
         return "INTERSECT"
-    if isinstance(above, exp.Except) and (below is above.expression or not above.args.get("distinct")):
+    if isinstance(above, exp.Except) and (
+        below is above.expression or not above.args.get("distinct")
+    ):
         return "EXCEPT"
     joins = above.args.get("joins") or []
     if isinstance(below, exp.Join) and below in joins:

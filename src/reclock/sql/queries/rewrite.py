@@ -72,10 +72,11 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class InWindow:
-    """A window function, or an aggregate over a window, as it stands in a select list. Never leaves planning.
+    """A window function, or an aggregate over a window, as it stands in a select list. Never leaves
+    planning.
 
-    ``function`` is without columns; ``arguments`` are its value and default, or those of the aggregate. ``is_descending`` and
-    ``nulls_first`` are of ``order``, one by one.
+    ``function`` is without columns; ``arguments`` are its value and default, or those of the
+    aggregate. ``is_descending`` and ``nulls_first`` are of ``order``, one by one.
     """
 
     function: WindowFunction | Aggregate
@@ -92,9 +93,9 @@ class InWindow:
 class SubqueryValue:
     """A subquery as it stands in an expression, until it is joined. Never leaves planning.
 
-    Of ``plan``'s rows at most one meets ``conditions`` for a row of the query around it, and exactly one if ``is_exactly_one``.
-    In ``conditions`` and ``result`` the row around is an ``OuterRef``, the subquery's own row a ``ColumnRef``, all NULL if there
-    is none.
+    Of ``plan``'s rows at most one meets ``conditions`` for a row of the query around it, and
+    exactly one if ``is_exactly_one``. In ``conditions`` and ``result`` the row around is an
+    ``OuterRef``, the subquery's own row a ``ColumnRef``, all NULL if there is none.
     """
 
     plan: Plan
@@ -102,7 +103,8 @@ class SubqueryValue:
     result: Any
     is_exactly_one: bool = False
     domain: tuple[Any, ...] = ()
-    """What ``plan`` itself needs of the row around: where it reads ``AROUND``, it reads the distinct values of these scalars."""
+    """What ``plan`` itself needs of the row around: where it reads ``AROUND``, it reads the
+    distinct values of these scalars."""
 
     @property
     def type(self) -> ScalarType:
@@ -110,7 +112,8 @@ class SubqueryValue:
 
 
 AROUND = StorageCollectionId(GlobalId("t1"))
-"""Stands in a subquery's plan for rows of the query around it, until these are known. Never leaves planning."""
+"""Stands in a subquery's plan for rows of the query around it, until these are known. Never leaves
+planning."""
 
 
 @children.register
@@ -131,7 +134,12 @@ def _(scalar: InWindow) -> tuple[Any, ...]:
 @with_children.register
 def _(scalar: InWindow, parts: Sequence[Any]) -> Any:
     keys, ordered = len(scalar.partition), len(scalar.partition) + len(scalar.order)
-    return replace(scalar, partition=tuple(parts[:keys]), order=tuple(parts[keys:ordered]), arguments=tuple(parts[ordered:]))
+    return replace(
+        scalar,
+        partition=tuple(parts[:keys]),
+        order=tuple(parts[keys:ordered]),
+        arguments=tuple(parts[ordered:]),
+    )
 
 
 @children.register

@@ -29,7 +29,10 @@ def _document_rows(name: str) -> Callable[[Call, Sequence[Any]], list[Any]]:
 
 
 def _members(name: str) -> Callable[[Call, Sequence[Any]], list[Any]]:
-    return lambda call, arguments: [call(f"{ROWS_OF}keys", arguments), call(f"{ROWS_OF}{name}", arguments)]
+    return lambda call, arguments: [
+        call(f"{ROWS_OF}keys", arguments),
+        call(f"{ROWS_OF}{name}", arguments),
+    ]
 
 
 def _subscripts(call: Call, arguments: Sequence[Any]) -> Any:
@@ -41,12 +44,17 @@ def _subscripts(call: Call, arguments: Sequence[Any]) -> Any:
 
 ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
     # name: the arrays whose elements are its columns
-    "unnest": lambda call, arguments: [call("elements", [argument]) for argument in arguments] or [call("elements", [])],
+    "unnest": lambda call, arguments: (
+        [call("elements", [argument]) for argument in arguments] or [call("elements", [])]
+    ),
     "string_to_table": lambda call, arguments: [call("string_to_array", arguments)],
     "regexp_split_to_table": lambda call, arguments: [call("regexp_split_to_array", arguments)],
     "generate_series": lambda call, arguments: [call("series", arguments)],
     "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],
-    **{name: _document_rows(name) for name in ("jsonb_array_elements", "jsonb_array_elements_text", "jsonb_object_keys")},
+    **{
+        name: _document_rows(name)
+        for name in ("jsonb_array_elements", "jsonb_array_elements_text", "jsonb_object_keys")
+    },
     "jsonb_each": _members("jsonb_each"),
     "jsonb_each_text": _members("jsonb_each_text"),
     "pg_available_extensions": _nothing((TEXT, TEXT, TEXT)),
@@ -80,10 +88,18 @@ def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
     functions advance side by side."""
     while elements := [each for each in _found(values, Elements) if not has(each.array, Elements)]:
         width = len(plan.desc)
-        columns = tuple(Column(f"column{width + i + 1}", element.type) for i, element in enumerate(elements))
-        plan = FlatMap(plan, tuple(element.array for element in elements), RelationDesc(plan.desc.columns + columns))
+        columns = tuple(
+            Column(f"column{width + i + 1}", element.type) for i, element in enumerate(elements)
+        )
+        plan = FlatMap(
+            plan,
+            tuple(element.array for element in elements),
+            RelationDesc(plan.desc.columns + columns),
+        )
         for i, element in enumerate(elements):
-            values = [_replaced(value, element, ColumnRef(width + i, element.type)) for value in values]
+            values = [
+                _replaced(value, element, ColumnRef(width + i, element.type)) for value in values
+            ]
     return plan, list(values)
 
 
@@ -93,32 +109,54 @@ def has_rows(values: Sequence[Any]) -> bool:
 
 
 def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
-    partition, ordered_by = (list(map(comparable, part)) for part in (window_call.partition, window_call.order))
+    partition, ordered_by = (
+        list(map(comparable, part)) for part in (window_call.partition, window_call.order)
+    )
     needed = [*partition, *ordered_by, *window_call.arguments]
     computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
     width = len(plan.desc)
     plan = map_columns(plan, computed)
-    indexes = iter([value.index if isinstance(value, ColumnRef) else width + computed.index(value) for value in needed])
+    indexes = iter(
+        [
+            value.index if isinstance(value, ColumnRef) else width + computed.index(value)
+            for value in needed
+        ]
+    )
     group_by = tuple(islice(indexes, len(window_call.partition)))
     ordered = islice(indexes, len(window_call.order))
-    order = tuple(Ordering(*key) for key in zip(ordered, window_call.is_descending, window_call.nulls_first, strict=True))
+    order = tuple(
+        Ordering(*key)
+        for key in zip(ordered, window_call.is_descending, window_call.nulls_first, strict=True)
+    )
     of = list(indexes)
     function: WindowFunction | Aggregate
     if isinstance(window_call.function, Aggregate):
         name = window_call.function.function
-        columns = [ColumnRef(index, value.type) for index, value in zip(of, window_call.arguments, strict=True)]
+        columns = [
+            ColumnRef(index, value.type)
+            for index, value in zip(of, window_call.arguments, strict=True)
+        ]
         function = replace(window_call.function, arguments=tuple(columns))
     else:
         name = window_call.function.name
         value, default, *_ = [*of, None, None]
         function = replace(window_call.function, value=value, default=default)
     column = Column(name, window_call.type, is_nullable=bool(window_call.arguments))
-    window = Window(plan, group_by, order, function, RelationDesc((*plan.desc.columns, column)), window_call.frame)
+    window = Window(
+        plan,
+        group_by,
+        order,
+        function,
+        RelationDesc((*plan.desc.columns, column)),
+        window_call.frame,
+    )
     return window, ColumnRef(len(plan.desc), window_call.type)
 
 
 def _found(values: Sequence[Any], kind: type) -> list[Any]:
-    return list(dict.fromkeys(part for value in values for part in walk(value) if isinstance(part, kind)))
+    return list(
+        dict.fromkeys(part for value in values for part in walk(value) if isinstance(part, kind))
+    )
 
 
 def _replaced(value: Any, part: Any, by: Any) -> Any:

@@ -62,17 +62,23 @@ class Scope:
     outer: Scope | None = None
 
     @classmethod
-    def of(cls, desc: RelationDesc, relation: str | None, qualified: QualifiedName | None = None) -> Scope:
+    def of(
+        cls, desc: RelationDesc, relation: str | None, qualified: QualifiedName | None = None
+    ) -> Scope:
         return cls(
             tuple(
-                ScopeColumn(relation, column.name, column.type, qualified, origin=qualified, position=i)
+                ScopeColumn(
+                    relation, column.name, column.type, qualified, origin=qualified, position=i
+                )
                 for i, column in enumerate(desc.columns)
             )
         )
 
     @property
     def relations(self) -> list[str]:
-        return list(dict.fromkeys(column.relation for column in self.columns if column.relation is not None))
+        return list(
+            dict.fromkeys(column.relation for column in self.columns if column.relation is not None)
+        )
 
     def beside(self, other: Scope) -> Scope:
         return replace(self, columns=self.columns + other.columns)
@@ -88,11 +94,23 @@ class Scope:
     def find(self, name: str, qualifier: Sequence[str] = ()) -> int | None:
         """The position of the only column of this name, or None. Raises ``AmbiguousColumn``."""
         if qualifier:
-            indexes = [i for i, column in enumerate(self.columns) if column.name == name and column.belongs_to(qualifier)]
+            indexes = [
+                i
+                for i, column in enumerate(self.columns)
+                if column.name == name and column.belongs_to(qualifier)
+            ]
         else:
-            indexes = [i for i, column in enumerate(self.columns) if column.name == name and not column.is_merged_away]
+            indexes = [
+                i
+                for i, column in enumerate(self.columns)
+                if column.name == name and not column.is_merged_away
+            ]
         if not indexes and not qualifier:
-            indexes = [i for i, column in enumerate(self.columns) if column.is_value and column.relation == name]
+            indexes = [
+                i
+                for i, column in enumerate(self.columns)
+                if column.is_value and column.relation == name
+            ]
         indexes = [i for i in indexes if not self.columns[i].is_around] or indexes
         if len(indexes) > 1:
             raise AmbiguousColumn(".".join([*qualifier, name]))
@@ -108,13 +126,22 @@ class Scope:
             return OuterRef(index, self.outer.columns[index].used.type)
         if qualifier and not any(column.belongs_to(qualifier) for column in self.columns):
             written = ".".join(qualifier)
-            if self.outer is None or not any(column.belongs_to(qualifier) for column in self.outer.columns):
-                raise UnknownRelation(written, hint=nearest(written, self.relations) or "it is not in the FROM clause")
+            if self.outer is None or not any(
+                column.belongs_to(qualifier) for column in self.outer.columns
+            ):
+                raise UnknownRelation(
+                    written, hint=nearest(written, self.relations) or "it is not in the FROM clause"
+                )
         raise UnknownColumn(".".join([*qualifier, name]), hint=self._suggestion(name, qualifier))
 
     def relation_of(self, qualifier: Sequence[str]) -> QualifiedName | None:
-        """The relation of the catalog that ``qualifier`` means, or that is the only one; None if there is none."""
-        named = {column.origin for column in self.columns if not qualifier or column.belongs_to(qualifier)}
+        """The relation of the catalog that ``qualifier`` means, or that is the only one; None if
+        there is none."""
+        named = {
+            column.origin
+            for column in self.columns
+            if not qualifier or column.belongs_to(qualifier)
+        }
         return named.pop() if len(named) == 1 else None
 
     def _suggestion(self, name: str, qualifier: Sequence[str]) -> str | None:

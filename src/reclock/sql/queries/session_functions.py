@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reclock.algebra.relations import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, UUID, ScalarType, array
+from reclock.algebra.relations import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    UUID,
+    ScalarType,
+    array,
+)
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SERVER_VERSION, SessionNames, nearest
@@ -39,7 +49,9 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
     "current_user": ((), 0, TEXT, lambda session: session.current_user),
     "session_user": ((), 0, TEXT, lambda session: session.session_user),
     "mz_legacy_installation_id": ((), 0, TEXT, lambda session: session.installation_id),
-    **dict.fromkeys(("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now())),
+    **dict.fromkeys(
+        ("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now())
+    ),
     "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now().replace(tzinfo=None)),
     "current_date": ((), 0, DATE, lambda session: session.now().date()),
     "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id()),
@@ -54,11 +66,20 @@ def signature(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ..
     """The types of the arguments and of the result. Raises ``UnknownFunction``."""
     if name in VOLATILE_FUNCTIONS:
         if arguments:
-            raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
+            raise UnknownFunction(
+                name,
+                [
+                    "unknown" if argument.type is None else str(argument.type)
+                    for argument in arguments
+                ],
+            )
         return (), VOLATILE_FUNCTIONS[name]
     types, required, result, _ = _FUNCTIONS[name]
     if not required <= len(arguments) <= len(types):
-        raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
+        raise UnknownFunction(
+            name,
+            ["unknown" if argument.type is None else str(argument.type) for argument in arguments],
+        )
     return types[: len(arguments)], result
 
 
@@ -73,13 +94,21 @@ def answered(call: Call, session: SessionNames) -> Any:
         if call.function != "current_setting":
             raise UnsupportedSql(f"{call.function} of what is no constant is not supported")
         name, settings = call.arguments[0], sorted(session.settings().items())
-        branches = tuple((Call("=", (name, Literal(label, TEXT)), BOOLEAN), Literal(value, TEXT)) for label, value in settings)
+        branches = tuple(
+            (Call("=", (name, Literal(label, TEXT)), BOOLEAN), Literal(value, TEXT))
+            for label, value in settings
+        )
         return Case(branches, Literal(None, TEXT), TEXT) if branches else Literal(None, TEXT)
     if call.function in VOLATILE_FUNCTIONS:
         return call
     values = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
-    return Literal(None if None in values else _FUNCTIONS[call.function][3](session, *values), call.type)
+    return Literal(
+        None if None in values else _FUNCTIONS[call.function][3](session, *values), call.type
+    )
 
 
 def not_in_definitions(call: Call) -> Literal:
-    raise UnsupportedSql(f"{call.function} is not supported in a definition", detail="its value depends on who asks and when")
+    raise UnsupportedSql(
+        f"{call.function} is not supported in a definition",
+        detail="its value depends on who asks and when",
+    )

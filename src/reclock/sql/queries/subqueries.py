@@ -1,8 +1,9 @@
 """Subqueries in expressions, turned into joins.
 
-As a condition of WHERE, EXISTS and IN become semi-joins and anti-joins. Anywhere else a subquery becomes a left join with at most
-one row a row, whose columns then stand in the expression. A subquery may name the query around it in its WHERE: any condition for
-EXISTS and IN in WHERE, equalities for the others. A subquery that names it elsewhere is planned for every row around
+As a condition of WHERE, EXISTS and IN become semi-joins and anti-joins. Anywhere else a subquery
+becomes a left join with at most one row a row, whose columns then stand in the expression. A
+subquery may name the query around it in its WHERE: any condition for EXISTS and IN in WHERE,
+equalities for the others. A subquery that names it elsewhere is planned for every row around
 (`around.py`).
 """
 
@@ -15,7 +16,16 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    Column,
+    RelationDesc,
+    ScalarType,
+    TypeName,
+    array,
+)
 from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import compute, distinct, filter_rows, map_columns, reduce
 from reclock.plan.functions.collected import direction
@@ -43,7 +53,16 @@ from reclock.sql.queries.grouping import group, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
 from reclock.sql.queries.overloads import balanced, is_null, negated, row_comparison
-from reclock.sql.queries.rewrite import AROUND, AggregateCall, Elements, InWindow, OpenParameter, OuterRef, SubqueryValue, Untyped
+from reclock.sql.queries.rewrite import (
+    AROUND,
+    AggregateCall,
+    Elements,
+    InWindow,
+    OpenParameter,
+    OuterRef,
+    SubqueryValue,
+    Untyped,
+)
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.syntax.consumption import consume, tracked_copy
 
@@ -58,7 +77,9 @@ def of_type(operand: Any, like: Any) -> Any:
 
 def counted_values(values: Plan) -> Plan:
     """One row: how many rows there are, and how many of them are not NULL in their first column."""
-    return reduce(values, (), [_COUNT, Aggregate("count", (ColumnRef(0, values.desc.types[0]),), BIGINT)])
+    return reduce(
+        values, (), [_COUNT, Aggregate("count", (ColumnRef(0, values.desc.types[0]),), BIGINT)]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +138,20 @@ class SubqueryPlanner:
         inner = self.rows(node, scope)
         if not inner.conditions:
             counted = reduce(inner.plan, (), [_COUNT])
-            return SubqueryValue(counted, (), Call(">", (ColumnRef(0, BIGINT), Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
+            return SubqueryValue(
+                counted,
+                (),
+                Call(">", (ColumnRef(0, BIGINT), Literal(0, BIGINT)), BOOLEAN),
+                is_exactly_one=True,
+            )
         pairs = [_equality(condition) for condition in inner.conditions]
         keys = distinct(compute(inner.plan, [mine for _, mine in pairs]))
-        conditions = tuple(equal(outer, ColumnRef(i, mine.type)) for i, (outer, mine) in enumerate(pairs))
-        return SubqueryValue(map_columns(keys, [_TRUE]), conditions, negated(is_null(ColumnRef(len(pairs), BOOLEAN))))
+        conditions = tuple(
+            equal(outer, ColumnRef(i, mine.type)) for i, (outer, mine) in enumerate(pairs)
+        )
+        return SubqueryValue(
+            map_columns(keys, [_TRUE]), conditions, negated(is_null(ColumnRef(len(pairs), BOOLEAN)))
+        )
 
     def contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
         """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open,
@@ -130,20 +160,35 @@ class SubqueryPlanner:
             return self._contains(operands, node, scope)
         return self.any(operands, "=", node, scope)
 
-    def any(self, operands: Sequence[Any], name: str, node: exp.Expr, scope: Scope, *, is_negated: bool = False) -> Any:
-        """Whether the operator ``name``, or its negation, holds for any row; unknown if a NULL leaves it open."""
+    def any(
+        self,
+        operands: Sequence[Any],
+        name: str,
+        node: exp.Expr,
+        scope: Scope,
+        *,
+        is_negated: bool = False,
+    ) -> Any:
+        """Whether the operator ``name``, or its negation, holds for any row; unknown if a NULL
+        leaves it open."""
         if any(has(operand, OuterRef) for operand in operands):
             raise correlated_error()
         if any(has(operand, InWindow, Elements) for operand in operands):
             raise UnsupportedSql(
-                "a window function or a function of several rows beside a subquery is not supported",
+                (
+                    "a window function or a function of several rows beside a subquery is "
+                    "not supported"
+                ),
                 hint="compute it in a subquery in FROM",
             )
         query = unwrapped(node)
         plain = [default_to_text(operand) for operand in operands]
         rows = rows_around(query, scope, self.context, plain)
         _check_width(rows.width, len(operands))
-        typed = [of_type(operand, ColumnRef(i, rows.plan.desc.types[i])) for i, operand in enumerate(operands)]
+        typed = [
+            of_type(operand, ColumnRef(i, rows.plan.desc.types[i]))
+            for i, operand in enumerate(operands)
+        ]
         if typed != plain:
             rows = rows_around(query, scope, self.context, typed)
 
@@ -157,26 +202,42 @@ class SubqueryPlanner:
         inner = self.rows(node, scope)
         columns = shown_columns(inner, len(operands))
         unplaced = (OuterRef, InWindow, Elements)
-        if inner.conditions or len(operands) > 1 or any(has(column, *unplaced) for column in (*operands, *columns)):
+        if (
+            inner.conditions
+            or len(operands) > 1
+            or any(has(column, *unplaced) for column in (*operands, *columns))
+        ):
             raise correlated_error()
         values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
         operand = to_outer(of_type(operands[0], columns[0]))
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
         found = negated(is_null(ColumnRef(1, BOOLEAN)))
         counted, rows, known = counted_values(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
-        any_row = SubqueryValue(counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
-        any_null = SubqueryValue(counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True)
+        any_row = SubqueryValue(
+            counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True
+        )
+        any_null = SubqueryValue(
+            counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True
+        )
         is_open = balanced("or", [balanced("and", [is_null(operand), any_row]), any_null])
-        result = Case(((found, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
+        result = Case(
+            ((found, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN
+        )
         return SubqueryValue(matches, (equal(operand, value),), result)
 
     def rows(self, node: exp.Expr, scope: Scope) -> SubqueryRows:
         """The subquery as rows to match with outer rows."""
-        query = _uncut(unwrapped(node), self.parameters) if isinstance(node.parent, exp.Exists) else unwrapped(node)
+        query = (
+            _uncut(unwrapped(node), self.parameters)
+            if isinstance(node.parent, exp.Exists)
+            else unwrapped(node)
+        )
         block = self._block(query, scope)
         if block is None or not block.correlated:
             plan = self._plan(query, block)
-            return SubqueryRows(plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types)))
+            return SubqueryRows(
+                plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types))
+            )
         values = self._values(block)
         if any(has(value, AggregateCall) for value in values):
             raise correlated_error()
@@ -187,17 +248,33 @@ class SubqueryPlanner:
         """The only column of all rows, in their order."""
         query = unwrapped(node)
         order = query.args.get("order")
-        if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(clause) for clause in _CUT):
+        if (
+            not isinstance(query, exp.Select)
+            or len(query.expressions) != 1
+            or any(query.args.get(clause) for clause in _CUT)
+        ):
             found = self._collected(query, scope)
         else:
             [item] = query.expressions
             item = item.this if isinstance(item, exp.Alias) else item
-            terms = [_ordered_by(ordering.this, item) for ordering in order.expressions] if order else []
+            terms = (
+                [_ordered_by(ordering.this, item) for ordering in order.expressions]
+                if order
+                else []
+            )
             ordered = [
-                exp.Ordered(this=tracked_copy(term), desc=ordering.args.get("desc"), nulls_first=ordering.args.get("nulls_first"))
+                exp.Ordered(
+                    this=tracked_copy(term),
+                    desc=ordering.args.get("desc"),
+                    nulls_first=ordering.args.get("nulls_first"),
+                )
                 for term, ordering in zip(terms, order.expressions if order else (), strict=True)
             ]
-            argument = exp.Order(this=tracked_copy(item), expressions=ordered) if ordered else tracked_copy(item)
+            argument = (
+                exp.Order(this=tracked_copy(item), expressions=ordered)
+                if ordered
+                else tracked_copy(item)
+            )
             collecting = tracked_copy(query)
             collecting.set("order", None)
             collecting.set("expressions", [exp.Anonymous(this="array_agg", expressions=[argument])])
@@ -220,8 +297,13 @@ class SubqueryPlanner:
         value, keys = ColumnRef(0, plan.desc.types[0]), list[Any]()
         for ordering in planned.order:
             word = direction(is_descending=ordering.is_descending, nulls_first=ordering.nulls_first)
-            keys += [ColumnRef(ordering.index, plan.desc.types[ordering.index]), Literal(word, TEXT)]
-        collected = reduce(plan, places, [Aggregate("array_agg", (value, *keys), array(value.type))])
+            keys += [
+                ColumnRef(ordering.index, plan.desc.types[ordering.index]),
+                Literal(word, TEXT),
+            ]
+        collected = reduce(
+            plan, places, [Aggregate("array_agg", (value, *keys), array(value.type))]
+        )
         result = ColumnRef(len(domain), array(value.type))
         if domain:
             return RowsAround(collected, 1, domain).value_of(collected, result)
@@ -236,19 +318,27 @@ class SubqueryPlanner:
             value = coerce(value, TEXT)
         if isinstance(value, Untyped | Literal):
             text = value.text if isinstance(value, Untyped) else value.value
-            return Literal(None if text is None else named_object(text, target, self.context.catalog, self.context.session), target)
+            return Literal(
+                None
+                if text is None
+                else named_object(text, target, self.context.catalog, self.context.session),
+                target,
+            )
         if isinstance(value, Parameter):
             return Parameter(value.number, target)
         raise UnsupportedSql(f"a cast to {target} of what is no constant is not supported")
 
     def _value_by_key(self, block: Block) -> Any | None:
-        """A value of the only row that meets the conditions, where these are equalities of a key."""
+        """A value of the only row that meets the conditions, where these are equalities of a
+        key."""
         values = self._values(block)
         _check_width(len(values), 1)
         key = unique_key(block.relation.plan)
         if key is None or has(values[0], AggregateCall) or block.node.args.get("distinct"):
             return None
-        equal_to = {side.index for condition in block.correlated for side in _equal_columns(condition)}
+        equal_to = {
+            side.index for condition in block.correlated for side in _equal_columns(condition)
+        }
         if not set(key) <= equal_to:
             return None
         plan, (value,) = attach(block.relation.plan, values)
@@ -259,7 +349,8 @@ class SubqueryPlanner:
         return SubqueryValue(map_columns(plan, [_TRUE]), block.correlated, result)
 
     def _value_around(self, query: exp.Select, scope: Scope, around: list[int]) -> Any:
-        """The value for every row around that differs in what the subquery names of it, joined by that."""
+        """The value for every row around that differs in what the subquery names of it, joined by
+        that."""
         used: set[int] = set()
         value = self._value_for(query, scope, around, used)
         named = sorted(used & set(around))
@@ -275,7 +366,11 @@ class SubqueryPlanner:
         values = self._values(block, context, may_have_limit=True)
         _check_width(len(values), 1)
         is_aggregate = has(values[0], AggregateCall)
-        if block.node.args.get("distinct") or (is_aggregate and (limit == 0 or offset)) or has(values[0], InWindow, Elements):
+        if (
+            block.node.args.get("distinct")
+            or (is_aggregate and (limit == 0 or offset))
+            or has(values[0], InWindow, Elements)
+        ):
             raise correlated_error()
         keys = [ColumnRef(i, column.type) for i, column in enumerate(columns)]
         if is_aggregate:
@@ -287,11 +382,23 @@ class SubqueryPlanner:
                 found = TopK(found, tuple(range(len(keys))), by, limit, offset)
             relation = ScopedPlan(found, Scope(block.relation.scope.columns[: len(keys)]))
             alone = ColumnRef(len(keys), values[0].type)
-            plan, (value,) = group(relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))])
+            plan, (value,) = group(
+                relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))]
+            )
         outer: list[Any] = [OuterRef(i, scope.columns[i].type) for i in around]
         # What it names of the row around is there without a group too.
-        value = rewrite(value, lambda part: outer[part.index] if isinstance(part, ColumnRef) and part.index < len(keys) else None)
-        same = tuple(Call("is_not_distinct", (theirs, mine), BOOLEAN) for theirs, mine in zip(outer, keys, strict=True))
+        value = rewrite(
+            value,
+            lambda part: (
+                outer[part.index]
+                if isinstance(part, ColumnRef) and part.index < len(keys)
+                else None
+            ),
+        )
+        same = tuple(
+            Call("is_not_distinct", (theirs, mine), BOOLEAN)
+            for theirs, mine in zip(outer, keys, strict=True)
+        )
         return SubqueryValue(plan, same, of_no_rows(value, plan, len(keys)), domain=tuple(outer))
 
     def _value_of_rows(self, rows: RowsAround) -> Any:
@@ -299,25 +406,41 @@ class SubqueryPlanner:
         _check_width(rows.width, 1)
         value = ColumnRef(0, rows.plan.desc.types[0])
         grouped = reduce(rows.plan, rows.places, [_COUNT, _any_of(value)])
-        count, found = (ColumnRef(len(rows.domain) + i, type) for i, type in enumerate((BIGINT, value.type)))
+        count, found = (
+            ColumnRef(len(rows.domain) + i, type) for i, type in enumerate((BIGINT, value.type))
+        )
         return rows.value_of(grouped, _checked(count, found))
 
     def _aggregate_value(self, block: Block) -> Any:
-        """An aggregate of the rows that are equal in the conditions: grouped by these, then joined by them."""
+        """An aggregate of the rows that are equal in the conditions: grouped by these, then joined
+        by them."""
         values = self._values(block)
         _check_width(len(values), 1)
-        if not has(values[0], AggregateCall) or block.node.args.get("distinct") or has(values[0], OuterRef):
+        if (
+            not has(values[0], AggregateCall)
+            or block.node.args.get("distinct")
+            or has(values[0], OuterRef)
+        ):
             raise correlated_error()
         pairs = [_equality(condition) for condition in block.correlated]
         keys = list(dict.fromkeys(mine for _, mine in pairs))
         plan, (value,) = group(block.relation, keys, values)
-        conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
+        conditions = tuple(
+            equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs
+        )
         return SubqueryValue(plan, conditions, of_no_rows(value, plan, len(keys)))
 
-    def _values(self, block: Block, context: Context | None = None, *, may_have_limit: bool = False) -> list[Any]:
-        if any(block.node.args.get(name) for name in ("group", "having", *(() if may_have_limit else ("limit", "offset")))):
+    def _values(
+        self, block: Block, context: Context | None = None, *, may_have_limit: bool = False
+    ) -> list[Any]:
+        if any(
+            block.node.args.get(name)
+            for name in ("group", "having", *(() if may_have_limit else ("limit", "offset")))
+        ):
             raise correlated_error()
-        return self.context.queries.select_values(block.node, block.relation, context or self.context)
+        return self.context.queries.select_values(
+            block.node, block.relation, context or self.context
+        )
 
     def _block(self, query: exp.Expr, scope: Scope) -> Block | None:
         if not isinstance(query, exp.Select):
@@ -335,22 +458,33 @@ def _computed(
 ) -> tuple[Plan, tuple[Ordering, ...]]:
     """The keys, the value and what rows are ordered by; and where that is."""
     plan, (value, *terms) = attach(relation.plan, [value, *(term for term, _, _ in order)])
-    by = tuple(Ordering(len(keys) + 1 + i, is_descending, nulls_first) for i, (_, is_descending, nulls_first) in enumerate(order))
+    by = tuple(
+        Ordering(len(keys) + 1 + i, is_descending, nulls_first)
+        for i, (_, is_descending, nulls_first) in enumerate(order)
+    )
     return compute(plan, [*keys, value, *terms]), by
 
 
 def _equal_columns(condition: Any) -> list[ColumnRef]:
-    """The columns of the subquery that ``condition`` says are equal to something of the query around."""
+    """The columns of the subquery that ``condition`` says are equal to something of the query
+    around."""
     if not isinstance(condition, Call) or condition.function != "=":
         return []
-    sides = [side.operand if isinstance(side, Cast) and not could_error(side) else side for side in condition.arguments]
+    sides = [
+        side.operand if isinstance(side, Cast) and not could_error(side) else side
+        for side in condition.arguments
+    ]
     pairs = zip(sides, sides[::-1], strict=True)
-    return [mine for mine, theirs in pairs if isinstance(mine, ColumnRef) and not columns_of(theirs)]
+    return [
+        mine for mine, theirs in pairs if isinstance(mine, ColumnRef) and not columns_of(theirs)
+    ]
 
 
 def unwrapped(node: exp.Expr) -> exp.Expr:
     """The query within parentheses that have no clauses of their own."""
-    while isinstance(node, exp.Subquery) and not any(node.args.get(name) for name in ("order", "limit", "offset", "with_")):
+    while isinstance(node, exp.Subquery) and not any(
+        node.args.get(name) for name in ("order", "limit", "offset", "with_")
+    ):
         reject_unsupported(node, "this")
         node = node.this
     return node
@@ -389,7 +523,11 @@ def shown_columns(rows: SubqueryRows, width: int) -> Sequence[Any]:
 
 def _check_width(width: int, expected: int) -> None:
     if width > expected:
-        raise SqlSyntaxError("subquery must return only one column" if expected == 1 else "subquery has too many columns")
+        raise SqlSyntaxError(
+            "subquery must return only one column"
+            if expected == 1
+            else "subquery has too many columns"
+        )
     if width < expected:
         raise SqlSyntaxError("subquery has too few columns")
 
@@ -409,13 +547,20 @@ def _only_row(plan: Plan) -> SubqueryValue:
     that says so."""
     type = plan.desc.types[0]
     if type.name is TypeName.BYTEA:
-        raise UnsupportedSql(f"a subquery of type {type} that may have several rows is not supported here", hint="add LIMIT 1")
+        raise UnsupportedSql(
+            f"a subquery of type {type} that may have several rows is not supported here",
+            hint="add LIMIT 1",
+        )
     reduced = reduce(plan, (), [_COUNT, _any_of(ColumnRef(0, type))])
-    return SubqueryValue(reduced, (), _checked(ColumnRef(0, BIGINT), ColumnRef(1, type)), is_exactly_one=True)
+    return SubqueryValue(
+        reduced, (), _checked(ColumnRef(0, BIGINT), ColumnRef(1, type)), is_exactly_one=True
+    )
 
 
 def _any_of(value: Any) -> Aggregate:
-    return Aggregate("bool_or" if value.type.name is TypeName.BOOLEAN else "max", (value,), value.type)
+    return Aggregate(
+        "bool_or" if value.type.name is TypeName.BOOLEAN else "max", (value,), value.type
+    )
 
 
 def _checked(rows: Any, value: Any) -> Any:
@@ -426,5 +571,8 @@ def _checked(rows: Any, value: Any) -> Any:
 def correlated_error() -> UnsupportedSql:
     return UnsupportedSql(
         "a subquery that refers to the query around it in this way is not supported",
-        hint="refer to it in WHERE of EXISTS, IN or an aggregate without GROUP BY, by equality; or write a join",
+        hint=(
+            "refer to it in WHERE of EXISTS, IN or an aggregate without GROUP BY, by "
+            "equality; or write a join"
+        ),
     )

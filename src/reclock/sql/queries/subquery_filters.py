@@ -19,7 +19,13 @@ from reclock.sql.queries.coercion import equal
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.overloads import balanced, is_null, negated
 from reclock.sql.queries.rewrite import OuterRef
-from reclock.sql.queries.subqueries import SubqueryRows, correlated_error, counted_values, of_type, shown_columns
+from reclock.sql.queries.subqueries import (
+    SubqueryRows,
+    correlated_error,
+    counted_values,
+    of_type,
+    shown_columns,
+)
 
 
 def _parts(node: exp.Expr) -> tuple[exp.Expr, bool]:
@@ -34,7 +40,9 @@ def _parts(node: exp.Expr) -> tuple[exp.Expr, bool]:
 def is_subquery_filter(node: exp.Expr) -> bool:
     """Whether a condition of WHERE is [NOT] EXISTS or [NOT] IN with a subquery."""
     predicate, _ = _parts(node)
-    return isinstance(predicate, exp.Exists) or (isinstance(predicate, exp.In) and predicate.args.get("query") is not None)
+    return isinstance(predicate, exp.Exists) or (
+        isinstance(predicate, exp.In) and predicate.args.get("query") is not None
+    )
 
 
 def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
@@ -56,10 +64,18 @@ def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Pla
     planner = expr_context.subqueries
     if isinstance(predicate, exp.Exists):
         inner = planner.rows(predicate.this, expr_context.scope)
-        return join(plan, inner.plan, kind, [shift_inner(condition, len(plan.desc)) for condition in inner.conditions])
+        return join(
+            plan,
+            inner.plan,
+            kind,
+            [shift_inner(condition, len(plan.desc)) for condition in inner.conditions],
+        )
     visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
-    operands = [scalar(item, expr_context) for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
+    operands = [
+        scalar(item, expr_context)
+        for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])
+    ]
     plan, operands = attach(plan, operands)
     if any(has(operand, OuterRef) for operand in operands):
         raise correlated_error()
@@ -68,12 +84,16 @@ def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Pla
 
 
 def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated: bool) -> Plan:
-    """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the subquery's rows."""
+    """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the
+    subquery's rows."""
     width = len(plan.desc)
     columns = shown_columns(inner, len(operands))
     operands = [of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
     conditions = [shift_inner(condition, width) for condition in inner.conditions]
-    pairs = [equal(mine, shift_inner(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
+    pairs = [
+        equal(mine, shift_inner(theirs, width))
+        for mine, theirs in zip(operands, columns, strict=True)
+    ]
     if not is_negated:
         return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
     unmatched = join(plan, inner.plan, JoinKind.ANTI, [*conditions, *pairs])

@@ -22,7 +22,14 @@ from reclock.sql.queries.builtin_views import in_session
 from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
-from reclock.sql.queries.joins import JOIN_KINDS, check_names, filtered, join_conditions, join_relations, joined_on
+from reclock.sql.queries.joins import (
+    JOIN_KINDS,
+    check_names,
+    filtered,
+    join_conditions,
+    join_relations,
+    joined_on,
+)
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.rewrite import OuterRef
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
@@ -41,7 +48,9 @@ def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
     return _joined(start, clause.this, node.args.get("joins") or [], replace(context, around=None))
 
 
-def _joined(start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> ScopedPlan:
+def _joined(
+    start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], context: Context
+) -> ScopedPlan:
     """Join FROM's relations. The comma binds less tightly than JOIN. A function may read the
     relations to the left of its comma."""
     groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
@@ -62,21 +71,31 @@ def _joined(start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], conte
     return result
 
 
-def _beside(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context) -> ScopedPlan:
+def _beside(
+    left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context
+) -> ScopedPlan:
     """``left``, and the rows of ``item`` and its joins, which cannot read those of ``left``."""
     if not others and (found := _reading_left(left, item, exp.Join(), context)) is not None:
         return found
     right = _relation(item, context)
     for node in others:
         found = _reading_left(right, node.this, node, context)
-        right = found if found is not None else join_relations(right, _relation(node.this, context), node, context)
+        right = (
+            found
+            if found is not None
+            else join_relations(right, _relation(node.this, context), node, context)
+        )
     if left.plan == ONE_ROW:
         return right
     check_names(left, right)
-    return ScopedPlan(join(left.plan, right.plan, JoinKind.INNER, ()), left.scope.beside(right.scope))
+    return ScopedPlan(
+        join(left.plan, right.plan, JoinKind.INNER, ()), left.scope.beside(right.scope)
+    )
 
 
-def _reading_left(left: ScopedPlan, item: exp.Expr, node: exp.Join, context: Context) -> ScopedPlan | None:
+def _reading_left(
+    left: ScopedPlan, item: exp.Expr, node: exp.Join, context: Context
+) -> ScopedPlan | None:
     """``left`` joined with ``item``, if that is something that reads rows to its left."""
     if isinstance(item, exp.Lateral):
         return _lateral(left, item, node, context)
@@ -91,27 +110,41 @@ def _reading_left(left: ScopedPlan, item: exp.Expr, node: exp.Join, context: Con
 
 
 def _may_read_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join]) -> bool:
-    """Whether the rows of ``left`` can be carried through all joins, and something in them may read these rows."""
+    """Whether the rows of ``left`` can be carried through all joins, and something in them may read
+    these rows."""
     if any((node.args.get("side") or "").upper() not in ("", "LEFT") for node in others):
         return False
     if any(node.args.get("using") or node.args.get("method") for node in others):
         return False
     is_around = any(column.is_around for column in left.scope.columns)
-    return is_around or any(isinstance(part, exp.Lateral) or _is_function(part) for part in (item, *(node.this for node in others)))
+    return is_around or any(
+        isinstance(part, exp.Lateral) or _is_function(part)
+        for part in (item, *(node.this for node in others))
+    )
 
 
-def _over_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context) -> ScopedPlan:
-    """``left``, each row with those of ``item`` and its joins, in which everything may name the row."""
+def _over_left(
+    left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context
+) -> ScopedPlan:
+    """``left``, each row with those of ``item`` and its joins, in which everything may name the
+    row."""
     for part, node in ((item, exp.Join(kind="CROSS")), *((node.this, node) for node in others)):
         found = _reading_left(left, part, node, context)
         if found is None:
             found = _derived_around(left, part, node, context)
-        left = found if found is not None else join_relations(left, _relation(part, context), node, context)
+        left = (
+            found
+            if found is not None
+            else join_relations(left, _relation(part, context), node, context)
+        )
     return left
 
 
-def _derived_around(left: ScopedPlan, node: exp.Expr, joining: exp.Join, context: Context) -> ScopedPlan | None:
-    """``left`` joined with a query in FROM that names the row around it; None if it names none, or is none."""
+def _derived_around(
+    left: ScopedPlan, node: exp.Expr, joining: exp.Join, context: Context
+) -> ScopedPlan | None:
+    """``left`` joined with a query in FROM that names the row around it; None if it names none, or
+    is none."""
     match node:
         case exp.Subquery() if not _is_parenthesised_relation(node):
             query = node.this
@@ -132,7 +165,8 @@ def is_comma(node: exp.Join) -> bool:
 
 def _is_function(node: exp.Expr) -> bool:
     is_call = isinstance(node, exp.Unnest) or (
-        isinstance(node, exp.Table) and bool(isinstance(node.this, exp.Anonymous) or node.args.get("rows_from"))
+        isinstance(node, exp.Table)
+        and bool(isinstance(node.this, exp.Anonymous) or node.args.get("rows_from"))
     )
     return is_call and not node.args.get("joins")
 
@@ -144,8 +178,11 @@ def _with_function(left: ScopedPlan, node: exp.Expr, context: Context) -> Scoped
 
 
 def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
-    """The rows of ``left``, each with those that the functions answer for it. The scope is of their columns alone."""
-    reject_unsupported(node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from")
+    """The rows of ``left``, each with those that the functions answer for it. The scope is of their
+    columns alone."""
+    reject_unsupported(
+        node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from"
+    )
     expr_context = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
     number = node.args.get("offset") or node.args.get("ordinality")
     functions = [_called(part) for part in node.args.get("rows_from") or [node]]
@@ -154,7 +191,11 @@ def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
         return _one_value(functions[0], node, left, expr_context)
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else first
-    named_arrays = [found for function in functions for found in _arrays(function, called, len(functions), expr_context)]
+    named_arrays = [
+        found
+        for function in functions
+        for found in _arrays(function, called, len(functions), expr_context)
+    ]
     names, arrays = [name for name, _ in named_arrays], [array for _, array in named_arrays]
     is_value = len(arrays) == 1
     plan, arrays = attach(left.plan, arrays)
@@ -163,32 +204,48 @@ def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
     if number:
         names = [*names, fold(number) if isinstance(number, exp.Identifier) else "ordinality"]
         arrays = [*arrays, _numbers(arrays)]
-    columns = tuple(Column(name, value.type.element) for name, value in zip(names, arrays, strict=True))
+    columns = tuple(
+        Column(name, value.type.element) for name, value in zip(names, arrays, strict=True)
+    )
     spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
     width = len(plan.desc)
     shown = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
     scope_of_columns = Scope(
-        tuple(ScopeColumn(called, column.name, column.type, is_value=is_value and i == 0) for i, column in enumerate(columns))
+        tuple(
+            ScopeColumn(called, column.name, column.type, is_value=is_value and i == 0)
+            for i, column in enumerate(columns)
+        )
     )
     return ScopedPlan(shown, _aliased(ScopedPlan(shown, scope_of_columns), node).scope)
 
 
 def _called(node: exp.Expr) -> exp.Anonymous:
     """The call that ``node`` of FROM is. Raises ``UnsupportedSql`` for one of another schema."""
-    reject_unsupported(node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from")
+    reject_unsupported(
+        node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from"
+    )
     if isinstance(node, exp.Unnest):
         return exp.Anonymous(this="unnest", expressions=node.expressions)
-    if fold(node.args.get("db")) not in ("", "pg_catalog") or not isinstance(node.this, exp.Anonymous):
+    if fold(node.args.get("db")) not in ("", "pg_catalog") or not isinstance(
+        node.this, exp.Anonymous
+    ):
         raise UnsupportedSql(f"table function {to_sql(node)[:80]} is not supported")
     return node.this
 
 
-def _arrays(function: exp.Anonymous, called: str, functions: int, expr_context: ExprContext) -> list[tuple[str, Any]]:
-    """The columns of a function in FROM as arrays, and their names. A function that answers no rows has one row."""
+def _arrays(
+    function: exp.Anonymous, called: str, functions: int, expr_context: ExprContext
+) -> list[tuple[str, Any]]:
+    """The columns of a function in FROM as arrays, and their names. A function that answers no rows
+    has one row."""
     name = function.name.lower()
     if name not in ROW_FUNCTIONS:
-        return [(name if functions > 1 else called, call("array", [scalar(function, expr_context)]))]
-    arrays = ROW_FUNCTIONS[name](call, [scalar(argument, expr_context) for argument in function.expressions])
+        return [
+            (name if functions > 1 else called, call("array", [scalar(function, expr_context)]))
+        ]
+    arrays = ROW_FUNCTIONS[name](
+        call, [scalar(argument, expr_context) for argument in function.expressions]
+    )
     alone = called if functions == 1 else name
     unnamed = [alone] if len(arrays) == 1 else [name] * len(arrays)
     return list(zip(COLUMNS.get(name, unnamed), arrays, strict=True))
@@ -201,7 +258,9 @@ def _numbers(arrays: Sequence[Any]) -> Any:
     return call("series", [Literal(1, BIGINT), coerce(longest, BIGINT)])
 
 
-def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_context: ExprContext) -> ScopedPlan:
+def _one_value(
+    call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_context: ExprContext
+) -> ScopedPlan:
     """A scalar function in FROM: its value is one row for each row of ``left``."""
     plan, (value,) = attach(left.plan, [default_to_text(scalar(call_node, expr_context))])
     if has(value, OuterRef):
@@ -210,25 +269,40 @@ def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_conte
     called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
     computed = map_columns(plan, [value])
     computed = project(computed, [*range(len(left.plan.desc)), len(plan.desc)])
-    return ScopedPlan(computed, _aliased(ScopedPlan(computed, Scope((ScopeColumn(called, called, value.type),))), node).scope)
+    return ScopedPlan(
+        computed,
+        _aliased(
+            ScopedPlan(computed, Scope((ScopeColumn(called, called, value.type),))), node
+        ).scope,
+    )
 
 
-def _lateral(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context) -> ScopedPlan:
+def _lateral(
+    left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context
+) -> ScopedPlan:
     """The rows of ``left``, each with those that the query, or function, answers for it."""
     reject_unsupported(node, "this", "alias")
     reject_unsupported(joining, "this", "kind", "side", "on")
     side = (joining.args.get("side") or "").upper()
     if side not in ("", "LEFT"):
-        raise SqlSyntaxError(f"{side} JOIN of what is LATERAL", hint="a row of the right side is of one of the left")
+        raise SqlSyntaxError(
+            f"{side} JOIN of what is LATERAL", hint="a row of the right side is of one of the left"
+        )
     if not isinstance(node.this, exp.Subquery):
         return _lateral_function(left, node, joining, context)
     return _for_each(left, node.this, node, named_around(node.this, left.scope), joining, context)
 
 
 def _for_each(
-    left: ScopedPlan, query: exp.Expr, node: exp.Expr, names: Sequence[int], joining: exp.Join, context: Context
+    left: ScopedPlan,
+    query: exp.Expr,
+    node: exp.Expr,
+    names: Sequence[int],
+    joining: exp.Join,
+    context: Context,
 ) -> ScopedPlan:
-    """The rows of ``left`` joined with those that ``query`` has for their columns ``names``. ``node`` has its alias."""
+    """The rows of ``left`` joined with those that ``query`` has for their columns ``names``.
+    ``node`` has its alias."""
     side, on = (joining.args.get("side") or "").upper(), joining.args.get("on")
     around = distinct(project(left.plan, names))
     rows = ScopedPlan(around, scope_around(left.scope, names))
@@ -247,7 +321,9 @@ def _for_each(
     return ScopedPlan(project(joined, range(kept)), scope)
 
 
-def _lateral_function(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context) -> ScopedPlan:
+def _lateral_function(
+    left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context
+) -> ScopedPlan:
     copied = tracked_copy(node.this)
     function = copied if isinstance(copied, exp.Unnest) else exp.Table(this=copied)
     function.set("alias", node.args.get("alias"))
@@ -258,7 +334,9 @@ def _lateral_function(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, co
     return joined if on is None else filtered(joined, join_conditions(on, joined.scope, context))
 
 
-def _with_function_or_nulls(left: ScopedPlan, function: exp.Expr, on: exp.Expr | None, context: Context) -> ScopedPlan:
+def _with_function_or_nulls(
+    left: ScopedPlan, function: exp.Expr, on: exp.Expr | None, context: Context
+) -> ScopedPlan:
     """The rows of ``left``, each with the rows of ``function`` that meet ``on``, or with NULLs."""
     width = len(left.plan.desc)
     rows = distinct(left.plan)
@@ -269,7 +347,9 @@ def _with_function_or_nulls(left: ScopedPlan, function: exp.Expr, on: exp.Expr |
     ]
     kept = filtered(found, join_conditions(None if on == exp.true() else on, found.scope, context))
     joined = join(left.plan, kept.plan, JoinKind.LEFT, same)
-    return ScopedPlan(project(joined, [*range(width), *range(2 * width, len(joined.desc))]), found.scope)
+    return ScopedPlan(
+        project(joined, [*range(width), *range(2 * width, len(joined.desc))]), found.scope
+    )
 
 
 def _relation(node: exp.Expr, context: Context) -> ScopedPlan:
@@ -302,13 +382,15 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
 
 
 def _kept(node: exp.Table, context: Context) -> int:
-    """How many columns of the WITH query that ``node`` names say which row around each row is for."""
+    """How many columns of the WITH query that ``node`` names say which row around each row is
+    for."""
     name = parts(node) if isinstance(node.this, exp.Identifier) else ()
     return context.kept.get(name[0], 0) if len(name) == 1 else 0
 
 
 def _of_rows_around(left: ScopedPlan, node: exp.Table, kept: int, context: Context) -> ScopedPlan:
-    """``left``, whose first columns are the rows around, joined with the rows that a WITH query has for each of these."""
+    """``left``, whose first columns are the rows around, joined with the rows that a WITH query has
+    for each of these."""
     reject_unsupported(node, "this", "alias")
     (name,) = parts(node)
     plan = context.ctes[name]
@@ -319,7 +401,9 @@ def _of_rows_around(left: ScopedPlan, node: exp.Table, kept: int, context: Conte
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + start + i, type)), BOOLEAN)
         for i, type in enumerate(left.plan.desc.types[:kept])
     ]
-    right = _aliased(ScopedPlan(plan, Scope.of(RelationDesc(plan.desc.columns[:start]), name)), node)
+    right = _aliased(
+        ScopedPlan(plan, Scope.of(RelationDesc(plan.desc.columns[:start]), name)), node
+    )
     check_names(left, right)
     joined = join(left.plan, plan, JoinKind.INNER, same)
     return ScopedPlan(project(joined, range(width + start)), left.scope.beside(right.scope))
@@ -330,13 +414,17 @@ def _is_parenthesised_relation(node: exp.Subquery) -> bool:
     …)``, rather than a query."""
     inner = node.this
     if isinstance(inner, exp.Subquery):
-        return bool(inner.args.get("alias") or inner.args.get("joins")) or _is_parenthesised_relation(inner)
+        return bool(
+            inner.args.get("alias") or inner.args.get("joins")
+        ) or _is_parenthesised_relation(inner)
     return isinstance(inner, exp.Table)
 
 
 def _table(node: exp.Table, context: Context) -> ScopedPlan:
     if isinstance(node.this, exp.Dot):
-        raise SqlSyntaxError(f"{to_sql(node)[:80]} has too many parts", hint="a name is database.schema.item")
+        raise SqlSyntaxError(
+            f"{to_sql(node)[:80]} has too many parts", hint="a name is database.schema.item"
+        )
     name = parts(node)
     if len(name) == 1 and name[0] in context.ctes:
         if context.kept.get(name[0], 0):
@@ -347,10 +435,15 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
     context.named.append((node, entry.name))
     context.depends_on.add(entry.id)
     if entry.builtin_view is not None:
-        plan = in_session(context.queries.builtin_plan(entry, context.catalog), context.about_session)
+        plan = in_session(
+            context.queries.builtin_plan(entry, context.catalog), context.about_session
+        )
         return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
-    return ScopedPlan(Get(collection, entry.name.item, entry.desc), Scope.of(entry.desc, entry.name.item, entry.name))
+    return ScopedPlan(
+        Get(collection, entry.name.item, entry.desc),
+        Scope.of(entry.desc, entry.name.item, entry.name),
+    )
 
 
 def _aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
@@ -358,15 +451,26 @@ def _aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
     if alias is None:
         return relation
     name = fold(alias.this) if alias.this else None
-    renamed = [fold(column) if isinstance(column, exp.Identifier) else _no_column_definition(column) for column in alias.columns]
+    renamed = [
+        fold(column) if isinstance(column, exp.Identifier) else _no_column_definition(column)
+        for column in alias.columns
+    ]
     if any(column.is_merged_away for column in relation.scope.columns):
         relation = _without_merged_away(relation)
     columns = relation.scope.columns
     if len(renamed) > len(columns):
-        raise SqlSyntaxError(f'table "{name}" has {len(columns)} columns available but {len(renamed)} columns specified')
+        raise SqlSyntaxError(
+            f'table "{name}" has {len(columns)} columns available but {len(renamed)} '
+            "columns specified"
+        )
     names = [*renamed, *(column.name for column in columns[len(renamed) :])]
     named = enumerate(zip(names, columns, strict=True))
-    scope = Scope(tuple(ScopeColumn(name, n, c.type, origin=c.origin, position=i, is_value=c.is_value) for i, (n, c) in named))
+    scope = Scope(
+        tuple(
+            ScopeColumn(name, n, c.type, origin=c.origin, position=i, is_value=c.is_value)
+            for i, (n, c) in named
+        )
+    )
     return ScopedPlan(relation.plan, scope)
 
 

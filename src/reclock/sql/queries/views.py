@@ -21,10 +21,11 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
     return optimize(expand_views(plan, catalog, instead))
 
 
-def expand_views(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:
-    """``plan`` over stored collections. Where ``instead`` names another collection with the same rows (an index's), the plan
-    reads that one; a view without one becomes its definition.
-    """
+def expand_views(
+    plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None
+) -> Plan:
+    """``plan`` over stored collections. Where ``instead`` names another collection with the same
+    rows (an index's), the plan reads that one; a view without one becomes its definition."""
 
     def visit(plan: Plan) -> Plan:
         match plan:
@@ -34,7 +35,11 @@ def expand_views(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda 
                     return _stored(plan, chosen)
                 if collection.collection is CollectionType.REMAPPING:
                     source = catalog.relation(collection.source_id).source
-                    return plan if source is None else over_frontiers(plan, source.connector.reclocking)
+                    return (
+                        plan
+                        if source is None
+                        else over_frontiers(plan, source.connector.reclocking)
+                    )
                 entry = catalog.kept_in(collection)
                 is_view = isinstance(entry, RelationEntry) and entry.query is not None
                 return visit(entry.query) if is_view else plan  # type: ignore[union-attr, arg-type]
@@ -48,4 +53,6 @@ def _stored(relation: Get, collection: StorageCollectionId) -> Plan:
     """``relation``, whose rows ``collection`` holds."""
     desc = relation.desc.stored
     stored = replace(relation, collection=collection, desc=desc)
-    return stored if desc == relation.desc else Project(stored, tuple(range(len(desc))), relation.desc)
+    return (
+        stored if desc == relation.desc else Project(stored, tuple(range(len(desc))), relation.desc)
+    )

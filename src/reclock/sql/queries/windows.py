@@ -9,20 +9,40 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, ScalarType
-from reclock.errors import InvalidWindow, SqlSyntaxError, TypeMismatch, UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.errors import (
+    InvalidWindow,
+    SqlSyntaxError,
+    TypeMismatch,
+    UnknownFunction,
+    UnknownObject,
+    UnsupportedSql,
+)
 from reclock.plan.functions import AGGREGATES
 from reclock.plan.relational import Frame, WindowFunction
 from reclock.plan.scalars import Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.calls import ORDERED_SETS, SORTED, aggregate
 from reclock.sql.queries.coercion import unified
-from reclock.sql.queries.expressions import ExprContext, function_name, reject_unsupported, scalar, typed
+from reclock.sql.queries.expressions import (
+    ExprContext,
+    function_name,
+    reject_unsupported,
+    scalar,
+    typed,
+)
 from reclock.sql.queries.overloads import is_open
 from reclock.sql.queries.rewrite import InWindow
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
 
-PLACES = {"row_number": BIGINT, "rank": BIGINT, "dense_rank": BIGINT, "percent_rank": DOUBLE, "cume_dist": DOUBLE, "ntile": INTEGER}
+PLACES = {
+    "row_number": BIGINT,
+    "rank": BIGINT,
+    "dense_rank": BIGINT,
+    "percent_rank": DOUBLE,
+    "cume_dist": DOUBLE,
+    "ntile": INTEGER,
+}
 """Functions of a row's position, and their result types."""
 
 FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value")
@@ -51,7 +71,11 @@ def _window(node: exp.Window, context: ExprContext) -> Any:
         _frame(spec) if spec is not None else Frame(),
         BIGINT,
     )
-    called, kept = (node.this.this, node.this.expression.this) if isinstance(node.this, exp.Filter) else (node.this, None)
+    called, kept = (
+        (node.this.this, node.this.expression.this)
+        if isinstance(node.this, exp.Filter)
+        else (node.this, None)
+    )
     name = function_name(called) if isinstance(called, exp.Anonymous) else ""
     if name in AGGREGATES and name not in ORDERED:
         found = _aggregated(name, called.expressions, kept, of, within)
@@ -59,15 +83,19 @@ def _window(node: exp.Window, context: ExprContext) -> Any:
     if name not in FUNCTIONS or kept is not None:
         known = ", ".join(FUNCTIONS)
         raise UnsupportedSql(
-            f"window function {to_sql(node.this)[:80]} is not supported", hint=f"there are {known}, and aggregates"
+            f"window function {to_sql(node.this)[:80]} is not supported",
+            hint=f"there are {known}, and aggregates",
         )
-    function, arguments, type = _called(name, [scalar(argument, within) for argument in called.expressions])
+    function, arguments, type = _called(
+        name, [scalar(argument, within) for argument in called.expressions]
+    )
     found = replace(of, function=function, arguments=arguments, type=type)
     return _over_nothing(found) if _is_empty(of.frame) else found
 
 
 def check_windows(windows: Sequence[exp.Window], context: ExprContext) -> None:
-    """Read the windows of the WINDOW clause, among which may be some that no function names. Raises ``InvalidWindow``."""
+    """Read the windows of the WINDOW clause, among which may be some that no function names. Raises
+    ``InvalidWindow``."""
     names = [fold(window.this) for window in windows]
     for i, (name, node) in enumerate(zip(names, windows, strict=True)):
         if name in names[:i]:
@@ -85,20 +113,29 @@ def _check_window(node: exp.Window, context: ExprContext) -> None:
         _frame(spec)
 
 
-def _aggregated(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, of: InWindow, within: ExprContext) -> InWindow:
+def _aggregated(
+    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, of: InWindow, within: ExprContext
+) -> InWindow:
     call = aggregate(name, arguments, filter, within)
     if call.is_distinct:
         raise UnsupportedSql("DISTINCT is not supported in an aggregate over a window")
     values = call.arguments
-    if call.filter is not None:  # no engine takes both: what is not kept is NULL, which aggregates pass over
+    # no engine takes both: what is not kept is NULL, which aggregates pass over
+    if call.filter is not None:
         values = tuple(
-            Case(((call.filter, value),), Literal(None, value.type), value.type) for value in values or (Literal(1, INTEGER),)
+            Case(((call.filter, value),), Literal(None, value.type), value.type)
+            for value in values or (Literal(1, INTEGER),)
         )
-    return replace(of, function=replace(call, arguments=(), filter=None), arguments=values, type=call.type)
+    return replace(
+        of, function=replace(call, arguments=(), filter=None), arguments=values, type=call.type
+    )
 
 
-def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], exp.WindowSpec | None]:
-    """Partition, order and frame, with those of the window of the WINDOW clause that it names. Raises ``UnknownObject``."""
+def _defined(
+    node: exp.Window,
+) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], exp.WindowSpec | None]:
+    """Partition, order and frame, with those of the window of the WINDOW clause that it names.
+    Raises ``UnknownObject``."""
     partition, spec = node.args.get("partition_by") or (), node.args.get("spec")
     order = node.args["order"].expressions if node.args.get("order") else ()
     if node.args.get("alias") is None:
@@ -116,8 +153,13 @@ def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], 
 def _frame(spec: exp.WindowSpec) -> Frame:
     reject_unsupported(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
     if (excluded := spec.args.get("exclude")) is not None and excluded.name.upper() != "NO OTHERS":
-        raise UnsupportedSql(f"EXCLUDE {excluded.name} is not supported", hint="compute it from several windows")
-    kind, sides = spec.args["kind"].upper(), [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")]
+        raise UnsupportedSql(
+            f"EXCLUDE {excluded.name} is not supported", hint="compute it from several windows"
+        )
+    kind, sides = (
+        spec.args["kind"].upper(),
+        [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")],
+    )
     if kind not in ("ROWS", "RANGE"):
         raise UnsupportedSql(f"frames of {kind} are not supported", hint="there are ROWS and RANGE")
     first, last = spec.args["start"], spec.args["end"]
@@ -127,8 +169,13 @@ def _frame(spec: exp.WindowSpec) -> Frame:
         raise InvalidWindow("frame end cannot be UNBOUNDED PRECEDING")
     begins, ends = (_SIDES.index(side) for side in sides)
     if begins > ends:
-        raise InvalidWindow(f"frame starting from {_PLACES[begins]} row cannot end with {_PLACES[ends]} row")
-    start, end = (_bound(said, side, is_range=kind == "RANGE") for said, side in zip((first, last), sides, strict=True))
+        raise InvalidWindow(
+            f"frame starting from {_PLACES[begins]} row cannot end with {_PLACES[ends]} row"
+        )
+    start, end = (
+        _bound(said, side, is_range=kind == "RANGE")
+        for said, side in zip((first, last), sides, strict=True)
+    )
     return Frame(start, end, is_range=kind == "RANGE")
 
 
@@ -142,9 +189,14 @@ def _is_empty(frame: Frame) -> bool:
 
 def _over_nothing(window: InWindow) -> InWindow:
     """The same where no row has a row in its frame: a function of the frame sees NULLs alone."""
-    if isinstance(window.function, WindowFunction) and window.function.name not in ("first_value", "last_value"):
+    if isinstance(window.function, WindowFunction) and window.function.name not in (
+        "first_value",
+        "last_value",
+    ):
         return window
-    nulls = tuple(Literal(None, argument.type) for argument in window.arguments or (Literal(1, INTEGER),))
+    nulls = tuple(
+        Literal(None, argument.type) for argument in window.arguments or (Literal(1, INTEGER),)
+    )
     return replace(window, arguments=nulls, frame=Frame())
 
 
@@ -153,19 +205,40 @@ def _bound(bound: Any, side: str, *, is_range: bool) -> int | None:
         return None
     if bound == "CURRENT ROW":
         return 0
-    if is_range or not isinstance(bound, exp.Literal) or bound.is_string or not str(bound.this).isdigit():
+    if (
+        is_range
+        or not isinstance(bound, exp.Literal)
+        or bound.is_string
+        or not str(bound.this).isdigit()
+    ):
         hint = "ROWS takes constant integers, RANGE none"
-        raise UnsupportedSql(f"frame offset {to_sql(bound)[:80]} {side} is not supported", hint=hint)
+        raise UnsupportedSql(
+            f"frame offset {to_sql(bound)[:80]} {side} is not supported", hint=hint
+        )
     return int(bound.this) * (-1 if side == "PRECEDING" else 1)
 
 
-def _called(name: str, arguments: Sequence[Any]) -> tuple[WindowFunction, tuple[Any, ...], ScalarType]:
-    """The function, its value and default, and the type of what it says. Raises ``UnknownFunction``."""
+def _called(
+    name: str, arguments: Sequence[Any]
+) -> tuple[WindowFunction, tuple[Any, ...], ScalarType]:
+    """The function, its value and default, and the type of what it says. Raises
+    ``UnknownFunction``."""
     most = 3 if name in ("lag", "lead") else 1
-    if (name in PLACES and bool(arguments) != (name == "ntile")) or (name not in PLACES and not arguments) or len(arguments) > most:
-        raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
+    if (
+        (name in PLACES and bool(arguments) != (name == "ntile"))
+        or (name not in PLACES and not arguments)
+        or len(arguments) > most
+    ):
+        raise UnknownFunction(
+            name,
+            ["unknown" if argument.type is None else str(argument.type) for argument in arguments],
+        )
     if name in PLACES:
-        return WindowFunction(name, offset=_constant(name, arguments[0], 1) if arguments else 1), (), PLACES[name]
+        return (
+            WindowFunction(name, offset=_constant(name, arguments[0], 1) if arguments else 1),
+            (),
+            PLACES[name],
+        )
     value, *others = arguments
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")

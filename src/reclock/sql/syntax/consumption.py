@@ -1,8 +1,10 @@
-"""Which parts of a parsed statement the planner has read. What it has not read is refused, never dropped in silence.
+"""Which parts of a parsed statement the planner has read. What it has not read is refused, never
+dropped in silence.
 
-The parser of queries is sqlglot's, which knows many dialects: a node may carry clauses that the planner does not expect in that
-place. Every node of a parsed statement therefore records which of its arguments are read, and `check_consumed` raises for an
-argument that no code looked at while the statement was planned.
+The parser of queries is sqlglot's, which knows many dialects: a node may carry clauses that the
+planner does not expect in that place. Every node of a parsed statement therefore records which of
+its arguments are read, and `check_consumed` raises for an argument that no code looked at while the
+statement was planned.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ _WITHOUT_MEANING: frozenset[tuple[type[exp.Expr], str]] = frozenset(
 
 
 class TrackedArgs(dict[str, Any]):
-    """The arguments of a node; ``read`` has the names of those that were looked up. Iterating over them reads none."""
+    """The arguments of a node; ``read`` has the names of those that were looked up. Iterating over
+    them reads none."""
 
     __slots__ = ("read",)
 
@@ -67,27 +70,34 @@ def tracked_copy(node: E) -> E:
 
 
 def consume(node: exp.Expr) -> None:
-    """Count all of ``node`` that its grammar knows as read: the planner has found that it changes nothing."""
+    """Count all of ``node`` that its grammar knows as read: the planner has found that it changes
+    nothing."""
     for part in node.walk():
         if isinstance(part.args, TrackedArgs):
             part.args.read.update(part.arg_types)
 
 
 def check_consumed(node: exp.Expr) -> None:
-    """Raises ``UnsupportedSql``, naming the clause, if a part of a tracked ``node`` was never read."""
+    """Raises ``UnsupportedSql``, naming the clause, if a part of a tracked ``node`` was never
+    read."""
     for part in node.walk():
         if not isinstance(part.args, TrackedArgs):
             continue
         for name, value in part.args.items():
             if value is None or value is False or (isinstance(value, list) and not value):
                 continue
-            if name in part.args.read or (type(part), name) in _WITHOUT_MEANING or _is_word(part, value):
+            if (
+                name in part.args.read
+                or (type(part), name) in _WITHOUT_MEANING
+                or _is_word(part, value)
+            ):
                 continue
             raise UnsupportedSql(f"not supported here: {written(part, name)}")
 
 
 def _is_word(node: exp.Expr, value: Any) -> bool:
-    """Whether the argument is a word of Reclock's own grammar, as CASCADE, which matters only where there is something to do."""
+    """Whether the argument is a word of Reclock's own grammar, as CASCADE, which matters only where
+    there is something to do."""
     return isinstance(node, nodes.Statement) and isinstance(value, bool | str)
 
 

@@ -1,4 +1,5 @@
-"""Our SQL dialect: sqlglot's Materialize, its queries and expressions, with statements of our own in and out of text."""
+"""Our SQL dialect: sqlglot's Materialize, its queries and expressions, with statements of our own
+in and out of text."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ class Reclock(Materialize):
             return core
 
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
-            word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items() if kind is not TokenType.COMMAND
+            word: kind
+            for word, kind in Materialize.Tokenizer.KEYWORDS.items()
+            if kind is not TokenType.COMMAND
         }
 
     Parser = StatementParser

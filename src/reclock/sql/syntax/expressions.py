@@ -1,8 +1,8 @@
 """Queries and expressions: sqlglot's, with our names for things.
 
-Calls keep the name they were written with (no node per function), so that a name means what ``compute.functions`` says and
-nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``,
-``trim``, ``position`` and ``overlay`` have a syntax of their own.
+Calls keep the name they were written with (no node per function), so that a name means what
+``compute.functions`` says and nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the
+keyword forms of ``substring``, ``trim``, ``position`` and ``overlay`` have a syntax of their own.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from reclock.sql.syntax import nodes
 
 T = TypeVar("T")
 
-QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE})
-_AS_OF_STARTS = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.PARAMETER})
+QUERY_STARTS = frozenset(
+    {TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE}
+)
+_AS_OF_STARTS = frozenset(
+    {TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.PARAMETER}
+)
 _AS_OF_WORDS = frozenset({"AT", "CAST", "TIMESTAMP", "TIMESTAMPTZ", "DATE", "NULL"})
 _INTERVAL_FIELDS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _INTERVAL_ENDS = {
@@ -35,7 +39,8 @@ _STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRIN
 
 
 class Rejected(ParseError):
-    """A syntax error with the place it was met at, as a 1-based position in the text; None is the end of the statement."""
+    """A syntax error with the place it was met at, as a 1-based position in the text; None is the
+    end of the statement."""
 
     def __init__(self, message: str, position: int | None) -> None:
         super().__init__(message)
@@ -56,7 +61,9 @@ class QueryParser(MaterializeParser):
     }
     PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **MaterializeParser.PRIMARY_PARSERS,
-        **dict.fromkeys(_STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))),
+        **dict.fromkeys(
+            _STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))
+        ),
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
         "CASE": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
@@ -66,12 +73,18 @@ class QueryParser(MaterializeParser):
     JSON_OPERATORS: ClassVar[dict[Any, Any]] = {
         **MaterializeParser.JSON_OPERATORS,
         # sqlglot takes a key for a path, so that "a.b" would be two keys
-        TokenType.ARROW: lambda self, this, key: self.expression(exp.JSONExtract(this=this, expression=key)),
-        TokenType.DARROW: lambda self, this, key: self.expression(exp.JSONExtractScalar(this=this, expression=key)),
+        TokenType.ARROW: lambda self, this, key: self.expression(
+            exp.JSONExtract(this=this, expression=key)
+        ),
+        TokenType.DARROW: lambda self, this, key: self.expression(
+            exp.JSONExtractScalar(this=this, expression=key)
+        ),
     }
 
     LAMBDAS: ClassVar[dict[Any, Any]] = {
-        token: build for token, build in MaterializeParser.LAMBDAS.items() if token is not TokenType.ARROW
+        token: build
+        for token, build in MaterializeParser.LAMBDAS.items()
+        if token is not TokenType.ARROW
     }
     """`f(a -> 'b')` is a call with the field of a document."""
 
@@ -94,7 +107,9 @@ class QueryParser(MaterializeParser):
     def _warn_unsupported(self) -> None:
         self.raise_error("Invalid expression")
 
-    def _parse_csv(self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA) -> list[T]:
+    def _parse_csv(
+        self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA
+    ) -> list[T]:
         def item() -> T | None:
             is_first = self._prev.token_type != sep
             parsed = parse_method()
@@ -124,7 +139,10 @@ class QueryParser(MaterializeParser):
         """A name, or any word of SQL's own: ``default`` is a good name for a cluster."""
         if not self._curr:
             self.raise_error(f"Expected {what}", self._curr)
-        if self._curr.token_type != TokenType.IDENTIFIER and not self._curr.text.replace(".", "_").isidentifier():
+        if (
+            self._curr.token_type != TokenType.IDENTIFIER
+            and not self._curr.text.replace(".", "_").isidentifier()
+        ):
             self.raise_error(f"Expected {what}")
         name = self._parse_id_var(any_token=True)
         if not isinstance(name, exp.Identifier) or self._prev.token_type == TokenType.STRING:
@@ -158,8 +176,11 @@ class QueryParser(MaterializeParser):
     def in_cluster(self) -> exp.Identifier | None:
         return self.word("the name of a cluster") if self._match_text_seq("IN", "CLUSTER") else None
 
-    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
-        """``unit`` of the node is what follows the string: the fields, and digits of the seconds."""
+    def _parse_interval(
+        self, require_interval: bool = True, parse_function_unit: bool = True
+    ) -> exp.Interval | None:
+        """``unit`` of the node is what follows the string: the fields, and digits of the
+        seconds."""
         start = self._index
         if not self._match(TokenType.INTERVAL):
             return None
@@ -206,7 +227,10 @@ class QueryParser(MaterializeParser):
         negate: bool = False,
     ) -> exp.Expr:
         # `a NOT IN (1) = b` is printed as `NOT a IN (1) = b`, which means something else.
-        left, right = (exp.Paren(this=side) if isinstance(side, exp.Not) else side for side in (this, expression))
+        left, right = (
+            exp.Paren(this=side) if isinstance(side, exp.Not) else side
+            for side in (this, expression)
+        )
         return super()._build_predicate(klass, left, right, comments=comments, negate=negate)
 
     def _parse_primary(self) -> exp.Expr | None:
@@ -219,21 +243,30 @@ class QueryParser(MaterializeParser):
     def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
         """sqlglot does not look for ``[]`` after ``oid`` and ``regclass``."""
         kind = super()._parse_types(*args, **options)
-        if isinstance(kind, exp.ObjectIdentifier) and self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
+        if isinstance(kind, exp.ObjectIdentifier) and self._match_pair(
+            TokenType.L_BRACKET, TokenType.R_BRACKET
+        ):
             return exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
         return kind
 
-    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+    def _parse_type(
+        self, parse_interval: bool = True, fallback_to_identifier: bool = False
+    ) -> exp.Expr | None:
         """In ``date '2013-01-01'::text``, sqlglot would cast the string to text first."""
         start = self._index
-        kind = None if self._curr.token_type == TokenType.INTERVAL else self._parse_types(check_func=True, allow_identifiers=False)
+        kind = (
+            None
+            if self._curr.token_type == TokenType.INTERVAL
+            else self._parse_types(check_func=True, allow_identifiers=False)
+        )
         if isinstance(kind, exp.DataType) and self._index > start and self.is_string():
             return self._parse_column_ops(exp.Cast(this=self.text(), to=kind))
         self._retreat(start)
         return super()._parse_type(parse_interval, fallback_to_identifier)
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
-        # sqlglot takes every `array[…]` and `list[…]` for a constructor and loses what stands before the bracket.
+        # sqlglot takes every `array[…]` and `list[…]` for a constructor and loses what stands
+        # before the bracket.
         if this is None or self._is_array_word() or not self._match(TokenType.L_BRACKET):
             return super()._parse_bracket(this)
         positions = self._parse_csv(lambda: self._parse_bracket_key_value())
@@ -242,7 +275,8 @@ class QueryParser(MaterializeParser):
         return self._parse_bracket(exp.Bracket(this=this, expressions=positions))
 
     def _is_array_word(self) -> bool:
-        """Whether the token before is ``ARRAY`` as a word of its own, not the last part of a name."""
+        """Whether the token before is ``ARRAY`` as a word of its own, not the last part of a
+        name."""
         if self._prev.token_type != TokenType.ARRAY:
             return False
         return self._index < 2 or self._tokens[self._index - 2].token_type != TokenType.DOT
@@ -280,7 +314,10 @@ class QueryParser(MaterializeParser):
         query = self._parse_statement()
         if not isinstance(query, exp.Query | exp.Values):
             self.raise_error("Expected a query")
-        if any(select.args.get("joins") and not select.args.get("from_") for select in query.find_all(exp.Select)):
+        if any(
+            select.args.get("joins") and not select.args.get("from_")
+            for select in query.find_all(exp.Select)
+        ):
             self.raise_error("Expected FROM before a join")
         return query
 
@@ -293,7 +330,11 @@ class QueryParser(MaterializeParser):
             return False
         third = self._tokens[self._index + 2]
         fourth = self._tokens[self._index + 3] if self._index + 3 < len(self._tokens) else None
-        is_call = third.token_type == TokenType.VAR and fourth is not None and fourth.token_type == TokenType.L_PAREN
+        is_call = (
+            third.token_type == TokenType.VAR
+            and fourth is not None
+            and fourth.token_type == TokenType.L_PAREN
+        )
         return third.token_type in _AS_OF_STARTS or third.text.upper() in _AS_OF_WORDS or is_call
 
     def as_of(self) -> nodes.AsOfClause:
@@ -315,7 +356,12 @@ class QueryParser(MaterializeParser):
             arguments += [self._parse_bitwise() or self.missing()]
         elif self._match(TokenType.FOR):
             return exp.Anonymous(
-                this="substring", expressions=[*arguments, exp.Literal.number(1), self._parse_bitwise() or self.missing()]
+                this="substring",
+                expressions=[
+                    *arguments,
+                    exp.Literal.number(1),
+                    self._parse_bitwise() or self.missing(),
+                ],
             )
         if self._match(TokenType.FOR):
             arguments += [self._parse_bitwise() or self.missing()]
@@ -324,8 +370,14 @@ class QueryParser(MaterializeParser):
     def _parse_trim_call(self) -> exp.Anonymous:
         name = "btrim"
         if self._match_texts(("BOTH", "LEADING", "TRAILING")):
-            name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[self._prev.text.upper()]
-        first = None if self._match(TokenType.FROM, advance=False) else self._parse_bitwise() or self.missing()
+            name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[
+                self._prev.text.upper()
+            ]
+        first = (
+            None
+            if self._match(TokenType.FROM, advance=False)
+            else self._parse_bitwise() or self.missing()
+        )
         if self._match(TokenType.FROM):
             value = self._parse_bitwise() or self.missing()
             return exp.Anonymous(this=name, expressions=[value, first] if first else [value])
@@ -336,7 +388,9 @@ class QueryParser(MaterializeParser):
         part = self._parse_bitwise() or self.missing()
         if not self._match(TokenType.IN):
             self.raise_error("Expected IN")
-        return exp.Anonymous(this="strpos", expressions=[self._parse_bitwise() or self.missing(), part])
+        return exp.Anonymous(
+            this="strpos", expressions=[self._parse_bitwise() or self.missing(), part]
+        )
 
     def _parse_overlay_call(self) -> exp.Anonymous:
         arguments = self._parse_csv(self._parse_disjunction)

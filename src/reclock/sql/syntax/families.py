@@ -1,4 +1,5 @@
-"""The families of statements: the packages in ``reclock.sql.statements``, whose modules register what they add."""
+"""The families of statements: the packages in ``reclock.sql.statements``, whose modules register
+what they add."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ FAMILIES = "reclock.sql.statements"
 
 @cache
 def load_syntax() -> None:
-    """Import the modules of all families that register nodes, rules and writers: those whose names end in ``syntax``."""
+    """Import the modules of all families that register nodes, rules and writers: those whose names
+    end in ``syntax``."""
     _load(is_syntax=True)
 
 

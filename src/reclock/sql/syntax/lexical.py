@@ -1,4 +1,5 @@
-"""Tokens as PostgreSQL reads them, where sqlglot's tokenizer reads something else without an error."""
+"""Tokens as PostgreSQL reads them, where sqlglot's tokenizer reads something else without an
+error."""
 
 from __future__ import annotations
 
@@ -11,24 +12,34 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError
 
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))|''", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))|''", re.DOTALL
+)
 _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def check_numbers(tokens: Sequence[Token], text: str) -> None:
-    """Raises ``SqlSyntaxError`` for a letter or underscore right behind a number, as in ``1_000``: it is not an alias."""
+    """Raises ``SqlSyntaxError`` for a letter or underscore right behind a number, as in ``1_000``:
+    it is not an alias."""
     for number, following in pairwise(tokens):
         if number.token_type is not TokenType.NUMBER or following.start != number.end + 1:
             continue
         first = text[following.start]
         if first.isalpha() or first == "_":
             junk = text[number.start : following.end + 1]
-            hint = "write numbers in decimal digits, without underscores; put a space before an alias"
-            raise SqlSyntaxError(f'trailing junk after numeric literal at or near "{junk}"', position=number.start + 1, hint=hint)
+            hint = (
+                "write numbers in decimal digits, without underscores; put a space before an alias"
+            )
+            raise SqlSyntaxError(
+                f'trailing junk after numeric literal at or near "{junk}"',
+                position=number.start + 1,
+                hint=hint,
+            )
 
 
 def read_escapes(tokens: Sequence[Token], text: str) -> None:
-    """Give each ``E'…'`` the value that PostgreSQL reads in it. Raises ``SqlSyntaxError`` for an escape without a value."""
+    """Give each ``E'…'`` the value that PostgreSQL reads in it. Raises ``SqlSyntaxError`` for an
+    escape without a value."""
     for token in tokens:
         if token.token_type is TokenType.BYTE_STRING:
             token.text = _unescaped(text[token.start + 2 : token.end], token.start + 1)
@@ -37,8 +48,8 @@ def read_escapes(tokens: Sequence[Token], text: str) -> None:
 def read_unicode_strings(tokens: Sequence[Token], text: str) -> list[Token]:
     """The tokens with each ``U&'…'`` as a string of the value that PostgreSQL reads in it.
 
-    A ``UESCAPE 'c'`` behind it, which names the character that begins an escape, is left out. Raises
-    ``SqlSyntaxError`` for an escape without a value.
+    A ``UESCAPE 'c'`` behind it, which names the character that begins an escape, is left out.
+    Raises ``SqlSyntaxError`` for an escape without a value.
     """
     read: list[Token] = []
     rest = list(reversed(tokens))
@@ -61,7 +72,9 @@ def read_unicode_strings(tokens: Sequence[Token], text: str) -> list[Token]:
 
 def _without_unicode_escapes(written: str, escape: str, position: int) -> str:
     character = re.escape(escape)
-    pattern = rf"{character}(?:([0-9A-Fa-f]{{4}})|\+([0-9A-Fa-f]{{6}})|({character}))|(''|{character})"
+    pattern = (
+        rf"{character}(?:([0-9A-Fa-f]{{4}})|\+([0-9A-Fa-f]{{6}})|({character}))|(''|{character})"
+    )
 
     def read(match: re.Match[str]) -> str:
         short, long, doubled, other = match.groups()
@@ -85,7 +98,8 @@ def _without_unicode_escapes(written: str, escape: str, position: int) -> str:
 
 
 def _unescaped(written: str, position: int) -> str:
-    """The string between the quotes of an ``E'…'``. Octal and hexadecimal escapes are bytes of its UTF-8."""
+    """The string between the quotes of an ``E'…'``. Octal and hexadecimal escapes are bytes of its
+    UTF-8."""
     parts: list[bytes] = []
     done = 0
     for match in _ESCAPE.finditer(written):
@@ -94,9 +108,15 @@ def _unescaped(written: str, position: int) -> str:
     value = b"".join([*parts, written[done:].encode()])
     try:
         # Halves of a surrogate pair are joined here; one without the other is no text.
-        decoded = value.decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
+        decoded = (
+            value.decode("utf-8", "surrogatepass")
+            .encode("utf-16", "surrogatepass")
+            .decode("utf-16")
+        )
     except UnicodeDecodeError as error:
-        raise SqlSyntaxError("the escapes of a string are not valid Unicode", position=position) from error
+        raise SqlSyntaxError(
+            "the escapes of a string are not valid Unicode", position=position
+        ) from error
     if "\0" in decoded:
         raise SqlSyntaxError("a string cannot hold a null character", position=position)
     return decoded

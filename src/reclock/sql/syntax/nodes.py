@@ -1,4 +1,5 @@
-"""Syntax nodes of the statements that sqlglot does not know. Queries and expressions keep sqlglot's own nodes."""
+"""Syntax nodes of the statements that sqlglot does not know. Queries and expressions keep sqlglot's
+own nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class WithOption(exp.Expression):
 
 
 HIDDEN = "hidden"
-"""The key in a node's ``meta`` of a secret's value or a password. It is no argument: no text that is made of the node has it."""
+"""The key in a node's ``meta`` of a secret's value or a password. It is no argument: no text that
+is made of the node has it."""
 
 
 def hides_value(node: exp.Expr) -> bool:

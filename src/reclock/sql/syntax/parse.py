@@ -21,8 +21,8 @@ _DIALECT = Reclock()
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """One statement of a text; ``position`` is where it begins, counted from 1. ``text`` never has the value of a secret
-    or a password."""
+    """One statement of a text; ``position`` is where it begins, counted from 1. ``text`` never has
+    the value of a secret or a password."""
 
     node: nodes.Statement
     text: str
@@ -31,15 +31,21 @@ class ParsedStatement:
 
 _MOST_KEPT, _LONGEST_KEPT = 256, 10_000
 _queries: dict[str, ParsedStatement] = {}
-"""Texts that are one query, as clients repeat them. Nobody changes a parsed query, and a query holds no secret."""
+"""Texts that are one query, as clients repeat them. Nobody changes a parsed query, and a query
+holds no secret."""
 
 
 def parse(text: str) -> list[ParsedStatement]:
-    """The statements of ``text``, which semicolons part. Raises ``SqlSyntaxError``, with the place, if one does not parse."""
+    """The statements of ``text``, which semicolons part. Raises ``SqlSyntaxError``, with the place,
+    if one does not parse."""
     if (known := _queries.get(text)) is not None:
         return [known]
     statements = [_parse_one(tokens, text) for tokens in _statements(_tokenize(text))]
-    if len(statements) == 1 and len(text) <= _LONGEST_KEPT and isinstance(statements[0].node, nodes.QueryStatement):
+    if (
+        len(statements) == 1
+        and len(text) <= _LONGEST_KEPT
+        and isinstance(statements[0].node, nodes.QueryStatement)
+    ):
         if len(_queries) >= _MOST_KEPT:
             _queries.clear()
         _queries[text] = statements[0]
@@ -56,11 +62,16 @@ def parse_one(text: str) -> nodes.Statement:
 
 def _tokenize(text: str) -> list[Token]:
     if "\0" in text:
-        raise SqlSyntaxError("a statement cannot hold a null character", position=text.index("\0") + 1)
+        raise SqlSyntaxError(
+            "a statement cannot hold a null character", position=text.index("\0") + 1
+        )
     try:
         tokens = list(_DIALECT.tokenize(text))
     except TokenError as error:
-        raise SqlSyntaxError("a quote or comment is not closed, or a character has no meaning", hint=_first_line(error)) from error
+        raise SqlSyntaxError(
+            "a quote or comment is not closed, or a character has no meaning",
+            hint=_first_line(error),
+        ) from error
     check_numbers(tokens, text)
     read_escapes(tokens, text)
     tokens = read_unicode_strings(tokens, text)
@@ -85,7 +96,9 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
 def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
     start, end = tokens[0].start, tokens[-1].end + 1
     try:
-        node = StatementParser(dialect=_DIALECT, error_level=ErrorLevel.IMMEDIATE).parse_statement(tokens, text)
+        node = StatementParser(dialect=_DIALECT, error_level=ErrorLevel.IMMEDIATE).parse_statement(
+            tokens, text
+        )
     except Rejected as error:
         raise SqlSyntaxError(error.message, position=error.position or end + 1) from error
     except ParseError as error:
@@ -93,7 +106,9 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
     track(node)
-    return ParsedStatement(node, to_sql(node) if nodes.hides_value(node) else text[start:end], start + 1)
+    return ParsedStatement(
+        node, to_sql(node) if nodes.hides_value(node) else text[start:end], start + 1
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -1,4 +1,5 @@
-"""Statements: finds the rule whose phrase the tokens spell. What no family registers is refused, never guessed."""
+"""Statements: finds the rule whose phrase the tokens spell. What no family registers is refused,
+never guessed."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ _UNSUPPORTED = frozenset(
 
 
 class StatementParser(QueryParser):
-    """Parses one statement. The rules of families are functions that take the parser; its methods are what they are made of."""
+    """Parses one statement. The rules of families are functions that take the parser; its methods
+    are what they are made of."""
 
     def parse_statement(self, tokens: list[Token], text: str) -> Statement:
         """The statement whose tokens, cut out of those of ``text``, are ``tokens``."""
@@ -62,7 +64,8 @@ class StatementParser(QueryParser):
         return phrase.rule(self, (verb, *(word for unit in phrase.units for word in unit)))
 
     def _longest(self, phrases: list[Phrase]) -> Phrase | None:
-        """The longest phrase that the tokens spell, which are then read; without one, those that a phrase begins with."""
+        """The longest phrase that the tokens spell, which are then read; without one, those that a
+        phrase begins with."""
         start = furthest = end = self._index
         longest: Phrase | None = None
         for phrase in phrases:
@@ -227,12 +230,17 @@ class StatementParser(QueryParser):
     def with_option(self) -> WithOption:
         name = self.name()
         self._match(TokenType.EQ)
-        return WithOption(this=name, value=self.string() or self.number() or self.boolean() or self.missing())
+        return WithOption(
+            this=name, value=self.string() or self.number() or self.boolean() or self.missing()
+        )
 
     # --- errors ---
 
     def unsupported(self, verb: str) -> NoReturn:
         """Raises ``UnsupportedSql``, with the next word, if it is one."""
-        if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+        if self._curr.text.isalpha() and self._curr.token_type not in (
+            TokenType.STRING,
+            TokenType.IDENTIFIER,
+        ):
             raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported")
         self.raise_error("Invalid expression")

@@ -1,4 +1,5 @@
-"""The rules that parse statements, each registered by its family for the words that the statement begins with."""
+"""The rules that parse statements, each registered by its family for the words that the statement
+begins with."""
 
 from __future__ import annotations
 
@@ -13,14 +14,16 @@ from reclock.sql.syntax.nodes import Statement
 Rule = Callable[[Any, tuple[str, ...]], Statement]
 """Takes the parser, behind the words of the phrase, and these words."""
 Alteration = Callable[[Any, Any, bool], Statement]
-"""Takes the parser behind ``ALTER kind [IF EXISTS] name``, the name, and whether IF EXISTS was written."""
+"""Takes the parser behind ``ALTER kind [IF EXISTS] name``, the name, and whether IF EXISTS was
+written."""
 R = TypeVar("R", bound=Rule)
 A = TypeVar("A", bound=Alteration)
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What a statement begins with, behind its first word: modifiers, then its subject. Each of them matches as a whole."""
+    """What a statement begins with, behind its first word: modifiers, then its subject. Each of
+    them matches as a whole."""
 
     units: tuple[tuple[str, ...], ...]
     rule: Rule
@@ -31,13 +34,15 @@ _ALTERATIONS: dict[str, Alteration] = {}
 
 
 def parses(*patterns: str) -> Callable[[R], R]:
-    """Registers the rule of the statements that begin so. ``(A B|C)`` is ``A B`` or ``C``, ``[A B|C]`` also nothing; ``A|B``
-    is either word."""
+    """Registers the rule of the statements that begin so. ``(A B|C)`` is ``A B`` or ``C``, ``[A
+    B|C]`` also nothing; ``A|B`` is either word."""
 
     def register(rule: R) -> R:
         for pattern in patterns:
             for verb, *units in _expanded(pattern):
-                assert all(units != list(phrase.units) for phrase in _PHRASES.get(verb[0], ())), pattern
+                assert all(units != list(phrase.units) for phrase in _PHRASES.get(verb[0], ())), (
+                    pattern
+                )
                 _PHRASES.setdefault(verb[0], []).append(Phrase(tuple(units), rule))
         return rule
 
@@ -45,7 +50,8 @@ def parses(*patterns: str) -> Callable[[R], R]:
 
 
 def alters(kind: str) -> Callable[[A], A]:
-    """Registers what parses the changes that only objects of ``kind`` have, behind ``ALTER kind name``."""
+    """Registers what parses the changes that only objects of ``kind`` have, behind ``ALTER kind
+    name``."""
 
     def register(alteration: A) -> A:
         assert kind not in _ALTERATIONS, kind
@@ -65,10 +71,13 @@ def alteration_of(kind: str) -> Alteration | None:
 
 
 def _expanded(pattern: str) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Each sequence of units that ``pattern`` stands for: its first word, the modifiers, the words that remain."""
+    """Each sequence of units that ``pattern`` stands for: its first word, the modifiers, the words
+    that remain."""
     verbs, _, rest = pattern.partition(" ")
     groups = re.findall(r"([\[(])(.*?)[\])]", rest)
-    modifiers = [(*([""] if bracket == "[" else []), *group.split("|")) for bracket, group in groups]
+    modifiers = [
+        (*([""] if bracket == "[" else []), *group.split("|")) for bracket, group in groups
+    ]
     words = [word.split("|") for word in re.sub(r"[\[(].*?[\])]", "", rest).split()]
     subjects = [" ".join(chosen) for chosen in product(*words)]
     for units in product(verbs.split("|"), *modifiers, subjects):

@@ -1,4 +1,5 @@
-"""The names of temporary tables and views: they are made by being made in their schema, which every session has for itself."""
+"""The names of temporary tables and views: they are made by being made in their schema, which every
+session has for itself."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from sqlglot import exp
 from reclock.errors import InvalidSchema
 
 TEMPORARY_SCHEMA = "mz_temp"
-"""The schema, of no database, of what a session makes for itself; searched after the system schemas."""
+"""The schema, of no database, of what a session makes for itself; searched after the system
+schemas."""
 TEMPORARY_SCHEMAS = (TEMPORARY_SCHEMA, "pg_temp")
 """The names that it goes by."""
 
@@ -21,7 +23,8 @@ def is_temporary(words: tuple[str, ...]) -> bool:
 
 
 def make_temporary(name: exp.Table) -> None:
-    """Bring what CREATE TEMPORARY names into the schema. Raises ``InvalidSchema`` if the name says another one."""
+    """Bring what CREATE TEMPORARY names into the schema. Raises ``InvalidSchema`` if the name says
+    another one."""
     if not name.args.get("db"):
         name.set("db", exp.to_identifier(TEMPORARY_SCHEMA))
     elif name.args.get("catalog") or name.db.lower() not in TEMPORARY_SCHEMAS:

@@ -27,14 +27,23 @@ def _(statement: Select) -> RelationDesc:
 def _(statement: Select, context: StatementContext) -> Result:
     def call(function: str, arguments: Sequence[str]) -> str | bool:
         if function == "set_config":
-            return set_config(context.variables, *arguments, in_block=context.transactions.block is not None)
+            return set_config(
+                context.variables, *arguments, in_block=context.transactions.block is not None
+            )
         snapshot = context.environment.stores.catalog.sync()
         return signal(
-            function, arguments[0], context.environment.runtime.backends, context.current_users(), snapshot, context.notice
+            function,
+            arguments[0],
+            context.environment.runtime.backends,
+            context.current_users(),
+            snapshot,
+            context.notice,
         )
 
     query = QueryExecution(context, statement, context.transactions.block, read_ts=context.read_ts)
-    return with_effects(context.planned.run(query.run, context.variables.max_result_bytes), statement.effects, call)
+    return with_effects(
+        context.planned.run(query.run, context.variables.max_result_bytes), statement.effects, call
+    )
 
 
 @requires(Explain)

@@ -27,7 +27,9 @@ def with_effects(result: Result, effects: Sequence[Effect], call: CallFunction) 
     return replace(result, batches=_with_answers(result, effects, call)) if effects else result
 
 
-def _with_answers(result: Result, effects: Sequence[Effect], call: CallFunction) -> Iterator[pa.RecordBatch]:
+def _with_answers(
+    result: Result, effects: Sequence[Effect], call: CallFunction
+) -> Iterator[pa.RecordBatch]:
     assert result.desc is not None
     schema = result_schema(result.desc.columns)
     with closing(result):
@@ -35,33 +37,48 @@ def _with_answers(result: Result, effects: Sequence[Effect], call: CallFunction)
             columns = list(batch.columns)
             for effect in effects:
                 rows = columns[effect.index].to_pylist()
-                answers = [None if row is None or None in row else call(effect.function, row) for row in rows]
+                answers = [
+                    None if row is None or None in row else call(effect.function, row)
+                    for row in rows
+                ]
                 columns[effect.index] = pa.array(answers, schema.field(effect.index).type)
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def signal(
-    function: str, process_id: str, backends: Backends, users: Users, snapshot: CatalogSnapshot, notice: Callable[[str], None]
+    function: str,
+    process_id: str,
+    backends: Backends,
+    users: Users,
+    snapshot: CatalogSnapshot,
+    notice: Callable[[str], None],
 ) -> bool:
-    """Cancel the statement of the session with that process id, or end the session; returns whether it existed.
+    """Cancel the statement of the session with that process id, or end the session; returns whether
+    it existed.
 
-    Raises ``PermissionDenied``, and ``WorkerUnresponsive`` if the worker that has the session cannot be told.
+    Raises ``PermissionDenied``, and ``WorkerUnresponsive`` if the worker that has the session
+    cannot be told.
     """
     backend = backends.get(int(process_id))
     if backend is None:
         notice(f"PID {process_id} is not a PostgreSQL backend process")
         return False
-    is_own_backend = backend.role_id in memberships(snapshot, users.current_id) and not is_superuser(snapshot, backend.role_id)
+    is_own_backend = backend.role_id in memberships(
+        snapshot, users.current_id
+    ) and not is_superuser(snapshot, backend.role_id)
     if not is_own_backend and not is_superuser(snapshot, users.current_id):
         verb = "cancel query of" if function == "pg_cancel_backend" else "terminate"
         raise PermissionDenied(
-            f"permission denied to {verb} process", detail="only roles with the privileges of its role, and superusers, may"
+            f"permission denied to {verb} process",
+            detail="only roles with the privileges of its role, and superusers, may",
         )
     (backend.cancel if function == "pg_cancel_backend" else backend.terminate)()
     return True
 
 
-def set_config(variables: SessionVariables, name: str, value: str, is_local: str, *, in_block: bool) -> str:
+def set_config(
+    variables: SessionVariables, name: str, value: str, is_local: str, *, in_block: bool
+) -> str:
     """Set a variable and return its value. Raises ``UnknownObject``, ``InvalidOption``."""
     if name.lower() == ROLE:
         raise UnsupportedSql("set_config of a role is not supported", hint="use SET ROLE")

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reclock.adapter.planning.authorization import AuthorizationContext, Need, Requirements, requires
+from reclock.adapter.planning.authorization import (
+    AuthorizationContext,
+    Need,
+    Requirements,
+    requires,
+)
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.catalog import acl
 from reclock.catalog.acl import Privilege
@@ -19,7 +24,9 @@ from reclock.sql.statements.roles.privileges_plan import ChangeOwner, DropOwned,
 @requires(ChangeOwner)
 def _(statement: ChangeOwner, context: AuthorizationContext) -> Requirements:
     return context.require(
-        *_placing(context, statement.target, statement.to), owner_of=(statement.target,), member_of=(statement.to,)
+        *_placing(context, statement.target, statement.to),
+        owner_of=(statement.target,),
+        member_of=(statement.to,),
     )
 
 
@@ -36,14 +43,24 @@ def _(statement: ReassignOwned, context: AuthorizationContext) -> Requirements:
 
 @defines(ReassignOwned)
 def _(statement: ReassignOwned, change: CatalogChange) -> None:
-    _give([thing for thing in owned(change.tx.snapshot) if thing.owner_role_id in statement.role_ids], statement.to, change)
+    _give(
+        [thing for thing in owned(change.tx.snapshot) if thing.owner_role_id in statement.role_ids],
+        statement.to,
+        change,
+    )
     for member in list(change.tx.snapshot.roles.values()):
-        granted = {of: statement.to if by in statement.role_ids else by for of, by in member.membership.items()}
+        granted = {
+            of: statement.to if by in statement.role_ids else by
+            for of, by in member.membership.items()
+        }
         if granted != member.membership:
             change.tx.update(replace(member, membership=granted))
     for id in statement.role_ids:
         change.audit(
-            "alter", "role", role_name(change.tx.snapshot, id), reassigned_owned_to=role_name(change.tx.snapshot, statement.to)
+            "alter",
+            "role",
+            role_name(change.tx.snapshot, id),
+            reassigned_owned_to=role_name(change.tx.snapshot, statement.to),
         )
 
 

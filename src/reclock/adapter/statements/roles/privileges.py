@@ -46,7 +46,9 @@ def _change_system(grantee: str, privileges: str, change: CatalogChange, *, is_g
     _audit_privileges(change, "system", "SYSTEM", grantee, privileges, is_grant=is_grant)
 
 
-def _change_one(target: Target, grantee: str, privileges: str, change: CatalogChange, *, is_grant: bool) -> None:
+def _change_one(
+    target: Target, grantee: str, privileges: str, change: CatalogChange, *, is_grant: bool
+) -> None:
     assert target is not None
     thing: Any = change.tx.snapshot.get(*target)
     if not is_grant:
@@ -56,10 +58,19 @@ def _change_one(target: Target, grantee: str, privileges: str, change: CatalogCh
     else:
         after = acl.granted(thing.privileges, grantee, privileges, thing.owner_role_id)
     change.tx.update(replace(thing, privileges=after))
-    _audit_privileges(change, type_of(thing), name_of(change.tx.snapshot, thing), grantee, privileges, is_grant=is_grant)
+    _audit_privileges(
+        change,
+        type_of(thing),
+        name_of(change.tx.snapshot, thing),
+        grantee,
+        privileges,
+        is_grant=is_grant,
+    )
 
 
-def _audit_privileges(change: CatalogChange, type_: str, name: str, grantee: str, privileges: str, *, is_grant: bool) -> None:
+def _audit_privileges(
+    change: CatalogChange, type_: str, name: str, grantee: str, privileges: str, *, is_grant: bool
+) -> None:
     verb, who = "grant" if is_grant else "revoke", role_name(change.tx.snapshot, grantee)
     change.audit(verb, type_, name, grantee=who, privileges=acl.names(privileges))
 
@@ -81,7 +92,11 @@ def _(statement: ChangeDefaultPrivileges, change: CatalogChange) -> None:
                 key = (owner, database_id, schema_id, statement.object_type, grantee)
                 before = change.tx.snapshot.get(Kind.DEFAULT_PRIVILEGE, key)
                 held = before.privileges if before is not None else ""
-                after = acl.letters(held + statement.privileges) if statement.is_grant else acl.without(held, statement.privileges)
+                after = (
+                    acl.letters(held + statement.privileges)
+                    if statement.is_grant
+                    else acl.without(held, statement.privileges)
+                )
                 if after:
                     change.tx.put(DefaultPrivilege(*key, after))
                 elif before is not None:

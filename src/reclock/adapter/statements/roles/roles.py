@@ -15,7 +15,14 @@ from reclock.catalog.objects import Kind, Role, SystemConfiguration
 from reclock.catalog.roles import is_superuser
 from reclock.errors import RoleInUse
 from reclock.sql.owned import role_name
-from reclock.sql.statements.roles.plan import AlterRole, ChangeMembership, CreateRole, DropRoles, RenameRole, SetRole
+from reclock.sql.statements.roles.plan import (
+    AlterRole,
+    ChangeMembership,
+    CreateRole,
+    DropRoles,
+    RenameRole,
+    SetRole,
+)
 from reclock.sql.statements.session.plan import SetDefault
 
 
@@ -24,13 +31,17 @@ def _managing_roles(context: AuthorizationContext, superuser_to: str | None) -> 
     return context.require(context.need(None, Privilege.CREATEROLE), superuser_to=superuser_to)
 
 
-def _if_superusers(context: AuthorizationContext, role_ids: Iterable[str], action: str) -> str | None:
+def _if_superusers(
+    context: AuthorizationContext, role_ids: Iterable[str], action: str
+) -> str | None:
     return action if any(is_superuser(context.snapshot, id) for id in role_ids) else None
 
 
 @requires(CreateRole)
 def _(statement: CreateRole, context: AuthorizationContext) -> Requirements:
-    return _managing_roles(context, "create superusers" if "superuser" in statement.attributes else None)
+    return _managing_roles(
+        context, "create superusers" if "superuser" in statement.attributes else None
+    )
 
 
 @defines(CreateRole)
@@ -53,7 +64,10 @@ def _(statement: AlterRole, context: AuthorizationContext) -> Requirements:
 def _(statement: AlterRole, change: CatalogChange) -> None:
     lost = [attribute for attribute in statement.before if attribute not in statement.attributes]
     if lost and _is_own(statement.id, change):
-        raise RoleInUse(f"a session cannot take {lost[0].upper()} from its own role", hint="another superuser can")
+        raise RoleInUse(
+            f"a session cannot take {lost[0].upper()} from its own role",
+            hint="another superuser can",
+        )
     change.tx.update(replace(_role(statement.id, change), attributes=statement.attributes))
     change.set_password(statement.id, statement.password)
     change.audit("alter", "role", statement.name, attributes=list(statement.attributes))
@@ -85,7 +99,9 @@ def _(statement: DropRoles, change: CatalogChange) -> None:
         change.tx.delete(role)
         change.audit("drop", "role", role.name)
     for member in list(change.tx.snapshot.roles.values()):
-        membership = {of: grantor for of, grantor in member.membership.items() if of not in statement.ids}
+        membership = {
+            of: grantor for of, grantor in member.membership.items() if of not in statement.ids
+        }
         if membership != member.membership:
             change.tx.update(replace(member, membership=membership))
 
@@ -122,12 +138,17 @@ def _(statement: SetDefault, context: AuthorizationContext) -> Requirements:
         return context.require(superuser_to="change the system's configuration")
     if statement.role_id in (context.users.current_id, context.users.session_id):
         return context.require()
-    return _managing_roles(context, _if_superusers(context, [statement.role_id], "alter superusers"))
+    return _managing_roles(
+        context, _if_superusers(context, [statement.role_id], "alter superusers")
+    )
 
 
 @defines(SetDefault)
 def _(statement: SetDefault, change: CatalogChange) -> None:
-    name, value = statement.variable, ",".join(statement.values) if statement.values is not None else None
+    name, value = (
+        statement.variable,
+        ",".join(statement.values) if statement.values is not None else None,
+    )
     if name is not None:
         name, value = checked(name, value)
     if statement.role_id is None:
@@ -139,7 +160,11 @@ def _(statement: SetDefault, change: CatalogChange) -> None:
         change.audit("alter", "system", "SYSTEM", variable=name, value=value)
         return
     role = _role(statement.role_id, change)
-    configuration = {variable: default for variable, default in role.configuration.items() if name not in (None, variable)}
+    configuration = {
+        variable: default
+        for variable, default in role.configuration.items()
+        if name not in (None, variable)
+    }
     if name is not None and value is not None:
         configuration[name] = value
     change.tx.update(replace(role, configuration=configuration))
@@ -148,7 +173,9 @@ def _(statement: SetDefault, change: CatalogChange) -> None:
 
 @requires(SetRole)
 def _(statement: SetRole, context: AuthorizationContext) -> Requirements:
-    return Requirements(context.users.session_id, member_of=(statement.id,) if statement.id is not None else ())
+    return Requirements(
+        context.users.session_id, member_of=(statement.id,) if statement.id is not None else ()
+    )
 
 
 @executes(SetRole)

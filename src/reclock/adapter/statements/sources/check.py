@@ -1,4 +1,5 @@
-"""Checks of a source: whether its upstream can be reached, with which credentials, and what is missing, in bounded time."""
+"""Checks of a source: whether its upstream can be reached, with which credentials, and what is
+missing, in bounded time."""
 
 from __future__ import annotations
 
@@ -8,7 +9,13 @@ from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 
 from reclock.adapter.statements.sources.specs import source_specs
-from reclock.connectors.connector import RESTART_HINT, CheckResult, Checks, ReadsOnce, SupportsRestart
+from reclock.connectors.connector import (
+    RESTART_HINT,
+    CheckResult,
+    Checks,
+    ReadsOnce,
+    SupportsRestart,
+)
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError
@@ -17,7 +24,8 @@ from reclock.runtime.environment import Environment
 
 
 def check_source(environment: Environment, name: str, *, timeout_s: float) -> Iterator[CheckResult]:
-    """Results about the source's state, then about its upstream, as they arrive; the last within ``timeout_s``.
+    """Results about the source's state, then about its upstream, as they arrive; the last within
+    ``timeout_s``.
 
     Nothing is claimed, bound or acknowledged. Raises ``UnknownRelation``.
     """
@@ -31,7 +39,13 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
             for result in _check_upstream(environment, spec):
                 results.put(result)
         except ReclockError as error:
-            results.put(CheckResult("upstream", False, "; ".join(filter(None, (error.message, error.detail, error.hint)))))
+            results.put(
+                CheckResult(
+                    "upstream",
+                    False,
+                    "; ".join(filter(None, (error.message, error.detail, error.hint))),
+                )
+            )
         except Exception as failure:  # the edge of a thread
             results.put(CheckResult("upstream", False, f"{type(failure).__name__}: {failure}"))
         results.put(None)
@@ -54,11 +68,21 @@ def _check_state(environment: Environment, spec: SourceSpec) -> Iterator[CheckRe
     if status is None:
         yield CheckResult("status", True, "no tick has come to it yet")
     else:
-        yield CheckResult("status", status.error is None, "; ".join(filter(None, (status.status, status.error, status.detail))))
+        yield CheckResult(
+            "status",
+            status.error is None,
+            "; ".join(filter(None, (status.status, status.error, status.detail))),
+        )
     frontier = environment.stores.frontiers.get(spec.id)
     behind = f"{max(environment.stores.clock() + 1 - frontier.upper, 0)} ms behind the clock"
-    waits = ", waits for its backfill" if spec.id in environment.stores.frontiers.backfilled() else ""
-    claim = f", claimed at {frontier.claim.at} by {frontier.claim.owner}" if frontier.claim is not None else ""
+    waits = (
+        ", waits for its backfill" if spec.id in environment.stores.frontiers.backfilled() else ""
+    )
+    claim = (
+        f", claimed at {frontier.claim.at} by {frontier.claim.owner}"
+        if frontier.claim is not None
+        else ""
+    )
     yield CheckResult("frontier", True, f"complete below {frontier.upper}, {behind}{waits}{claim}")
 
 
@@ -69,9 +93,13 @@ def _check_upstream(environment: Environment, spec: SourceSpec) -> Iterator[Chec
     _, bound = SourceCollections.open(environment.stores.lake, spec).read_bound()
     if isinstance(connector, SupportsRestart):
         for name in connector.abandoned_partitions(bound):
-            yield CheckResult("given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}')
+            yield CheckResult(
+                "given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}'
+            )
     if isinstance(connector, ReadsOnce) and connector.must_read_once(bound):
         yield CheckResult("probe", True, "the first tick reads it from the beginning")
         return
     new = [increment for increment in connector.probe(bound) if increment.size]
-    yield CheckResult("probe", True, f"{len(new)} partitions have something new, {len(bound)} are bound")
+    yield CheckResult(
+        "probe", True, f"{len(new)} partitions have something new, {len(bound)} are bound"
+    )

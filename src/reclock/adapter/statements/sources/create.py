@@ -29,7 +29,9 @@ def _(statement: CreateSource, context: AuthorizationContext) -> Requirements:
 @executes(CreateSource)
 def _(statement: CreateSource, context: StatementContext) -> Result:
     check_permanent(statement, context)
-    purified = purify(context.parsed, statement, context.environment.runtime.connection_context.resolve_secret)
+    purified = purify(
+        context.parsed, statement, context.environment.runtime.connection_context.resolve_secret
+    )
     planned = (context.catalog, statement) if purified is context.parsed else None
     return change_catalog(statement, context, DdlStatement(purified, context.planner, planned))
 
@@ -38,14 +40,23 @@ def _(statement: CreateSource, context: StatementContext) -> Result:
 def _(statement: CreateSource, change: CatalogChange) -> None:
     start = statement.source.start
     if start is not None and start > change.now:
-        raise InvalidOption(f"a source cannot START at {start}, which is in the future", detail=f"it is {change.now}")
+        raise InvalidOption(
+            f"a source cannot START at {start}, which is in the future",
+            detail=f"it is {change.now}",
+        )
     id = change.insert(statement.name, ItemType.SOURCE, statement.create_sql, begins_at=start)
     progress = SourceProgress(id, statement.source.progress_desc)
-    change.insert(statement.progress_name, ItemType.SOURCE_PROGRESS, None, progress, begins_at=start)
+    change.insert(
+        statement.progress_name, ItemType.SOURCE_PROGRESS, None, progress, begins_at=start
+    )
     change.audit("create", "source", statement.name, id=id, create_sql=statement.create_sql)
     for subsource in statement.subsources:
-        subsource_id = change.insert(subsource.name, ItemType.SOURCE, subsource.create_sql, begins_at=start)
-        change.audit("create", "source", subsource.name, id=subsource_id, create_sql=subsource.create_sql)
+        subsource_id = change.insert(
+            subsource.name, ItemType.SOURCE, subsource.create_sql, begins_at=start
+        )
+        change.audit(
+            "create", "source", subsource.name, id=subsource_id, create_sql=subsource.create_sql
+        )
     if statement.index is not None:
         change.insert_index(statement.index)
 

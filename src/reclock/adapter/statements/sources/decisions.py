@@ -1,7 +1,8 @@
-"""Decisions about a stalled source: ALTER SOURCE … RETRY, RESNAPSHOT, WAIVE CHECK, SKIP and RESTART.
+"""Decisions about a stalled source: ALTER SOURCE … RETRY, RESNAPSHOT, WAIVE CHECK, SKIP and
+RESTART.
 
-A decision is recorded in the audit log before the source's claim obeys it: what was carried out is in the log, though a decision
-in the log may have come too late.
+A decision is recorded in the audit log before the source's claim obeys it: what was carried out is
+in the log, though a decision in the log may have come too late.
 """
 
 from __future__ import annotations
@@ -20,13 +21,26 @@ from reclock.algebra.timestamps import EPOCH_MS, MINIMUM
 from reclock.catalog.objects import Kind
 from reclock.connectors.connector import Skip, SupportsRestart
 from reclock.connectors.factory import open_connector
-from reclock.errors import ClaimConflict, InvalidOption, NothingClaimed, UpperMismatch, UpstreamChanged, UpstreamLost
+from reclock.errors import (
+    ClaimConflict,
+    InvalidOption,
+    NothingClaimed,
+    UpperMismatch,
+    UpstreamChanged,
+    UpstreamLost,
+)
 from reclock.ingest import payload
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
 from reclock.runtime.stores import Stores
-from reclock.sql.statements.sources.alter_plan import ResnapshotSource, RestartPartition, RetrySource, SkipRange, WaiveCheck
+from reclock.sql.statements.sources.alter_plan import (
+    ResnapshotSource,
+    RestartPartition,
+    RetrySource,
+    SkipRange,
+    WaiveCheck,
+)
 
 _Payload = Mapping[str, Any]
 _PayloadChange = Callable[[_Payload], dict[str, Any]]
@@ -49,7 +63,9 @@ def _(statement: ResnapshotSource, context: StatementContext) -> Result:
     def ensure_claimed() -> None:
         _ensure_claimed(context.environment, statement.id)
 
-    return _decide(statement, context, payload.resnapshot, {"decision": "resnapshot"}, prepare=ensure_claimed)
+    return _decide(
+        statement, context, payload.resnapshot, {"decision": "resnapshot"}, prepare=ensure_claimed
+    )
 
 
 @executes(WaiveCheck)
@@ -65,8 +81,19 @@ def _(statement: SkipRange, context: StatementContext) -> Result:
     def skip(claimed: _Payload) -> dict[str, Any]:
         return payload.skip(claimed, statement.partition, *_bounds(claimed, statement))
 
-    details = {"decision": "skip", "partition": statement.partition, "lower": statement.lower, "upper": statement.upper}
-    return _decide(statement, context, _unless_lost(skip), details, lambda claimed: _bound_range(claimed, statement))
+    details = {
+        "decision": "skip",
+        "partition": statement.partition,
+        "lower": statement.lower,
+        "upper": statement.upper,
+    }
+    return _decide(
+        statement,
+        context,
+        _unless_lost(skip),
+        details,
+        lambda claimed: _bound_range(claimed, statement),
+    )
 
 
 @executes(RestartPartition)
@@ -113,22 +140,35 @@ def _ensure_claimed(environment: Environment, source: GlobalId) -> None:
         at = environment.stores.oracle.write_ts(EPOCH_MS)
         step = payload.Step(source, at, payload.Phase.PROBING)
         with suppress(ClaimConflict, UpperMismatch):
-            environment.stores.frontiers.claim(source, at=at, payload=step.to_payload(), owner=environment.stores.actor, lease_ms=0)
+            environment.stores.frontiers.claim(
+                source, at=at, payload=step.to_payload(), owner=environment.stores.actor, lease_ms=0
+            )
 
 
 def _restart(statement: RestartPartition, context: StatementContext) -> None:
-    """From the next tick on, the partition that was given up is read again from its beginning, as a new partition.
+    """From the next tick on, the partition that was given up is read again from its beginning, as a
+    new partition.
 
-    Raises ``InvalidOption`` if nothing was given up under that name, or the source's connector has no such partitions.
+    Raises ``InvalidOption`` if nothing was given up under that name, or the source's connector has
+    no such partitions.
     """
     environment = context.environment
     [spec] = source_specs(environment.stores, [str(statement.name)])
     connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, SupportsRestart):
-        raise InvalidOption(f'nothing of "{statement.name}" can be restarted', detail="only objects can be read again")
+        raise InvalidOption(
+            f'nothing of "{statement.name}" can be restarted',
+            detail="only objects can be read again",
+        )
     _, bound = SourceCollections.open(environment.stores.lake, spec).read_bound()
-    reading = connector.next_reading(bound, statement.partition, _stalled_partition(environment, spec.id))
-    _log(statement, {"decision": "restart", "partition": statement.partition, "reading": reading}, context)
+    reading = connector.next_reading(
+        bound, statement.partition, _stalled_partition(environment, spec.id)
+    )
+    _log(
+        statement,
+        {"decision": "restart", "partition": statement.partition, "reading": reading},
+        context,
+    )
     environment.stores.restarts.request(spec.id, statement.partition, reading)
 
 
@@ -142,8 +182,13 @@ def _stalled_partition(environment: Environment, source: GlobalId) -> str | None
     return failure.partition if isinstance(failure, UpstreamChanged) else None
 
 
-def _log(statement: _ClaimDecision | RestartPartition, details: Mapping[str, object], context: StatementContext) -> None:
-    """Record the decision in the audit log. Raises ``UpperMismatch`` if other actors change the catalog all the time."""
+def _log(
+    statement: _ClaimDecision | RestartPartition,
+    details: Mapping[str, object],
+    context: StatementContext,
+) -> None:
+    """Record the decision in the audit log. Raises ``UpperMismatch`` if other actors change the
+    catalog all the time."""
     catalog = context.environment.stores.catalog
     for attempt in range(_ATTEMPTS):
         logged = CatalogChange(context.environment, context.users, catalog.transaction(), MINIMUM)
@@ -157,41 +202,69 @@ def _log(statement: _ClaimDecision | RestartPartition, details: Mapping[str, obj
 
 
 def _unless_lost(change: _PayloadChange) -> _PayloadChange:
-    """Raises ``InvalidOption`` where the upstream lost what the claim needs, so that the decision would change nothing."""
+    """Raises ``InvalidOption`` where the upstream lost what the claim needs, so that the decision
+    would change nothing."""
 
     def checked(claimed: _Payload) -> dict[str, Any]:
         error = payload.Step.from_payload(claimed).error
         if error is not None and isinstance(lost := decode_failure(error), UpstreamLost):
-            raise InvalidOption(f"no decision brings this back: {lost.message}", detail=lost.detail, hint=lost.hint)
+            raise InvalidOption(
+                f"no decision brings this back: {lost.message}", detail=lost.detail, hint=lost.hint
+            )
         return change(claimed)
 
     return checked
 
 
 def skipped(stores: Stores, source: GlobalId) -> list[Skip]:
-    """The offsets of a source that were skipped after they were bound, as the audit log records them."""
-    logged: list[Any] = [event.details for event in stores.catalog.get_audit_logs() if event.details.get("source") == source]
+    """The offsets of a source that were skipped after they were bound, as the audit log records
+    them."""
+    logged: list[Any] = [
+        event.details
+        for event in stores.catalog.get_audit_logs()
+        if event.details.get("source") == source
+    ]
     return [(details["partition"], details["lower"], details["upper"]) for details in logged]
 
 
 def has_gaps(stores: Stores, source: GlobalId) -> bool:
     """Whether any offsets of the source were ever skipped."""
     events = (event.details for event in stores.catalog.get_audit_logs())
-    return any(details.get("decision") == "skip" and source in (details.get("of"), details.get("source")) for details in events)
+    return any(
+        details.get("decision") == "skip" and source in (details.get("of"), details.get("source"))
+        for details in events
+    )
 
 
 def _bound_range(claimed: _Payload, statement: SkipRange) -> dict[str, object]:
-    """What of the skipped range the step has bound, for a later rebuild; a step that still probes has bound nothing."""
+    """What of the skipped range the step has bound, for a later rebuild; a step that still probes
+    has bound nothing."""
     lower, upper = _bounds(claimed, statement)
-    increments = [increment for increment in payload.Step.from_payload(claimed).increments if increment.name == statement.partition]
+    increments = [
+        increment
+        for increment in payload.Step.from_payload(claimed).increments
+        if increment.name == statement.partition
+    ]
     if not increments:
         return {"of": statement.id}
-    return {"source": statement.id, "lower": max(lower, increments[0].lower), "upper": min(upper, increments[0].upper)}
+    return {
+        "source": statement.id,
+        "lower": max(lower, increments[0].lower),
+        "upper": min(upper, increments[0].upper),
+    }
 
 
 def _bounds(claimed: _Payload, statement: SkipRange) -> tuple[int, int]:
-    """The range to skip. Open bounds are those of the claimed range, or everything while the partition is still probed."""
-    increments = [increment for increment in payload.Step.from_payload(claimed).increments if increment.name == statement.partition]
+    """The range to skip. Open bounds are those of the claimed range, or everything while the
+    partition is still probed."""
+    increments = [
+        increment
+        for increment in payload.Step.from_payload(claimed).increments
+        if increment.name == statement.partition
+    ]
     low = min((increment.lower for increment in increments), default=0)
     high = max((increment.upper for increment in increments), default=2**63 - 1)
-    return low if statement.lower is None else statement.lower, high if statement.upper is None else statement.upper
+    return (
+        low if statement.lower is None else statement.lower,
+        high if statement.upper is None else statement.upper,
+    )

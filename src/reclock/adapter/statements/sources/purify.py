@@ -1,4 +1,5 @@
-"""Purification: completes a CREATE SOURCE with what it leaves to the upstream, such as tables and their columns."""
+"""Purification: completes a CREATE SOURCE with what it leaves to the upstream, such as tables and
+their columns."""
 
 from __future__ import annotations
 
@@ -36,31 +37,42 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement, parse_one
 
 if TYPE_CHECKING:
-    from reclock.connectors.postgres.connector import Described  # psycopg is imported only where it is needed
+    # psycopg is imported only where it is needed
+    from reclock.connectors.postgres.connector import Described
 
 _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
 
 
-def purify(parsed: ParsedStatement, statement: CreateSource, resolve_secret: SecretResolver) -> ParsedStatement:
-    """The statement, completed with what it leaves to the upstream, such as columns; the catalog keeps the answer.
+def purify(
+    parsed: ParsedStatement, statement: CreateSource, resolve_secret: SecretResolver
+) -> ParsedStatement:
+    """The statement, completed with what it leaves to the upstream, such as columns; the catalog
+    keeps the answer.
 
-    ``statement`` is the plan without that. Returns ``parsed`` itself if nothing was left open. Raises a ``SourceError`` if the
-    upstream cannot be reached.
+    ``statement`` is the plan without that. Returns ``parsed`` itself if nothing was left open.
+    Raises a ``SourceError`` if the upstream cannot be reached.
     """
     node, source = parsed.node, statement.source
     match source.connector:
         case PostgresConnector() as upstream if isinstance(node, CreateSourceStatement):
             return replace(parsed, node=_of_publication(node.copy(), upstream, resolve_secret))
         case DebeziumConnector() as upstream if isinstance(source.format, AvroFormat):
-            return replace(parsed, node=_of_registry(node.copy(), upstream, source.format, resolve_secret))
+            return replace(
+                parsed, node=_of_registry(node.copy(), upstream, source.format, resolve_secret)
+            )
         case KafkaConnector() as upstream:
-            return replace(parsed, node=_of_topic(node.copy(), upstream, source.format, resolve_secret))
+            return replace(
+                parsed, node=_of_topic(node.copy(), upstream, source.format, resolve_secret)
+            )
         case _:
             return parsed
 
 
 def _of_topic(
-    node: nodes.Statement, upstream: KafkaConnector, value: Format | None, resolve_secret: SecretResolver
+    node: nodes.Statement,
+    upstream: KafkaConnector,
+    value: Format | None,
+    resolve_secret: SecretResolver,
 ) -> nodes.Statement:
     """The schemas of keys and values, and where each partition is at END TIMESTAMP."""
     for clause, format in _formats(node, value, upstream):
@@ -73,7 +85,9 @@ def _of_topic(
     return node
 
 
-def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnector) -> list[tuple[exp.Expression, Format | None]]:
+def _formats(
+    node: nodes.Statement, value: Format | None, upstream: KafkaConnector
+) -> list[tuple[exp.Expression, Format | None]]:
     """The clauses of a topic's formats with what they mean."""
     clause = node.args.get("format")
     if isinstance(clause, KeyValueFormat):
@@ -81,16 +95,20 @@ def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnect
     return [(clause, value)] if clause is not None else []
 
 
-def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, resolve_secret: SecretResolver) -> None:
-    """Write the schema into the clause: the one it has, compiled, or the newest of the topic's keys or values, by the usual name of
-    their subject."""
+def _set_schema(
+    clause: exp.Expression, format: SchemaFormat, topic: str, resolve_secret: SecretResolver
+) -> None:
+    """Write the schema into the clause: the one it has, compiled, or the newest of the topic's keys
+    or values, by the usual name of their subject."""
     if format.registry is None:
         clause.set("schema", exp.Literal.string(compiled(clause.args["schema"].name)))
         return
     subject = f"{topic}-{'key' if format.is_document else 'value'}"
     registered = _latest(format.registry, subject, resolve_secret)
     if isinstance(format, AvroFormat):
-        clause.set("seed", exp.Literal.string(inline_references(registered.text, registered.imports)))
+        clause.set(
+            "seed", exp.Literal.string(inline_references(registered.text, registered.imports))
+        )
         return
     schema = compiled(registered.text, registered.imports)
     names = messages_of(schema)
@@ -101,17 +119,25 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, resolv
     clause.set("message", exp.Literal.string(format.message or names[0]))
 
 
-def _latest(connection: Connection, subject: str, resolve_secret: SecretResolver) -> schema_registry.RegisteredSchema:
+def _latest(
+    connection: Connection, subject: str, resolve_secret: SecretResolver
+) -> schema_registry.RegisteredSchema:
     try:
         return schema_registry.latest(registry_client(connection, resolve_secret), subject)
     except schema_registry.UnknownSchema as error:
-        raise InvalidOption(str(error), hint="a producer registers what it needs with its first message") from error
+        raise InvalidOption(
+            str(error), hint="a producer registers what it needs with its first message"
+        ) from error
 
 
 def _of_registry(
-    node: nodes.Statement, upstream: DebeziumConnector, format: AvroFormat, resolve_secret: SecretResolver
+    node: nodes.Statement,
+    upstream: DebeziumConnector,
+    format: AvroFormat,
+    resolve_secret: SecretResolver,
 ) -> nodes.Statement:
-    """Every table with the columns of its rows: those of the newest schema of its topic, where the statement leaves them open."""
+    """Every table with the columns of its rows: those of the newest schema of its topic, where the
+    statement leaves them open."""
     tables = []
     for table in node.args["tables"]:
         name = upstream_name(table)
@@ -124,13 +150,20 @@ def _of_registry(
     return node
 
 
-def _offsets_at(upstream: KafkaConnector, timestamp: int, resolve_secret: SecretResolver) -> list[int]:
+def _offsets_at(
+    upstream: KafkaConnector, timestamp: int, resolve_secret: SecretResolver
+) -> list[int]:
     """Where every partition was at a moment that has passed."""
     from reclock.connectors.kafka import Kafka
 
     if timestamp > system_clock():
-        raise InvalidOption("END TIMESTAMP lies in the future", detail="what the topic holds by then is not known yet")
-    topic = Kafka(upstream, BytesFormat(), RelationDesc(()), kafka_client(upstream.connection, resolve_secret))
+        raise InvalidOption(
+            "END TIMESTAMP lies in the future",
+            detail="what the topic holds by then is not known yet",
+        )
+    topic = Kafka(
+        upstream, BytesFormat(), RelationDesc(()), kafka_client(upstream.connection, resolve_secret)
+    )
     return topic.offsets_at(Timestamp(timestamp))
 
 
@@ -147,7 +180,9 @@ def _of_publication(
         parameters = postgres_parameters(upstream.connection, resolve_secret)
     except ProgrammingError as error:
         raise InvalidOption(
-            "the connection is not one of libpq's", detail=str(error).strip(), hint="host=… dbname=… user=…"
+            "the connection is not one of libpq's",
+            detail=str(error).strip(),
+            hint="host=… dbname=… user=…",
         ) from error
     if isinstance(upstream.connection, str) and "password" in parameters:
         raise InvalidOption(
@@ -162,7 +197,10 @@ def _of_publication(
     if node.args.get("all_tables"):
         wanted = dict.fromkeys(published)
     else:
-        wanted = {_resolved(table, published): table.args.get("alias") for table in node.args.get("tables") or ()}
+        wanted = {
+            _resolved(table, published): table.args.get("alias")
+            for table in node.args.get("tables") or ()
+        }
     node.set("all_tables", None)
     described = _with_column_options({table: published[table] for table in wanted}, connector)
     node.set("tables", [_published(described[table], alias) for table, alias in wanted.items()])
@@ -171,8 +209,11 @@ def _of_publication(
     return node
 
 
-def _with_column_options(tables: Mapping[str, Described], connector: exp.Expression) -> dict[str, Described]:
-    """The tables with their ``TEXT COLUMNS`` as text, and without their ``EXCLUDE COLUMNS``. Raises ``InvalidOption``."""
+def _with_column_options(
+    tables: Mapping[str, Described], connector: exp.Expression
+) -> dict[str, Described]:
+    """The tables with their ``TEXT COLUMNS`` as text, and without their ``EXCLUDE COLUMNS``. Raises
+    ``InvalidOption``."""
     described = dict(tables)
     for option in ("text_columns", "exclude_columns"):
         for named in connector.args.get(option) or ():
@@ -183,7 +224,9 @@ def _with_column_options(tables: Mapping[str, Described], connector: exp.Express
                 raise InvalidOption(f'table "{table}" has no column "{column}"', hint=hint)
             if option == "exclude_columns" and column in (desc.key or ()):
                 detail = "a change without its key cannot be assigned to a row"
-                raise InvalidOption(f'column "{column}" of table "{table}" cannot be excluded', detail=detail)
+                raise InvalidOption(
+                    f'column "{column}" of table "{table}" cannot be excluded', detail=detail
+                )
             columns = tuple(
                 replace(other, type=TEXT) if other.name == column else other
                 for other in desc.columns
@@ -197,10 +240,14 @@ def _resolved(table: SubsourceOf, published: Mapping[str, Described]) -> str:
     return _resolved_table(table.args.get("schema"), table.this, published)
 
 
-def _resolved_table(schema: exp.Expression | None, table: exp.Expression, published: Mapping[str, Described]) -> str:
+def _resolved_table(
+    schema: exp.Expression | None, table: exp.Expression, published: Mapping[str, Described]
+) -> str:
     name = f"{fold(schema) if schema is not None else 'public'}.{fold(table)}"
     if name not in published:
-        raise InvalidOption(f'table "{name}" is not in the publication', hint=nearest(name, published))
+        raise InvalidOption(
+            f'table "{name}" is not in the publication', hint=nearest(name, published)
+        )
     return name
 
 
@@ -213,12 +260,18 @@ def _published(described: Described, alias: exp.Expression | None) -> SubsourceO
 
 def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> SubsourceOf:
     if not _PLAIN_TABLE.fullmatch(table):
-        raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
+        raise InvalidOption(
+            f'table "{table}" has a name that no collection can have',
+            hint="name the other tables: FOR TABLES (…)",
+        )
     if desc.key == ():
         hint = f"give it a primary key, or: ALTER TABLE {table} REPLICA IDENTITY FULL"
-        raise InvalidOption(f'table "{table}" has neither a key nor the replica identity "full"', hint=hint)
+        raise InvalidOption(
+            f'table "{table}" has neither a key nor the replica identity "full"', hint=hint
+        )
     columns = ", ".join(
-        f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}" for column in desc.columns
+        f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}"
+        for column in desc.columns
     )
     described = parse_one(f"CREATE TABLE t ({columns})")
     schema, _, name = table.partition(".")
@@ -232,4 +285,6 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> 
 
 
 def _source_column(column: exp.Expression) -> SourceColumn:
-    return SourceColumn(this=column.this, kind=column.args["kind"], not_null=column.args.get("not_null"))
+    return SourceColumn(
+        this=column.this, kind=column.args["kind"], not_null=column.args.get("not_null")
+    )

@@ -19,16 +19,26 @@ _NAMES = SessionNames()
 
 
 def source_specs(stores: Stores, only: Sequence[str] | None = None) -> list[SourceSpec]:
-    """Every source except guests, which their hosts bind; or the named ones, qualified or not. In order of id.
+    """Every source except guests, which their hosts bind; or the named ones, qualified or not. In
+    order of id.
 
     Raises ``UnknownRelation``.
     """
     catalog = stores.planner_catalog()
     if only is not None:
         named = [_named(catalog, name) for name in only]
-        return [source_spec(catalog, entry) for entry in {entry.id: entry for entry in named}.values()]
-    entries = [entry for entry in catalog.relations() if entry.source is not None and entry.source.host is None]
-    return [source_spec(catalog, entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
+        return [
+            source_spec(catalog, entry) for entry in {entry.id: entry for entry in named}.values()
+        ]
+    entries = [
+        entry
+        for entry in catalog.relations()
+        if entry.source is not None and entry.source.host is None
+    ]
+    return [
+        source_spec(catalog, entry)
+        for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))
+    ]
 
 
 def _named(catalog: PlannerCatalog, name: str) -> RelationEntry:
@@ -42,6 +52,10 @@ def _named(catalog: PlannerCatalog, name: str) -> RelationEntry:
 def written_parts(name: str) -> tuple[str, ...]:
     """The parts of a name, parsed as SQL. Raises ``SqlSyntaxError``."""
     statement = parse_one(f"SHOW COLUMNS FROM {name}")
-    if not isinstance(statement, ShowColumnsStatement) or statement.args.get("like") or statement.args.get("where"):
+    if (
+        not isinstance(statement, ShowColumnsStatement)
+        or statement.args.get("like")
+        or statement.args.get("where")
+    ):
         raise SqlSyntaxError(f'"{name}" is not a name')
     return parts(statement.this)

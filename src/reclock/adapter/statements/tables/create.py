@@ -8,7 +8,11 @@ from reclock.adapter.context.results import Result
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.query.queries import run_query
 from reclock.adapter.statement_context import StatementContext, executes
-from reclock.adapter.statements.definition import check_permanent, define_in_transaction, send_notices
+from reclock.adapter.statements.definition import (
+    check_permanent,
+    define_in_transaction,
+    send_notices,
+)
 from reclock.adapter.statements.tables.rows import read_all, with_diff
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
@@ -33,7 +37,9 @@ def _(statement: CreateTable, context: StatementContext) -> Result:
         return _create_temporary(statement, context)
     if statement.query is None:
         check_permanent(statement, context)
-    definition = DdlStatement(_permanent_text(statement, context), context.planner, (context.catalog, statement))
+    definition = DdlStatement(
+        _permanent_text(statement, context), context.planner, (context.catalog, statement)
+    )
     query = statement.query
 
     def work(transaction: Transaction) -> Result:
@@ -53,7 +59,8 @@ def _(statement: CreateTable, change: CatalogChange) -> None:
 
 
 def _permanent_text(statement: CreateTable, context: StatementContext) -> ParsedStatement:
-    """The statement as other sessions understand it: a query over temporary objects is left out, its rows are what counts."""
+    """The statement as other sessions understand it: a query over temporary objects is left out,
+    its rows are what counts."""
     if statement.query is None or not any(id.startswith("t") for id in statement.query.depends_on):
         return context.parsed
     node = parse_one(statement.create_sql)
@@ -75,7 +82,9 @@ def _create_temporary(statement: CreateTable, context: StatementContext) -> Resu
     return result
 
 
-def _fill(table: RelationEntry, query: Select, transaction: Transaction, context: StatementContext) -> Result:
+def _fill(
+    table: RelationEntry, query: Select, transaction: Transaction, context: StatementContext
+) -> Result:
     """Write what the query answers to the new table."""
     schema = arrow_schema(table.desc, with_updates=False)
     rows = read_all(run_query(context, query, transaction), schema)

@@ -1,4 +1,5 @@
-"""INSERT, UPDATE, DELETE and TRUNCATE: compute the rows to remove and to add, and write them in a transaction."""
+"""INSERT, UPDATE, DELETE and TRUNCATE: compute the rows to remove and to add, and write them in a
+transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ from functools import partial
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result, describes
-from reclock.adapter.planning.authorization import AuthorizationContext, Need, Requirements, requires
+from reclock.adapter.planning.authorization import (
+    AuthorizationContext,
+    Need,
+    Requirements,
+    requires,
+)
 from reclock.adapter.query.queries import QueryExecution, run_query
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.tables.on_conflict import InsertOrUpdate, keys_read
@@ -31,7 +37,8 @@ def _(statement: Modify, context: AuthorizationContext) -> Requirements:
 
 
 def _needs(statement: Modify, context: AuthorizationContext) -> Iterator[Need]:
-    """The privilege of the statement, and SELECT where rows are read: by UPDATE, DELETE and RETURNING, and by the query."""
+    """The privilege of the statement, and SELECT where rows are read: by UPDATE, DELETE and
+    RETURNING, and by the query."""
     reads = set(statement.depends_on)
     if statement.removes or statement.returning is not None:
         reads.add(statement.table)
@@ -52,12 +59,20 @@ def _(statement: Modify) -> RelationDesc | None:
 def _(statement: Modify, context: StatementContext) -> Result:
     context.await_storage()
     turn = partial(_turn, (statement,), context.catalog)
-    return context.transactions.run(lambda transaction: _modify(statement, transaction, context), turn)
+    return context.transactions.run(
+        lambda transaction: _modify(statement, transaction, context), turn
+    )
 
 
 @requires(Truncate)
 def _(statement: Truncate, context: AuthorizationContext) -> Requirements:
-    return context.require(*(need for part in statement.parts for need in context.on_item(part.table, Privilege.DELETE)))
+    return context.require(
+        *(
+            need
+            for part in statement.parts
+            for need in context.on_item(part.table, Privilege.DELETE)
+        )
+    )
 
 
 @executes(Truncate)
@@ -78,7 +93,9 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
     rows = compute_rows(statement, lambda select: run_query(context, select, transaction))
     if statement.on_conflict is not None:
         run = partial(_run_over, context, transaction)
-        return InsertOrUpdate(statement, statement.on_conflict, table, run).write(rows, transaction, context.catalog)
+        return InsertOrUpdate(statement, statement.on_conflict, table, run).write(
+            rows, transaction, context.catalog
+        )
     width, at = len(statement.desc), 0
     changes = []
     if statement.removes:
@@ -93,12 +110,17 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
     tag = f"{statement.tag} {rows.num_rows}"
     if statement.returning is None:
         return Result(tag)
-    returned = _columns(rows, at, len(statement.returning)).rename_columns(list(statement.returning.names))
+    returned = _columns(rows, at, len(statement.returning)).rename_columns(
+        list(statement.returning.names)
+    )
     return Result(tag, statement.returning, returned.to_batches())
 
 
 def _run_over(
-    context: StatementContext, transaction: Transaction, select: Select, provided: Mapping[StorageCollectionId, pa.Table]
+    context: StatementContext,
+    transaction: Transaction,
+    select: Select,
+    provided: Mapping[StorageCollectionId, pa.Table],
 ) -> Result:
     return QueryExecution(context, select, transaction, provided=provided).run()
 

@@ -1,4 +1,5 @@
-"""INSERT … ON CONFLICT: which rows are inserted, which are updated instead, and which are left out."""
+"""INSERT … ON CONFLICT: which rows are inserted, which are updated instead, and which are left
+out."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify
-from reclock.sql.statements.tables.on_conflict_plan import PROPOSED, WRITTEN, ConflictAction, ConflictPlan
+from reclock.sql.statements.tables.on_conflict_plan import (
+    PROPOSED,
+    WRITTEN,
+    ConflictAction,
+    ConflictPlan,
+)
 
 _FEW = 100
 """So many keys are looked up one by one."""
@@ -45,16 +51,18 @@ class InsertOrUpdate:
     run: Run
 
     def write(self, rows: pa.Table, transaction: Transaction, catalog: PlannerCatalog) -> Result:
-        """Insert ``rows``, or do what the clause says. Raises ``RowAffectedTwice``, ``WriteConflict`` if a key was inserted since
-        the transaction's read time, and what every write raises.
-        """
+        """Insert ``rows``, or do what the clause says. Raises ``RowAffectedTwice``,
+        ``WriteConflict`` if a key was inserted since the transaction's read time, and what every
+        write raises."""
         desc = self.statement.desc
         named = pa.table(rows.columns, names=list(desc.names))
         check_not_null(with_diff(named, desc, 1), self.table)
         is_present, updates = [False] * rows.num_rows, None
         for conflict in self.action.conflicts:
             matches = self._matches(conflict, named)
-            for number in matches.column(matches.num_columns - (2 if self.action.is_update else 1)).to_pylist():
+            for number in matches.column(
+                matches.num_columns - (2 if self.action.is_update else 1)
+            ).to_pylist():
                 is_present[number] = True
             updates = matches
         for number in self._repeated(named, is_present):
@@ -93,18 +101,40 @@ class InsertOrUpdate:
         return self._run(plan, PROPOSED, proposed)
 
     def _run(self, plan: Plan, collection: StorageCollectionId, rows: pa.Table) -> pa.Table:
-        schema = pa.schema([pa.field(f"c{i}", f.type) for i, f in enumerate(arrow_schema(plan.desc, with_updates=False))])
-        select = Select(optimize(plan), Finishing(), plan.desc, depends_on=self.statement.depends_on | {self.table.id})
+        schema = pa.schema(
+            [
+                pa.field(f"c{i}", f.type)
+                for i, f in enumerate(arrow_schema(plan.desc, with_updates=False))
+            ]
+        )
+        select = Select(
+            optimize(plan),
+            Finishing(),
+            plan.desc,
+            depends_on=self.statement.depends_on | {self.table.id},
+        )
         return read_all(self.run(select, {collection: rows}), schema)
 
     def _repeated(self, rows: pa.Table, is_present: Sequence[bool]) -> Iterator[int]:
         """The numbers of rows with the key of an earlier one."""
         seen: dict[str, set[tuple[Any, ...]]] = {}
-        columns = [(c.arbiter, [rows.column(name).to_pylist() for name in c.arbiter.columns]) for c in self.action.conflicts]
+        columns = [
+            (c.arbiter, [rows.column(name).to_pylist() for name in c.arbiter.columns])
+            for c in self.action.conflicts
+        ]
         for number, present in enumerate(is_present):
-            keys = {arbiter.name: tuple(values[number] for values in of_key) for arbiter, of_key in columns}
-            unlike = {arbiter.name for arbiter, _ in columns if None in keys[arbiter.name] and not arbiter.are_nulls_equal}
-            is_repeated = any(key in seen.get(name, ()) for name, key in keys.items() if name not in unlike)
+            keys = {
+                arbiter.name: tuple(values[number] for values in of_key)
+                for arbiter, of_key in columns
+            }
+            unlike = {
+                arbiter.name
+                for arbiter, _ in columns
+                if None in keys[arbiter.name] and not arbiter.are_nulls_equal
+            }
+            is_repeated = any(
+                key in seen.get(name, ()) for name, key in keys.items() if name not in unlike
+            )
             if is_repeated and self.action.is_update:
                 raise RowAffectedTwice
             if is_repeated:
@@ -118,16 +148,25 @@ class InsertOrUpdate:
         if self.action.returning is None or self.statement.returning is None:
             return Result(tag)
         returned = self._run(self.action.returning, WRITTEN, written)
-        return Result(tag, self.statement.returning, returned.rename_columns(list(self.statement.returning.names)).to_batches())
+        return Result(
+            tag,
+            self.statement.returning,
+            returned.rename_columns(list(self.statement.returning.names)).to_batches(),
+        )
 
 
-def lookup_values(arbiter: Constraint, table: RelationEntry, rows: pa.Table) -> tuple[int, list[Any]] | None:
-    """The position and the values of a column of the key by which few rows of the table are found; None if it is scanned."""
+def lookup_values(
+    arbiter: Constraint, table: RelationEntry, rows: pa.Table
+) -> tuple[int, list[Any]] | None:
+    """The position and the values of a column of the key by which few rows of the table are found;
+    None if it is scanned."""
     for name in arbiter.columns:
         position = table.desc.names.index(name)
         if table.desc.types[position].name in _LOOKED_UP and not table.desc.columns[position].limit:
             values = pc.unique(rows.column(name)).drop_null().to_pylist()
-            if 0 < len(values) <= _FEW and not (arbiter.are_nulls_equal and rows.column(name).null_count):
+            if 0 < len(values) <= _FEW and not (
+                arbiter.are_nulls_equal and rows.column(name).null_count
+            ):
                 return position, values
     return None
 
@@ -140,6 +179,13 @@ def keys_read(statement: Modify, table: RelationEntry) -> Keys | None:
         return None
     schema = arrow_schema(statement.desc, with_updates=False)
     columns = zip(*plan.rows, strict=True) if plan.rows else [()] * len(schema)
-    rows = pa.table([pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], names=schema.names)
+    rows = pa.table(
+        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
+        names=schema.names,
+    )
     looked_up = lookup_values(conflicts[0].arbiter, table, rows)
-    return Keys(table.desc.names[looked_up[0]], frozenset(looked_up[1])) if looked_up is not None else None
+    return (
+        Keys(table.desc.names[looked_up[0]], frozenset(looked_up[1]))
+        if looked_up is not None
+        else None
+    )

@@ -21,14 +21,19 @@ def insert_rows(
     count: int,
     context: StatementContext,
 ) -> bool:
-    """Add one row for each of ``count`` executions to the open block. ``columns`` holds the values of each parameter.
+    """Add one row for each of ``count`` executions to the open block. ``columns`` holds the values
+    of each parameter.
 
-    The context's plan is that of the first execution. False if the rows of the others do not follow from it; nothing is written
-    then, nor if it raises what an execution raises.
+    The context's plan is that of the first execution. False if the rows of the others do not follow
+    from it; nothing is written then, nor if it raises what an execution raises.
     """
     modify, transaction = context.planned.statement, context.transactions.block
     assert transaction is not None
-    if not isinstance(modify, Modify) or not isinstance(modify.plan, Constant) or len(modify.plan.rows) != 1:
+    if (
+        not isinstance(modify, Modify)
+        or not isinstance(modify.plan, Constant)
+        or len(modify.plan.rows) != 1
+    ):
         return False
     stored = inserted_values(context.parsed.node, modify, types, columns, count)
     if stored is None:

@@ -19,18 +19,32 @@ from reclock.sql.statements.tables.modify_plan import Modify
 
 
 def compute_rows(statement: Modify, run: Callable[[Select], Result]) -> pa.Table:
-    """The rows of the statement's plan, with columns ``c0``, ``c1``, …; ``run`` runs a query in the transaction."""
+    """The rows of the statement's plan, with columns ``c0``, ``c1``, …; ``run`` runs a query in the
+    transaction."""
     plan = statement.plan
-    schema = pa.schema([pa.field(f"c{i}", field.type) for i, field in enumerate(arrow_schema(plan.desc, with_updates=False))])
+    schema = pa.schema(
+        [
+            pa.field(f"c{i}", field.type)
+            for i, field in enumerate(arrow_schema(plan.desc, with_updates=False))
+        ]
+    )
     if isinstance(plan, Constant):  # needs no engine
         columns = zip(*plan.rows, strict=True) if plan.rows else [()] * len(schema)
-        return pa.table([pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema)
-    return read_all(run(Select(plan, Finishing(), plan.desc, depends_on=statement.depends_on)), schema)
+        return pa.table(
+            [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
+            schema,
+        )
+    return read_all(
+        run(Select(plan, Finishing(), plan.desc, depends_on=statement.depends_on)), schema
+    )
 
 
 def read_all(result: Result, schema: pa.Schema) -> pa.Table:
     """All rows of the result, with the names and types of ``schema``."""
-    tables = [pa.table(dict(zip(schema.names, batch.columns, strict=True))).cast(schema) for batch in result.batches]
+    tables = [
+        pa.table(dict(zip(schema.names, batch.columns, strict=True))).cast(schema)
+        for batch in result.batches
+    ]
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
@@ -49,5 +63,7 @@ def check_not_null(rows: pa.Table, table: RelationEntry) -> None:
         if not column.is_nullable and values.null_count:
             first = values.is_null().index(True).as_py()
             row = rows.slice(first, 1).drop_columns([DIFF_COLUMN]).to_pylist()[0]
-            written = ", ".join("null" if value is None else text_of(value) for value in row.values())
+            written = ", ".join(
+                "null" if value is None else text_of(value) for value in row.values()
+            )
             raise NotNullViolation(column.name, table.name.item, row=written)

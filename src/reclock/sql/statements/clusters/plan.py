@@ -39,19 +39,25 @@ _RESERVED_PREFIXES = ("mz_", "pg_")
 
 
 @plans(CreateClusterStatement, experimental="CREATE CLUSTER")
-def create_cluster(node: CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateCluster:
+def create_cluster(
+    node: CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateCluster:
     name = _new_name(node.this, catalog)
     return CreateCluster(name, _size(node, catalog, None))
 
 
 @plans(AlterClusterStatement, experimental="ALTER CLUSTER")
-def alter_cluster(node: AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterCluster:
+def alter_cluster(
+    node: AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames
+) -> AlterCluster:
     cluster = _cluster(node.this, catalog)
     return AlterCluster(cluster.id, cluster.name, _size(node, catalog, cluster.size))
 
 
 @plans(RenameClusterStatement, experimental="ALTER CLUSTER")
-def rename_cluster(node: RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameCluster:
+def rename_cluster(
+    node: RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RenameCluster:
     """The texts of what is in the cluster name it."""
     cluster, to = _cluster(node.this, catalog), _new_name(node.args["to"], catalog)
     changed = []
@@ -63,7 +69,9 @@ def rename_cluster(node: RenameClusterStatement, catalog: PlannerCatalog, sessio
 
 
 @plans(DropClustersStatement, experimental="DROP CLUSTER")
-def drop_clusters(node: DropClustersStatement, catalog: PlannerCatalog, session: SessionNames) -> DropClusters | Skipped:
+def drop_clusters(
+    node: DropClustersStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropClusters | Skipped:
     """Plan DROP CLUSTER. Only CASCADE drops the objects in a cluster."""
     clusters: list[Cluster] = []
     notices: list[str] = []
@@ -77,24 +85,37 @@ def drop_clusters(node: DropClustersStatement, catalog: PlannerCatalog, session:
     inside = [entry for cluster in clusters for entry in catalog.in_cluster(cluster.id)]
     if inside and node.args.get("behavior") != "CASCADE":
         occupied = next(cluster for cluster in clusters if cluster.id == inside[0].cluster_id)
-        raise DependentObjects("cluster", occupied.name, [str(e.name) for e in inside if e.cluster_id == occupied.id])
+        raise DependentObjects(
+            "cluster", occupied.name, [str(e.name) for e in inside if e.cluster_id == occupied.id]
+        )
     items, _ = dependents_closure([entry.id for entry in inside], catalog)
-    return DropClusters(tuple(dict.fromkeys(cluster.id for cluster in clusters)), items, tuple(notices))
+    return DropClusters(
+        tuple(dict.fromkeys(cluster.id for cluster in clusters)), items, tuple(notices)
+    )
 
 
 def create_cluster_text(name: exp.Expr, catalog: PlannerCatalog) -> tuple[str, str]:
-    """The name of the cluster, and the statement that makes one like it, with one replica if it has any."""
+    """The name of the cluster, and the statement that makes one like it, with one replica if it has
+    any."""
     cluster = _cluster(name, catalog)
-    size = ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size)) if cluster.size is not None else None
+    size = (
+        ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size))
+        if cluster.size is not None
+        else None
+    )
     options = [size or ClusterOption(this="VIRTUAL")]
-    return cluster.name, to_sql(CreateClusterStatement(this=cluster_identifier(cluster.name), options=options))
+    return cluster.name, to_sql(
+        CreateClusterStatement(this=cluster_identifier(cluster.name), options=options)
+    )
 
 
 # --- replicas ---
 
 
 @plans(CreateClusterReplicaStatement, experimental="CREATE CLUSTER REPLICA")
-def create_replica(node: CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateClusterReplica:
+def create_replica(
+    node: CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateClusterReplica:
     """Plan CREATE CLUSTER REPLICA. Without a size, it has that of its cluster."""
     cluster, name = _cluster(node.this.args["db"], catalog), fold(node.this.this)
     _check_reserved(name)
@@ -127,7 +148,9 @@ def drop_replicas(
             raise UnknownObject("cluster replica", f"{cluster_name}.{name}")
     if not dropped:
         return Skipped("DROP CLUSTER REPLICA", "; ".join(notices))
-    return DropClusterReplicas(tuple((replica.cluster_id, replica.id) for replica in dropped.values()), tuple(notices))
+    return DropClusterReplicas(
+        tuple((replica.cluster_id, replica.id) for replica in dropped.values()), tuple(notices)
+    )
 
 
 # --- what all have in common ---
@@ -151,7 +174,9 @@ def _new_name(identifier: exp.Expr, catalog: PlannerCatalog) -> str:
 
 def _check_reserved(name: str) -> None:
     if name.startswith(_RESERVED_PREFIXES):
-        raise ReservedName(name, hint='names of clusters and replicas do not begin with "mz_" or "pg_"')
+        raise ReservedName(
+            name, hint='names of clusters and replicas do not begin with "mz_" or "pg_"'
+        )
 
 
 def _size(node: nodes.Statement, catalog: PlannerCatalog, otherwise: str | None) -> str | None:
@@ -162,7 +187,10 @@ def _size(node: nodes.Statement, catalog: PlannerCatalog, otherwise: str | None)
         if names.count(name) > 1:
             raise SqlSyntaxError(f"{name} specified more than once")
     if len(names) > 1:
-        raise SqlSyntaxError(f"{' and '.join(names)} exclude each other", hint="a cluster is virtual, or its replicas have a size")
+        raise SqlSyntaxError(
+            f"{' and '.join(names)} exclude each other",
+            hint="a cluster is virtual, or its replicas have a size",
+        )
     if not options:
         return otherwise
     if names == ["VIRTUAL"]:

@@ -50,9 +50,13 @@ class DropClusterReplicasStatement(Statement):
 
 
 @parses("CREATE CLUSTER")
-def create_cluster(parser: StatementParser, words: tuple[str, ...]) -> CreateClusterStatement | CreateClusterReplicaStatement:
+def create_cluster(
+    parser: StatementParser, words: tuple[str, ...]
+) -> CreateClusterStatement | CreateClusterReplicaStatement:
     if _is_replica(parser):
-        return CreateClusterReplicaStatement(this=_replica_name(parser), options=_options(parser, "WITH"))
+        return CreateClusterReplicaStatement(
+            this=_replica_name(parser), options=_options(parser, "WITH")
+        )
     return CreateClusterStatement(this=parser.cluster_name(), options=_options(parser, "WITH"))
 
 
@@ -70,7 +74,9 @@ def alter_cluster(
 
 
 @parses("DROP CLUSTER")
-def drop_clusters(parser: StatementParser, words: tuple[str, ...]) -> DropClustersStatement | DropClusterReplicasStatement:
+def drop_clusters(
+    parser: StatementParser, words: tuple[str, ...]
+) -> DropClustersStatement | DropClusterReplicasStatement:
     is_replica = _is_replica(parser)
     exists = parser.if_exists()
     if is_replica:
@@ -124,12 +130,18 @@ def _write_create(write: Generator, node: exp.Expression) -> str:
 
 @generates(CreateClusterReplicaStatement)
 def _write_create_replica(write: Generator, node: exp.Expression) -> str:
-    return joined(f"CREATE CLUSTER REPLICA {write.sql(node, 'this')}", listed(write, node, "options"))
+    return joined(
+        f"CREATE CLUSTER REPLICA {write.sql(node, 'this')}", listed(write, node, "options")
+    )
 
 
 @generates(AlterClusterStatement)
 def _write_alter(write: Generator, node: exp.Expression) -> str:
-    return joined(f"ALTER CLUSTER {write.sql(node, 'this')}", when(node, "options", "SET"), listed(write, node, "options"))
+    return joined(
+        f"ALTER CLUSTER {write.sql(node, 'this')}",
+        when(node, "options", "SET"),
+        listed(write, node, "options"),
+    )
 
 
 @generates(RenameClusterStatement)
@@ -139,9 +151,16 @@ def _write_rename(write: Generator, node: exp.Expression) -> str:
 
 @generates(DropClustersStatement)
 def _write_drop(write: Generator, node: exp.Expression) -> str:
-    return joined("DROP CLUSTER", when(node, "exists", "IF EXISTS"), listed(write, node, "names"), node.args.get("behavior") or "")
+    return joined(
+        "DROP CLUSTER",
+        when(node, "exists", "IF EXISTS"),
+        listed(write, node, "names"),
+        node.args.get("behavior") or "",
+    )
 
 
 @generates(DropClusterReplicasStatement)
 def _write_drop_replicas(write: Generator, node: exp.Expression) -> str:
-    return joined("DROP CLUSTER REPLICA", when(node, "exists", "IF EXISTS"), listed(write, node, "names"))
+    return joined(
+        "DROP CLUSTER REPLICA", when(node, "exists", "IF EXISTS"), listed(write, node, "names")
+    )

@@ -31,7 +31,9 @@ from reclock.sql.syntax.nodes import HIDDEN
 
 
 @plans(CreateSecretStatement)
-def create_secret(node: CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSecret | Skipped:
+def create_secret(
+    node: CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateSecret | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.SECRET, catalog)
     if skipped is not None:
@@ -41,7 +43,9 @@ def create_secret(node: CreateSecretStatement, catalog: PlannerCatalog, session:
 
 
 @plans(AlterSecretStatement)
-def alter_secret(node: AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
+def alter_secret(
+    node: AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames
+) -> AlterSecret:
     entry = find_object(parts(node.this), "SECRET", catalog, session)
     secret = _new(node)
     return AlterSecret(entry.id, entry.name, _secret_text(entry.name.to_table(), secret), secret)
@@ -54,7 +58,9 @@ def _new(node: nodes.Statement) -> NewSecret:
 
 
 def _secret_text(name: exp.Table, secret: NewSecret) -> str:
-    return definition_text(CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
+    return definition_text(
+        CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference))
+    )
 
 
 # --- connections ---
@@ -84,11 +90,16 @@ def create_connection(
     for argument in ("exists", "options"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
-    return CreateConnection(name, definition_text(normal), defined.connection, defined.depends_on, is_validated)
+    return CreateConnection(
+        name, definition_text(normal), defined.connection, defined.depends_on, is_validated
+    )
 
 
-def define_connection(node: CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedConnection:
-    """The connection that the statement describes. The secrets that ``node`` names are then qualified in it."""
+def define_connection(
+    node: CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DefinedConnection:
+    """The connection that the statement describes. The secrets that ``node`` names are then
+    qualified in it."""
     kind: str = node.args["kind"]
     options: dict[str, str | SecretReference] = {}
     depends_on: set[GlobalId] = set()
@@ -109,7 +120,8 @@ def define_connection(node: CreateConnectionStatement, catalog: PlannerCatalog, 
         if option.is_required and name not in options:
             raise InvalidOption(f"a connection to {kind} needs the option {name}")
     return DefinedConnection(
-        Connection(kind, tuple((name, options[name]) for name in OPTIONS[kind] if name in options)), frozenset(depends_on)
+        Connection(kind, tuple((name, options[name]) for name in OPTIONS[kind] if name in options)),
+        frozenset(depends_on),
     )
 
 
@@ -120,7 +132,8 @@ def _checked(name: str, value: str | SecretReference, option: Option) -> str | S
         return value
     if option.secrecy is Secrecy.SECRET:
         raise InvalidOption(
-            f"{name} must be a secret: others can read a definition", hint=f"CREATE SECRET …, then {name} = SECRET …"
+            f"{name} must be a secret: others can read a definition",
+            hint=f"CREATE SECRET …, then {name} = SECRET …",
         )
     if not value:
         raise InvalidOption(f"{name} cannot be empty")
@@ -128,14 +141,17 @@ def _checked(name: str, value: str | SecretReference, option: Option) -> str | S
         match = next((choice for choice in option.choices if choice.lower() == value.lower()), None)
         if match is None:
             raise InvalidOption(
-                f'invalid value "{value}" of {name}', hint=nearest(value, option.choices) or f"one of {', '.join(option.choices)}"
+                f'invalid value "{value}" of {name}',
+                hint=nearest(value, option.choices) or f"one of {', '.join(option.choices)}",
             )
         return match
     return value
 
 
 @plans(ValidateConnectionStatement)
-def validate_connection(node: ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> ValidateConnection:
+def validate_connection(
+    node: ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ValidateConnection:
     entry = find_object(parts(node.this), "CONNECTION", catalog, session)
     assert isinstance(entry, ConnectionEntry)
     return ValidateConnection(entry.id, entry.name, entry.connection)
@@ -190,11 +206,17 @@ class ValidateConnection:
 
 
 @plans_item(CreateSecretStatement)
-def secret_entry(node: CreateSecretStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SecretEntry:
+def secret_entry(
+    node: CreateSecretStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> SecretEntry:
     return SecretEntry(item.id, name, node.args["reference"].name, item.create_sql or "")
 
 
 @plans_item(CreateConnectionStatement)
-def connection_entry(node: CreateConnectionStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> ConnectionEntry:
+def connection_entry(
+    node: CreateConnectionStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> ConnectionEntry:
     defined = define_connection(node, catalog, SessionNames())
-    return ConnectionEntry(item.id, name, defined.connection, item.create_sql or "", defined.depends_on)
+    return ConnectionEntry(
+        item.id, name, defined.connection, item.create_sql or "", defined.depends_on
+    )

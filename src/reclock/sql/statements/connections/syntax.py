@@ -18,7 +18,8 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class CreateSecretStatement(Statement):
-    """``reference`` is where the value is kept. The value itself is no argument: the text of the statement does not have it."""
+    """``reference`` is where the value is kept. The value itself is no argument: the text of the
+    statement does not have it."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "reference": True}
 
@@ -72,13 +73,18 @@ def alter_secret(parser: StatementParser, name: exp.Table, exists: bool) -> Alte
 
 
 def _with_value(parser: StatementParser, node: _SecretNode) -> _SecretNode:
-    """``AS 'value'``, or ``STORED AS 'reference'``, as the catalog keeps it. No error repeats what stands here."""
+    """``AS 'value'``, or ``STORED AS 'reference'``, as the catalog keeps it. No error repeats what
+    stands here."""
     is_stored = parser.accept("STORED")
     if not parser.accept_token(TokenType.ALIAS) or not parser.is_string():
-        raise SqlSyntaxError("the value of a secret is a string: AS '…'", position=parser.last_token.start + 1)
+        raise SqlSyntaxError(
+            "the value of a secret is a string: AS '…'", position=parser.last_token.start + 1
+        )
     position, text = parser.last_token.start + 1, parser.text().name
     if parser.token:
-        raise SqlSyntaxError("nothing follows the value of a secret, which is one string", position=position)
+        raise SqlSyntaxError(
+            "nothing follows the value of a secret, which is one string", position=position
+        )
     node.set("reference", exp.Literal.string(text if is_stored else secrets.token_hex(16)))
     if not is_stored:
         node.meta[HIDDEN] = text
@@ -95,7 +101,9 @@ def create_connection(parser: StatementParser, words: tuple[str, ...]) -> Create
         parser.raise_error(f"Expected {', '.join(OPTIONS)}")
     options = parser.wrapped_list(lambda parser: _option(parser, kind))
     with_ = parser.wrapped_list(StatementParser.with_option) if parser.accept("WITH") else None
-    return CreateConnectionStatement(this=name, exists=exists, kind=kind, connection_options=options, options=with_)
+    return CreateConnectionStatement(
+        this=name, exists=exists, kind=kind, connection_options=options, options=with_
+    )
 
 
 def _option(parser: StatementParser, kind: str) -> ConnectionOption:
@@ -112,15 +120,23 @@ def _option_value(parser: StatementParser) -> exp.Expr:
     if parser.accept("SECRET"):
         return SecretName(this=parser.object_name())
     if parser.sees_token(TokenType.L_PAREN):
-        return exp.Literal.string(",".join(text.name for text in parser.wrapped_list(StatementParser.text)))
+        return exp.Literal.string(
+            ",".join(text.name for text in parser.wrapped_list(StatementParser.text))
+        )
     if parser.is_string():
         return parser.text()
     number = parser.number()
-    return exp.Literal.string(number.name) if number is not None else exp.Literal.string(parser.word("a value").name)
+    return (
+        exp.Literal.string(number.name)
+        if number is not None
+        else exp.Literal.string(parser.word("a value").name)
+    )
 
 
 @parses("VALIDATE")
-def validate_connection(parser: StatementParser, words: tuple[str, ...]) -> ValidateConnectionStatement:
+def validate_connection(
+    parser: StatementParser, words: tuple[str, ...]
+) -> ValidateConnectionStatement:
     parser.expect("CONNECTION")
     return ValidateConnectionStatement(this=parser.object_name())
 
@@ -128,7 +144,12 @@ def validate_connection(parser: StatementParser, words: tuple[str, ...]) -> Vali
 @generates(CreateSecretStatement)
 def _write_create_secret(write: Generator, node: exp.Expression) -> str:
     exists = when(node, "exists", "IF NOT EXISTS")
-    return joined("CREATE SECRET", exists, write.sql(node, "this"), clause(write, "STORED AS", node, "reference"))
+    return joined(
+        "CREATE SECRET",
+        exists,
+        write.sql(node, "this"),
+        clause(write, "STORED AS", node, "reference"),
+    )
 
 
 @generates(AlterSecretStatement)

@@ -29,20 +29,26 @@ _CHARACTERS = ("delimiter", "quote", "escape")
 
 
 @plans(CopyStatement)
-def plan_copy(node: CopyStatement, catalog: PlannerCatalog, session: SessionNames) -> CopyFrom | CopyTo:
+def plan_copy(
+    node: CopyStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CopyFrom | CopyTo:
     format = copy_format(node)
     columns = node.args.get("columns")
     if node.args.get("is_from"):
         table = table_named(node.this, catalog, session)
         positions = target_columns(columns, table)
-        return CopyFrom(table.id, table.name, tuple(table.desc.columns[i] for i in positions), positions, format)
+        return CopyFrom(
+            table.id, table.name, tuple(table.desc.columns[i] for i in positions), positions, format
+        )
     query = node.args.get("query")
     if query is None:
         entry = catalog.resolve(parts(node.this), session)
         if entry.query is not None and not entry.is_system:
             raise WrongObjectType(str(entry.name), "table", entry.type.value)
         positions = target_columns(columns, entry)
-        shown = [exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions]
+        shown = [
+            exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions
+        ]
         query = exp.Select(expressions=shown, from_=exp.From(this=tracked_copy(node.this)))
     if isinstance(query, SubscribeStatement):
         return CopyTo(plan_subscribe(query, catalog, session), format)
@@ -51,7 +57,9 @@ def plan_copy(node: CopyStatement, catalog: PlannerCatalog, session: SessionName
 
 def defaults(statement: CopyFrom, table: RelationEntry) -> Modify:
     """One row of NULLs, with the defaults of the columns that are not copied, as an INSERT."""
-    null_columns = {position: Literal(None, table.desc.types[position]) for position in statement.positions}
+    null_columns = {
+        position: Literal(None, table.desc.types[position]) for position in statement.positions
+    }
     row = new_rows(Constant(((),), RelationDesc(())), null_columns, table)
     return Modify("INSERT", table.id, table.name, table.desc, row, False, True, None)
 
@@ -82,7 +90,11 @@ def copy_format(node: CopyStatement) -> CopyFormat:
     if not is_csv and options.keys() & {"quote", "escape"}:
         raise UnsupportedSql("COPY QUOTE and ESCAPE require CSV mode")
     for name in _CHARACTERS:
-        if name in options and (len(str(options[name])) != 1 or not str(options[name]).isascii() or str(options[name]) in "\r\n"):
+        if name in options and (
+            len(str(options[name])) != 1
+            or not str(options[name]).isascii()
+            or str(options[name]) in "\r\n"
+        ):
             raise InvalidOption(f"COPY {name} must be a single one-byte character")
     quote = str(options.get("quote", '"'))
     return LineFormat(
@@ -106,7 +118,8 @@ def _switch(value: exp.Expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CopyFrom:
-    """``columns``, which are at ``positions`` of the table, come from the client; the others get their defaults."""
+    """``columns``, which are at ``positions`` of the table, come from the client; the others get
+    their defaults."""
 
     table: GlobalId
     name: QualifiedName

@@ -19,7 +19,13 @@ from reclock.sql.syntax.writing import generates, joined, listed
 class CopyStatement(Statement):
     """``is_from`` STDIN or else to STDOUT. ``this`` is the table, unless there is a ``query``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": False, "columns": False, "query": False, "is_from": False, "options": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": False,
+        "columns": False,
+        "query": False,
+        "is_from": False,
+        "options": False,
+    }
 
 
 @parses("COPY")
@@ -36,7 +42,9 @@ def copy(parser: StatementParser, words: tuple[str, ...]) -> CopyStatement:
             columns = parser.wrapped_list(StatementParser.name)
     is_from = table is not None and parser.accept("FROM")
     parser.expect("STDIN") if is_from else parser.expect("TO", "STDOUT")
-    return CopyStatement(this=table, columns=columns, query=query, is_from=is_from, options=_options(parser))
+    return CopyStatement(
+        this=table, columns=columns, query=query, is_from=is_from, options=_options(parser)
+    )
 
 
 def _options(parser: StatementParser) -> list[nodes.WithOption]:
@@ -72,5 +80,14 @@ def _option(parser: StatementParser) -> nodes.WithOption:
 def _write_copy(write: Generator, node: exp.Expression) -> str:
     what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
-    options = ", ".join(f"{write.sql(option, 'this')} {write.sql(option, 'value')}" for option in node.args.get("options") or ())
-    return joined("COPY", what, columns, "FROM STDIN" if node.args.get("is_from") else "TO STDOUT", options and f"WITH ({options})")
+    options = ", ".join(
+        f"{write.sql(option, 'this')} {write.sql(option, 'value')}"
+        for option in node.args.get("options") or ()
+    )
+    return joined(
+        "COPY",
+        what,
+        columns,
+        "FROM STDIN" if node.args.get("is_from") else "TO STDOUT",
+        options and f"WITH ({options})",
+    )

@@ -28,7 +28,9 @@ from reclock.sql.syntax.parse import parse_one
 
 
 @plans(DropStatement)
-def plan_drop(node: DropStatement, catalog: PlannerCatalog, session: SessionNames) -> Drop | Skipped:
+def plan_drop(
+    node: DropStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Drop | Skipped:
     kind: str = node.args["kind"]
     targets: dict[GlobalId, Entry] = {}
     notices = []
@@ -53,8 +55,11 @@ def plan_drop(node: DropStatement, catalog: PlannerCatalog, session: SessionName
     return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices))
 
 
-def _check_not_the_last(entry: Entry, targets: Collection[GlobalId], catalog: PlannerCatalog) -> None:
-    """Without its default index, if it has no other, a materialized view would silently be a plain one."""
+def _check_not_the_last(
+    entry: Entry, targets: Collection[GlobalId], catalog: PlannerCatalog
+) -> None:
+    """Without its default index, if it has no other, a materialized view would silently be a plain
+    one."""
     if not (isinstance(entry, IndexEntry) and is_default_name(entry.name.item)):
         return
     view = catalog.entry(entry.on)
@@ -96,12 +101,21 @@ class Rename:
 
 
 @plans(AlterRenameStatement)
-def rename(node: AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> Rename | Skipped:
+def rename(
+    node: AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Rename | Skipped:
     kind: str = node.args["kind"]
     if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
-        return Skipped(f"ALTER {kind}", f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping')
+        return Skipped(
+            f"ALTER {kind}",
+            f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping',
+        )
     existing = catalog.find(parts(node.this), session)
-    if kind == "TABLE" and existing is not None and existing.type in (ItemType.VIEW, ItemType.INDEX):
+    if (
+        kind == "TABLE"
+        and existing is not None
+        and existing.type in (ItemType.VIEW, ItemType.INDEX)
+    ):
         kind = existing.type.value.upper()  # as PostgreSQL has it
     source = find_user_object(node, kind, catalog, session)
     to = source.name.sibling(fold(node.args["to"]))
@@ -119,7 +133,9 @@ def rename(node: AlterRenameStatement, catalog: PlannerCatalog, session: Session
 
 def _refers(entry: RelationEntry, name: tuple[str, ...]) -> bool:
     """Whether a foreign key of the table refers to the table with this full name."""
-    return entry.table is not None and any(constraint.target == name for constraint in entry.table.constraints)
+    return entry.table is not None and any(
+        constraint.target == name for constraint in entry.table.constraints
+    )
 
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
@@ -127,7 +143,11 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
     alias for the item, it gets the old name as alias."""
     node = parse_one(create_sql)
     full = parts(name.to_table())
-    if isinstance(node, CreateIndexStatement) and parts(node.args["on"])[:-1] == full[:-1] and fold(node.this) == name.item:
+    if (
+        isinstance(node, CreateIndexStatement)
+        and parts(node.args["on"])[:-1] == full[:-1]
+        and fold(node.this) == name.item
+    ):
         node.set("this", identifier(to.item))
     for table in list(node.find_all(exp.Table)):
         if parts(table) != full:
@@ -138,7 +158,13 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))
     for column in node.find_all(exp.Column):
         qualifier = tuple(
-            fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part
+            fold(part)
+            for part in (
+                column.args.get("catalog"),
+                column.args.get("db"),
+                column.args.get("table"),
+            )
+            if part
         )
         if len(qualifier) > 1 and full[-len(qualifier) :] == qualifier:
             column.set("catalog", None)

@@ -14,12 +14,18 @@ from reclock.sql.syntax.writing import generates, joined, listed, when
 
 
 class DropStatement(Statement):
-    """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``, ``SECRET`` or ``CONNECTION``.
+    """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``,
+    ``SECRET`` or ``CONNECTION``.
 
     ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "names": True, "exists": False, "behavior": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "names": True,
+        "exists": False,
+        "behavior": False,
+    }
 
 
 class AlterRenameStatement(Statement):
@@ -29,7 +35,8 @@ class AlterRenameStatement(Statement):
 
 
 class AlterOwnerStatement(Statement):
-    """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SCHEMA``, ``DATABASE`` or ``CLUSTER``."""
+    """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SCHEMA``, ``DATABASE``
+    or ``CLUSTER``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
 
@@ -41,7 +48,9 @@ _KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION"
 def drop(parser: StatementParser, words: tuple[str, ...]) -> DropStatement:
     exists = parser.if_exists()
     names = parser.comma_list(StatementParser.object_name)
-    return DropStatement(kind=" ".join(words[1:]), names=names, exists=exists, behavior=parser.drop_behavior())
+    return DropStatement(
+        kind=" ".join(words[1:]), names=names, exists=exists, behavior=parser.drop_behavior()
+    )
 
 
 @parses(f"ALTER {_KINDS}", "ALTER MATERIALIZED VIEW")
@@ -74,12 +83,20 @@ def alter_namespace(parser: StatementParser, words: tuple[str, ...]) -> AlterOwn
 @generates(DropStatement)
 def _write_drop(write: Generator, node: exp.Expression) -> str:
     names = listed(write, node, "names")
-    return joined("DROP", node.args["kind"], when(node, "exists", "IF EXISTS"), names, node.args.get("behavior") or "")
+    return joined(
+        "DROP",
+        node.args["kind"],
+        when(node, "exists", "IF EXISTS"),
+        names,
+        node.args.get("behavior") or "",
+    )
 
 
 @generates(AlterRenameStatement)
 def _write_rename(write: Generator, node: exp.Expression) -> str:
-    what = joined("ALTER", node.args["kind"], when(node, "exists", "IF EXISTS"), write.sql(node, "this"))
+    what = joined(
+        "ALTER", node.args["kind"], when(node, "exists", "IF EXISTS"), write.sql(node, "this")
+    )
     return f"{what} RENAME TO {write.sql(node, 'to')}"
 
 

@@ -29,7 +29,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def plan_as_of(node: nodes.AsOfClause, parameters: Parameters) -> AsOf:
-    """Milliseconds as a number or as digits, or a moment in text or of a date or timestamp type (in UTC without a zone)."""
+    """Milliseconds as a number or as digits, or a moment in text or of a date or timestamp type (in
+    UTC without a zone)."""
     value = scalar(node.this, ExprContext(Scope(), NoSubqueries(parameters), "AS OF"))
     value = default_to_text(value) if isinstance(value, OpenParameter) else value
     if has(value, Parameter):
@@ -38,7 +39,10 @@ def plan_as_of(node: nodes.AsOfClause, parameters: Parameters) -> AsOf:
         value = Untyped(value.value)
     at = _milliseconds(value, to_sql(node.this)[:80])
     if not 0 <= at <= MAXIMUM:
-        raise InvalidOption(f"AS OF {at} is not a timestamp", detail=f"timestamps are milliseconds from 0 to {MAXIMUM}")
+        raise InvalidOption(
+            f"AS OF {at} is not a timestamp",
+            detail=f"timestamps are milliseconds from 0 to {MAXIMUM}",
+        )
     return AsOf(Timestamp(at), bool(node.args.get("at_least")))
 
 
@@ -50,10 +54,15 @@ def _milliseconds(value: Any, written: str) -> int:
             return int(value.text[:30])
         return _milliseconds(Literal(parse_text(value.text, TIMESTAMPTZ), TIMESTAMPTZ), written)
     if not isinstance(value, Literal):
-        raise UnsupportedSql(f"AS OF {written} is not supported", hint="give milliseconds or a moment as a constant")
+        raise UnsupportedSql(
+            f"AS OF {written} is not supported", hint="give milliseconds or a moment as a constant"
+        )
     match value.value:
         case bool() | str() | bytes() | float() | Interval():
-            raise TypeMismatch(f"argument of AS OF must be a timestamp or a number of milliseconds, not type {value.type.name}")
+            raise TypeMismatch(
+                "argument of AS OF must be a timestamp or a number of milliseconds, not "
+                f"type {value.type.name}"
+            )
         case int():
             return value.value
         case Decimal() if value.value == value.value.to_integral_value():
@@ -62,8 +71,8 @@ def _milliseconds(value: Any, written: str) -> int:
             moment = value.value if value.value.tzinfo else value.value.replace(tzinfo=UTC)
             return (moment - _EPOCH) // timedelta(milliseconds=1)
         case date():
-            return (datetime(value.value.year, value.value.month, value.value.day, tzinfo=UTC) - _EPOCH) // timedelta(
-                milliseconds=1
-            )
+            return (
+                datetime(value.value.year, value.value.month, value.value.day, tzinfo=UTC) - _EPOCH
+            ) // timedelta(milliseconds=1)
         case _:
             raise InvalidOption(f"AS OF {written} is not a timestamp")

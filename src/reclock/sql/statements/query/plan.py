@@ -18,7 +18,9 @@ from reclock.sql.statements.query.values import Explain, ExplainKind, Select
 from reclock.sql.syntax import nodes
 
 
-def plan_query_statement(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def plan_query_statement(
+    node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Select:
     select = _planned(node, catalog, session)
     return replace(select, plan=optimize(select.plan))
 
@@ -27,7 +29,11 @@ def _planned(node: nodes.QueryStatement, catalog: PlannerCatalog, session: Sessi
     """The query before the optimizer's rules."""
     context = new_context(catalog, session)
     query = with_names(plan_query(node.this, context), context)
-    as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
+    as_of = (
+        plan_as_of(node.args["as_of"], session.parameters)
+        if node.args.get("as_of") is not None
+        else None
+    )
     desc = RelationDesc(query.plan.desc.columns[: query.visible])
     return Select(query.plan, query.finishing, desc, as_of, frozenset(context.depends_on))
 
@@ -40,4 +46,6 @@ def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNam
 @plans(ExplainStatement, returns_rows=True)
 def plan_explain(node: ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
     select = _planned(node.this, catalog, session)
-    return Explain(replace(select, plan=optimize(select.plan)), ExplainKind(node.args["kind"]), select.plan)
+    return Explain(
+        replace(select, plan=optimize(select.plan)), ExplainKind(node.args["kind"]), select.plan
+    )

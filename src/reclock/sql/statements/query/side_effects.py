@@ -31,7 +31,9 @@ _MARK = "reclock_effect_"
 
 
 @plans(nodes.QueryStatement, returns_rows=True)
-def plan_statement_of_query(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def plan_statement_of_query(
+    node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Select:
     """Plan a query that is a statement of its own."""
     calls: list[tuple[str, str]] = []
     if isinstance(node.this, exp.Select):
@@ -54,9 +56,12 @@ def plan_statement_of_query(node: nodes.QueryStatement, catalog: PlannerCatalog,
 
 
 def _marked(node: exp.Expr, calls: list[tuple[str, str]]) -> exp.Expr:
-    """The select item, or one for the arguments of what it does, which is added to ``found`` with the name of its column."""
+    """The select item, or one for the arguments of what it does, which is added to ``found`` with
+    the name of its column."""
     item = node.this if isinstance(node, exp.Alias) else node
-    function = item.expression if isinstance(item, exp.Dot) and fold(item.this) == "pg_catalog" else item
+    function = (
+        item.expression if isinstance(item, exp.Dot) and fold(item.this) == "pg_catalog" else item
+    )
     if not isinstance(function, exp.Anonymous) or function_name(function) not in _FUNCTIONS:
         return node
     name, arguments = function_name(function), function.expressions
@@ -64,5 +69,8 @@ def _marked(node: exp.Expr, calls: list[tuple[str, str]]) -> exp.Expr:
     if not least <= len(arguments) <= most:
         return node  # there is no such function, as planning says
     calls.append((name, node.alias if isinstance(node, exp.Alias) else name))
-    texts = [exp.Cast(this=tracked_copy(argument), to=exp.DataType.build("text")) for argument in arguments]
+    texts = [
+        exp.Cast(this=tracked_copy(argument), to=exp.DataType.build("text"))
+        for argument in arguments
+    ]
     return exp.alias_(exp.Array(expressions=texts), f"{_MARK}{len(calls) - 1}", copy=False)

@@ -29,10 +29,11 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query. ``plan`` yields ``desc``'s columns first; ``finishing`` orders and cuts, and hides the rest.
+    """A query. ``plan`` yields ``desc``'s columns first; ``finishing`` orders and cuts, and hides
+    the rest.
 
-    The plan reads views as ``Get`` of the view's own id: ``planner.views.expand`` replaces them. A SHOW is a Select without any
-    ``Get``: what it shows is in the plan.
+    The plan reads views as ``Get`` of the view's own id: ``planner.views.expand`` replaces them. A
+    SHOW is a Select without any ``Get``: what it shows is in the plan.
     """
 
     plan: Plan

@@ -9,11 +9,28 @@ from sqlglot import exp
 
 from reclock.catalog.acl import PUBLIC_ROLE_ID
 from reclock.catalog.kinds import identity, spec_of
-from reclock.catalog.objects import ROLE_ATTRIBUTES, Cluster, Database, DefaultPrivilege, Item, Kind, Role, Schema, SystemPrivilege
+from reclock.catalog.objects import (
+    ROLE_ATTRIBUTES,
+    Cluster,
+    Database,
+    DefaultPrivilege,
+    Item,
+    Kind,
+    Role,
+    Schema,
+    SystemPrivilege,
+)
 from reclock.catalog.roles import memberships
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.credentials.verifiers import NewPassword, stored_password
-from reclock.errors import DuplicateObject, InvalidGrant, ReservedName, RoleHasDependents, SystemObjectProtected, UnknownObject
+from reclock.errors import (
+    DuplicateObject,
+    InvalidGrant,
+    ReservedName,
+    RoleHasDependents,
+    SystemObjectProtected,
+    UnknownObject,
+)
 from reclock.sql.catalog.lookups import snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest
@@ -47,18 +64,27 @@ def find_role(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) ->
         }.get(name, name)
     role = snapshot.role_by_name(name)
     if role is None:
-        raise UnknownObject("role", name, hint=nearest(name, [role.name for role in snapshot.roles.values()]))
+        raise UnknownObject(
+            "role", name, hint=nearest(name, [role.name for role in snapshot.roles.values()])
+        )
     return role
 
 
-def role_ids(nodes: Sequence[exp.Expr], catalog: PlannerCatalog, session: SessionNames) -> tuple[str, ...]:
+def role_ids(
+    nodes: Sequence[exp.Expr], catalog: PlannerCatalog, session: SessionNames
+) -> tuple[str, ...]:
     return tuple(dict.fromkeys(find_role(node, catalog, session).id for node in nodes))
 
 
-def grantee_ids(nodes: Sequence[exp.Expr], catalog: PlannerCatalog, session: SessionNames) -> tuple[str, ...]:
+def grantee_ids(
+    nodes: Sequence[exp.Expr], catalog: PlannerCatalog, session: SessionNames
+) -> tuple[str, ...]:
     """As ``role_ids``; PUBLIC stands for every role."""
     return tuple(
-        dict.fromkeys(PUBLIC_ROLE_ID if fold(node) == "public" else find_role(node, catalog, session).id for node in nodes)
+        dict.fromkeys(
+            PUBLIC_ROLE_ID if fold(node) == "public" else find_role(node, catalog, session).id
+            for node in nodes
+        )
     )
 
 
@@ -73,7 +99,12 @@ def user_role(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) ->
 def _new_name(node: exp.Expr, catalog: PlannerCatalog) -> str:
     name = fold(node)
     if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
-        raise ReservedName(name, hint='names of roles do not begin with "mz_" or "pg_"' if name not in _RESERVED else None)
+        raise ReservedName(
+            name,
+            hint='names of roles do not begin with "mz_" or "pg_"'
+            if name not in _RESERVED
+            else None,
+        )
     if snapshot_of(catalog).role_by_name(name) is not None:
         raise DuplicateObject("role", name)
     return name
@@ -83,40 +114,57 @@ def _new_name(node: exp.Expr, catalog: PlannerCatalog) -> str:
 
 
 @plans(CreateRoleStatement)
-def create_role(node: CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateRole:
+def create_role(
+    node: CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateRole:
     return CreateRole(_new_name(node.this, catalog), _attributes(node, ()), _password(node))
 
 
 @plans(AlterRoleStatement)
-def alter_role(node: AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterRole:
+def alter_role(
+    node: AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames
+) -> AlterRole:
     role = user_role(node.this, catalog, session)
-    return AlterRole(role.id, role.name, _attributes(node, role.attributes), role.attributes, _password(node))
+    return AlterRole(
+        role.id, role.name, _attributes(node, role.attributes), role.attributes, _password(node)
+    )
 
 
 def _password(node: Statement) -> NewPassword | None:
-    """The verifier of the password that the statement hides. Raises ``InvalidOption`` for one that cannot be used."""
+    """The verifier of the password that the statement hides. Raises ``InvalidOption`` for one that
+    cannot be used."""
     password = node.args.get("password")
     if password is None:
         return None
     consume(password)
-    return NewPassword(stored_password(password.meta.get(HIDDEN, "")) if isinstance(password, exp.Literal) else None)
+    return NewPassword(
+        stored_password(password.meta.get(HIDDEN, ""))
+        if isinstance(password, exp.Literal)
+        else None
+    )
 
 
 def _attributes(node: nodes.Statement, before: Sequence[str]) -> tuple[str, ...]:
     words = {attribute.name.lower() for attribute in node.args.get("attributes") or ()}
     return tuple(
-        attribute for attribute in ROLE_ATTRIBUTES if attribute in words or (attribute in before and f"no{attribute}" not in words)
+        attribute
+        for attribute in ROLE_ATTRIBUTES
+        if attribute in words or (attribute in before and f"no{attribute}" not in words)
     )
 
 
 @plans(AlterRoleRenameStatement)
-def rename_role(node: AlterRoleRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameRole:
+def rename_role(
+    node: AlterRoleRenameStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RenameRole:
     role = user_role(node.this, catalog, session)
     return RenameRole(role.id, role.name, _new_name(node.args["to"], catalog))
 
 
 @plans(DropRolesStatement)
-def drop_roles(node: DropRolesStatement, catalog: PlannerCatalog, session: SessionNames) -> DropRoles | Skipped:
+def drop_roles(
+    node: DropRolesStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropRoles | Skipped:
     snapshot = snapshot_of(catalog)
     roles, notices = dict[str, Role](), list[str]()
     for name in node.args["names"]:
@@ -138,7 +186,9 @@ def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) 
     """The objects that prevent a role from being dropped, in PostgreSQL's words. Memberships do
     not."""
     referrers = snapshot.referrers(Kind.ROLE, role_id)
-    for thing in sorted(referrers, key=lambda thing: (spec_of(thing).kind, str(spec_of(thing).key_of(thing)))):
+    for thing in sorted(
+        referrers, key=lambda thing: (spec_of(thing).kind, str(spec_of(thing).key_of(thing)))
+    ):
         match thing:
             case Cluster() | Database() | Schema() | Item():
                 what = described(snapshot, identity(thing))
@@ -152,7 +202,10 @@ def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) 
                 yield f"default privileges of objects of {role_name(snapshot, thing.role_id)}"
             case Role() if thing.id not in gone:
                 yield from (
-                    f'grantor of the membership of role "{thing.name}" in role "{role_name(snapshot, of)}"'
+                    (
+                        f'grantor of the membership of role "{thing.name}" in role '
+                        f'"{role_name(snapshot, of)}"'
+                    )
                     for of, grantor in thing.membership.items()
                     if grantor == role_id and of not in gone
                 )
@@ -164,7 +217,9 @@ def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) 
 
 
 @plans(MembershipStatement)
-def change_membership(node: MembershipStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeMembership:
+def change_membership(
+    node: MembershipStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ChangeMembership:
     snapshot = snapshot_of(catalog)
     is_grant = node.args["verb"] == "GRANT"
     roles = role_ids(node.args["roles"], catalog, session)
@@ -174,7 +229,10 @@ def change_membership(node: MembershipStatement, catalog: PlannerCatalog, sessio
             raise SystemObjectProtected(role_name(snapshot, role))
         for member in members:
             if is_grant and member in memberships(snapshot, role):
-                raise InvalidGrant(f'role "{role_name(snapshot, role)}" is a member of role "{role_name(snapshot, member)}"')
+                raise InvalidGrant(
+                    f'role "{role_name(snapshot, role)}" is a member of role '
+                    f'"{role_name(snapshot, member)}"'
+                )
     return ChangeMembership(is_grant, roles, members)
 
 

@@ -12,7 +12,14 @@ from reclock.catalog.acl import PUBLIC_ROLE_ID, Privilege, letters, names
 from reclock.catalog.kinds import Owned, Reference
 from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import APPLICABLE, Target, is_system, type_of
-from reclock.errors import DependentObjects, InvalidGrant, SqlSyntaxError, SystemObjectProtected, UnknownObject, UnsupportedSql
+from reclock.errors import (
+    DependentObjects,
+    InvalidGrant,
+    SqlSyntaxError,
+    SystemObjectProtected,
+    UnknownObject,
+    UnsupportedSql,
+)
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.lookups import dependents_closure, find_object, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -37,20 +44,28 @@ _PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
 
 
 @plans(PrivilegesStatement)
-def change_privileges(node: PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangePrivileges:
+def change_privileges(
+    node: PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ChangePrivileges:
     privileges = _letters(node)
     targets = dict.fromkeys(_targets(node, catalog, session))
     changes = tuple((target, _applicable(target, privileges, catalog)) for target in targets)
-    return ChangePrivileges(node.args["verb"] == "GRANT", changes, grantee_ids(node.args["grantees"], catalog, session))
+    return ChangePrivileges(
+        node.args["verb"] == "GRANT", changes, grantee_ids(node.args["grantees"], catalog, session)
+    )
 
 
 def _letters(node: nodes.Statement) -> str | None:
     """The letters of the privileges; None means ALL."""
     privileges = node.args.get("privileges")
-    return letters(Privilege[privilege.name].value for privilege in privileges) if privileges else None
+    return (
+        letters(Privilege[privilege.name].value for privilege in privileges) if privileges else None
+    )
 
 
-def _targets(node: PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Iterator[Target]:
+def _targets(
+    node: PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Iterator[Target]:
     kind: str = node.args["kind"]
     if kind == "SYSTEM":
         yield None
@@ -61,19 +76,27 @@ def _targets(node: PrivilegesStatement, catalog: PlannerCatalog, session: Sessio
                 raise SystemObjectProtected(str(relation.name))
             yield Kind.ITEM, relation.id
     elif kind in ("SECRET", "CONNECTION"):
-        yield from ((Kind.ITEM, find_object(parts(name), kind, catalog, session).id) for name in node.args["names"])
+        yield from (
+            (Kind.ITEM, find_object(parts(name), kind, catalog, session).id)
+            for name in node.args["names"]
+        )
     elif kind == "ALL TABLES IN SCHEMA":
         for table in node.args["names"]:
             _, schema_id = _place("SCHEMA", table, catalog, session)
             items = sorted(snapshot_of(catalog).items.values(), key=lambda item: int(item.id[1:]))
-            yield from ((Kind.ITEM, item.id) for item in items if item.schema_id == schema_id and "r" in APPLICABLE[item.type])
+            yield from (
+                (Kind.ITEM, item.id)
+                for item in items
+                if item.schema_id == schema_id and "r" in APPLICABLE[item.type]
+            )
     else:
         for name in node.args["names"]:
             yield _place(kind, name, catalog, session)
 
 
 def _place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Reference:
-    """The schema, database or cluster of that name. Raises ``UnknownObject``, ``SystemObjectProtected``."""
+    """The schema, database or cluster of that name. Raises ``UnknownObject``,
+    ``SystemObjectProtected``."""
     snapshot = snapshot_of(catalog)
     thing: Owned | None
     if kind == "CLUSTER":
@@ -81,7 +104,10 @@ def _place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionN
     assert isinstance(name, exp.Table)
     written = parts(name)
     if len(written) > (2 if kind == "SCHEMA" else 1):
-        raise SqlSyntaxError(f"the name of a {kind.lower()} has at most {'two parts' if kind == 'SCHEMA' else 'one part'}")
+        raise SqlSyntaxError(
+            f"the name of a {kind.lower()} has at most "
+            f"{'two parts' if kind == 'SCHEMA' else 'one part'}"
+        )
     if kind == "DATABASE":
         thing = snapshot.database_by_name(written[0])
         if thing is None:
@@ -146,14 +172,20 @@ def _default_places(
         yield None, None
     for name in names:
         kind, id = _place(within or "", name, catalog, session)
-        yield (snapshot_of(catalog).schemas[id].database_id, id) if kind is Kind.SCHEMA else (id, None)
+        yield (
+            (snapshot_of(catalog).schemas[id].database_id, id)
+            if kind is Kind.SCHEMA
+            else (id, None)
+        )
 
 
 # --- ownership ---
 
 
 @plans(AlterOwnerStatement)
-def change_owner(node: AlterOwnerStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeOwner:
+def change_owner(
+    node: AlterOwnerStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ChangeOwner:
     kind: str = node.args["kind"]
     if kind == "CLUSTER":
         require_experimental_mode("ALTER CLUSTER", catalog)
@@ -165,28 +197,43 @@ def change_owner(node: AlterOwnerStatement, catalog: PlannerCatalog, session: Se
         raise SystemObjectProtected(str(entry.name))
     if isinstance(entry, IndexEntry):
         on = catalog.relation(entry.on).name
-        raise UnsupportedSql(f'cannot change the owner of index "{entry.name}"', hint=f'change the owner of "{on}" instead')
-    owned_parts = tuple((Kind.ITEM, part.id) for part in catalog.dependents(entry.id) if part.type in _PARTS)
+        raise UnsupportedSql(
+            f'cannot change the owner of index "{entry.name}"',
+            hint=f'change the owner of "{on}" instead',
+        )
+    owned_parts = tuple(
+        (Kind.ITEM, part.id) for part in catalog.dependents(entry.id) if part.type in _PARTS
+    )
     return ChangeOwner((Kind.ITEM, entry.id), owned_parts, to.id, kind.lower())
 
 
 @plans(ReassignOwnedStatement)
-def reassign_owned(node: ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> ReassignOwned:
+def reassign_owned(
+    node: ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ReassignOwned:
     roles = role_ids(node.args["roles"], catalog, session)
     _refuse_system(roles)
     return ReassignOwned(roles, find_role(node.args["to"], catalog, session).id)
 
 
 @plans(DropOwnedStatement)
-def drop_owned(node: DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> DropOwned:
+def drop_owned(
+    node: DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropOwned:
     """Plan DROP OWNED. Items are dropped; schemas, databases and clusters stay, with a notice."""
     snapshot = snapshot_of(catalog)
     roles = role_ids(node.args["roles"], catalog, session)
     _refuse_system(roles)
-    targets = [item.id for item in snapshot.items.values() if item.owner_role_id in roles and item.type not in _PARTS]
+    targets = [
+        item.id
+        for item in snapshot.items.values()
+        if item.owner_role_id in roles and item.type not in _PARTS
+    ]
     ids, dependents = dependents_closure(targets, catalog)
     if dependents and node.args.get("behavior") != "CASCADE":
-        raise DependentObjects("objects of", ", ".join(snapshot.roles[id].name for id in roles), dependents)
+        raise DependentObjects(
+            "objects of", ", ".join(snapshot.roles[id].name for id in roles), dependents
+        )
     notices = (
         f"{type_of(thing)} {name_of(snapshot, thing)} is kept"
         for kind in _PLACES.values()
@@ -204,7 +251,8 @@ def _refuse_system(roles: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChangePrivileges:
-    """``privileges`` are letters for each target. ``grantees`` are roles' ids or ``PUBLIC_ROLE_ID``."""
+    """``privileges`` are letters for each target. ``grantees`` are roles' ids or
+    ``PUBLIC_ROLE_ID``."""
 
     is_grant: bool
     privileges: tuple[tuple[Target, str], ...]
@@ -217,8 +265,8 @@ class ChangePrivileges:
 
 @dataclass(frozen=True, slots=True)
 class ChangeDefaultPrivileges:
-    """Of objects of ``object_type`` that ``owners`` (or all, ``PUBLIC_ROLE_ID``) make later, in each of ``places``: database and
-    schema, None being any."""
+    """Of objects of ``object_type`` that ``owners`` (or all, ``PUBLIC_ROLE_ID``) make later, in
+    each of ``places``: database and schema, None being any."""
 
     is_grant: bool
     owners: tuple[str, ...]

@@ -26,10 +26,17 @@ class DropOwnedStatement(Statement):
 
 
 class PrivilegesStatement(Statement):
-    """``verb`` is ``GRANT`` or ``REVOKE``; without ``privileges``, ALL of them. ``kind`` is ``TABLE`` (any relation),
-    ``ALL TABLES IN SCHEMA``, ``SCHEMA``, ``DATABASE``, ``CLUSTER``, or ``SYSTEM``, which has no ``names``."""
+    """``verb`` is ``GRANT`` or ``REVOKE``; without ``privileges``, ALL of them. ``kind`` is
+    ``TABLE`` (any relation), ``ALL TABLES IN SCHEMA``, ``SCHEMA``, ``DATABASE``, ``CLUSTER``, or
+    ``SYSTEM``, which has no ``names``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"verb": True, "privileges": False, "kind": True, "names": False, "grantees": True}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "verb": True,
+        "privileges": False,
+        "kind": True,
+        "names": False,
+        "grantees": True,
+    }
 
 
 class MembershipStatement(Statement):
@@ -39,7 +46,8 @@ class MembershipStatement(Statement):
 
 
 class DefaultPrivilegesStatement(Statement):
-    """Without ``owners`` it is about the current role's objects; ``within`` is ``SCHEMA``, ``DATABASE`` or absent."""
+    """Without ``owners`` it is about the current role's objects; ``within`` is ``SCHEMA``,
+    ``DATABASE`` or absent."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "owners": False,
@@ -99,7 +107,9 @@ def _change_of_privileges(parser: StatementParser, verb: str) -> nodes.Statement
         privileges = [_privilege(parser, name) for name in named]
     parser.expect("ON")
     kind, names = _targets(parser)
-    return PrivilegesStatement(verb=verb, privileges=privileges, kind=kind, names=names, grantees=_grantees(parser, verb))
+    return PrivilegesStatement(
+        verb=verb, privileges=privileges, kind=kind, names=names, grantees=_grantees(parser, verb)
+    )
 
 
 def _is_all(parser: StatementParser) -> bool:
@@ -111,7 +121,11 @@ def _is_all(parser: StatementParser) -> bool:
 
 def _privilege_or_role(parser: StatementParser) -> exp.Identifier:
     is_select = parser.accept_token(TokenType.SELECT)
-    name = exp.to_identifier("select") if is_select else parser.word("a privilege or the name of a role")
+    name = (
+        exp.to_identifier("select")
+        if is_select
+        else parser.word("a privilege or the name of a role")
+    )
     if parser.sees_token(TokenType.L_PAREN):
         raise UnsupportedSql("a privilege on columns is not supported")
     return name
@@ -119,7 +133,10 @@ def _privilege_or_role(parser: StatementParser) -> exp.Identifier:
 
 def _privilege(parser: StatementParser, name: exp.Identifier) -> exp.Var:
     if name.args.get("quoted") or name.name.upper() not in Privilege.__members__:
-        raise SqlSyntaxError(f'unrecognized privilege "{name.name}"', hint=f"privileges are {', '.join(Privilege.__members__)}")
+        raise SqlSyntaxError(
+            f'unrecognized privilege "{name.name}"',
+            hint=f"privileges are {', '.join(Privilege.__members__)}",
+        )
     return exp.Var(this=name.name.upper())
 
 
@@ -153,7 +170,9 @@ def _grantee(parser: StatementParser) -> exp.Identifier:
 
 
 @parses("ALTER DEFAULT PRIVILEGES")
-def alter_default_privileges(parser: StatementParser, words: tuple[str, ...]) -> DefaultPrivilegesStatement:
+def alter_default_privileges(
+    parser: StatementParser, words: tuple[str, ...]
+) -> DefaultPrivilegesStatement:
     owners, is_for_all = None, False
     if parser.accept("FOR"):
         if parser.accept("ALL", "ROLES"):
@@ -171,7 +190,11 @@ def alter_default_privileges(parser: StatementParser, words: tuple[str, ...]) ->
     if not parser.accept_any(("GRANT", "REVOKE")):
         parser.raise_error("Expected GRANT or REVOKE")
     verb = parser.last_word
-    privileges = None if _is_all(parser) else [_privilege(parser, name) for name in parser.comma_list(_privilege_or_role)]
+    privileges = (
+        None
+        if _is_all(parser)
+        else [_privilege(parser, name) for name in parser.comma_list(_privilege_or_role)]
+    )
     parser.expect("ON")
     if not parser.accept_any(PLURALS):
         parser.raise_error(f"Expected {', '.join(PLURALS)}")
@@ -211,13 +234,29 @@ def _write_privileges(write: Generator, node: exp.Expression) -> str:
 
 @generates(MembershipStatement)
 def _write_membership(write: Generator, node: exp.Expression) -> str:
-    return joined(node.args["verb"], listed(write, node, "roles"), _write_grantees(write, node, "members"))
+    return joined(
+        node.args["verb"], listed(write, node, "roles"), _write_grantees(write, node, "members")
+    )
 
 
 @generates(DefaultPrivilegesStatement)
 def _write_default_privileges(write: Generator, node: exp.Expression) -> str:
-    owners = f"FOR ROLE {listed(write, node, 'owners')}" if node.args.get("owners") else when(node, "is_for_all", "FOR ALL ROLES")
-    within = f"IN {node.args['within']} {listed(write, node, 'names')}" if node.args.get("within") else ""
+    owners = (
+        f"FOR ROLE {listed(write, node, 'owners')}"
+        if node.args.get("owners")
+        else when(node, "is_for_all", "FOR ALL ROLES")
+    )
+    within = (
+        f"IN {node.args['within']} {listed(write, node, 'names')}"
+        if node.args.get("within")
+        else ""
+    )
     granted = listed(write, node, "privileges") or "ALL PRIVILEGES"
     changed = f"{node.args['verb']} {granted} ON {node.args['kind']}S"
-    return joined("ALTER DEFAULT PRIVILEGES", owners, within, changed, _write_grantees(write, node, "grantees"))
+    return joined(
+        "ALTER DEFAULT PRIVILEGES",
+        owners,
+        within,
+        changed,
+        _write_grantees(write, node, "grantees"),
+    )

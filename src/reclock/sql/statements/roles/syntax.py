@@ -18,7 +18,8 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class CreateRoleStatement(Statement):
-    """``attributes`` are words as they were written, upper case; ``password`` is NULL to have none."""
+    """``attributes`` are words as they were written, upper case; ``password`` is NULL to have
+    none."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": False, "password": False}
 
@@ -74,17 +75,27 @@ def _options(parser: StatementParser) -> tuple[list[exp.Var], exp.Expr | None]:
         word = parser.token.text.upper()
         if parser.accept("ENCRYPTED", "PASSWORD") or parser.accept("PASSWORD"):
             if password is not None:
-                raise SqlSyntaxError("conflicting or redundant attributes", position=parser.last_token.start + 1)
+                raise SqlSyntaxError(
+                    "conflicting or redundant attributes", position=parser.last_token.start + 1
+                )
             password = _password(parser)
             continue
         if word in _SYSTEM_PRIVILEGES:
-            raise UnsupportedSql(f"{word} is a privilege, not an attribute", hint=f"GRANT {word} ON SYSTEM TO the role")
+            raise UnsupportedSql(
+                f"{word} is a privilege, not an attribute",
+                hint=f"GRANT {word} ON SYSTEM TO the role",
+            )
         if word in _OTHER_ATTRIBUTES:
-            raise UnsupportedSql(f"the attribute {word} is not supported", hint=f"attributes are {', '.join(_ATTRIBUTES)}")
+            raise UnsupportedSql(
+                f"the attribute {word} is not supported",
+                hint=f"attributes are {', '.join(_ATTRIBUTES)}",
+            )
         if not parser.accept_any(_ATTRIBUTES):
             parser.raise_error("Expected an attribute of a role")
         if word.removeprefix("NO") in {attribute.removeprefix("NO") for attribute in attributes}:
-            raise SqlSyntaxError("conflicting or redundant attributes", position=parser.last_token.start + 1)
+            raise SqlSyntaxError(
+                "conflicting or redundant attributes", position=parser.last_token.start + 1
+            )
         attributes[word] = exp.Var(this=word)
     return list(attributes.values()), password
 

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Schema
-from reclock.errors import DependentObjects, DuplicateObject, ReservedName, SystemObjectProtected, UnknownObject
+from reclock.errors import (
+    DependentObjects,
+    DuplicateObject,
+    ReservedName,
+    SystemObjectProtected,
+    UnknownObject,
+)
 from reclock.sql.catalog.entries import Entry
 from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -18,7 +24,9 @@ _RESERVED_PREFIXES = ("mz_", "pg_")
 
 
 @plans(CreateSchemaStatement)
-def create_schema(node: CreateSchemaStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSchema | Skipped:
+def create_schema(
+    node: CreateSchemaStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateSchema | Skipped:
     *qualifier, name = parts(node.this)
     database = qualifier[0] if qualifier else session.database
     if database not in catalog.databases:
@@ -36,7 +44,9 @@ def create_schema(node: CreateSchemaStatement, catalog: PlannerCatalog, session:
 
 
 @plans(DropSchemasStatement)
-def drop_schemas(node: DropSchemasStatement, catalog: PlannerCatalog, session: SessionNames) -> DropSchemas | Skipped:
+def drop_schemas(
+    node: DropSchemasStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropSchemas | Skipped:
     """Plan DROP SCHEMA. Only CASCADE drops the objects in a schema."""
     schemas: list[Schema] = []
     notices: list[str] = []
@@ -60,7 +70,9 @@ def drop_schemas(node: DropSchemasStatement, catalog: PlannerCatalog, session: S
         return Skipped("DROP SCHEMA", "; ".join(notices))
     ids, others = dependents_closure([entry.id for entry in inside], catalog)
     if (inside or others) and node.args.get("behavior") != "CASCADE":
-        raise DependentObjects("schema", schemas[0].name, [*(str(entry.name) for entry in inside), *others])
+        raise DependentObjects(
+            "schema", schemas[0].name, [*(str(entry.name) for entry in inside), *others]
+        )
     return DropSchemas(tuple(dict.fromkeys(schema.id for schema in schemas)), ids, tuple(notices))
 
 

@@ -50,4 +50,9 @@ def _write_create_schema(write: Generator, node: exp.Expression) -> str:
 
 @generates(DropSchemasStatement)
 def _write_drop_schemas(write: Generator, node: exp.Expression) -> str:
-    return joined("DROP SCHEMA", when(node, "exists", "IF EXISTS"), listed(write, node, "names"), node.args.get("behavior") or "")
+    return joined(
+        "DROP SCHEMA",
+        when(node, "exists", "IF EXISTS"),
+        listed(write, node, "names"),
+        node.args.get("behavior") or "",
+    )

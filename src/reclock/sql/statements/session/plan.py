@@ -78,7 +78,9 @@ ROLE = "role"
 
 
 @plans(SetVariableStatement)
-def set_variable(node: SetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> SetVariable | SetRole:
+def set_variable(
+    node: SetVariableStatement, catalog: PlannerCatalog, session: SessionNames
+) -> SetVariable | SetRole:
     name, values = fold(node.this), _settings(node)
     if name == ROLE:
         return set_role(",".join(values) if values is not None else "none", catalog)
@@ -86,14 +88,22 @@ def set_variable(node: SetVariableStatement, catalog: PlannerCatalog, session: S
 
 
 @plans(ResetVariableStatement)
-def reset_variable(node: ResetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ResetVariable | SetRole:
+def reset_variable(
+    node: ResetVariableStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ResetVariable | SetRole:
     name = _variable_name(node)
     return replace(set_role("none", catalog), tag="RESET") if name == ROLE else ResetVariable(name)
 
 
 @plans(SetDefaultStatement)
-def set_default(node: SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames) -> SetDefault:
-    role = user_role(node.args["role"], catalog, session) if node.args.get("role") is not None else None
+def set_default(
+    node: SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames
+) -> SetDefault:
+    role = (
+        user_role(node.args["role"], catalog, session)
+        if node.args.get("role") is not None
+        else None
+    )
     return SetDefault(role.id if role is not None else None, _variable_name(node), _settings(node))
 
 
@@ -128,9 +138,13 @@ def _variable_name(node: nodes.Statement) -> str | None:
 )
 def _of_session(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
     """Statements about the session's state are executed by the session itself, without a plan."""
-    raise UnsupportedSql(f"{to_sql(node).split()[0]} is only for sessions", hint="it cannot be prepared or explained")
+    raise UnsupportedSql(
+        f"{to_sql(node).split()[0]} is only for sessions", hint="it cannot be prepared or explained"
+    )
 
 
 @plans(ShowVariableStatement, returns_rows=True)
-def show_variable(node: ShowVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ShowVariable:
+def show_variable(
+    node: ShowVariableStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ShowVariable:
     return ShowVariable(_variable_name(node))

@@ -33,7 +33,8 @@ class DeallocateStatement(Statement):
 
 
 class DeclareStatement(Statement):
-    """``query`` is a ``QueryStatement`` or a ``SubscribeStatement``; a cursor that ``is_held`` outlives the transaction."""
+    """``query`` is a ``QueryStatement`` or a ``SubscribeStatement``; a cursor that ``is_held``
+    outlives the transaction."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "is_held": False, "query": True}
 
@@ -92,7 +93,9 @@ def deallocate(parser: StatementParser, words: tuple[str, ...]) -> DeallocateSta
 @parses("DECLARE")
 def declare(parser: StatementParser, words: tuple[str, ...]) -> DeclareStatement:
     name = parser.name()
-    while parser.accept_any(("BINARY", "INSENSITIVE", "ASENSITIVE")) or parser.accept("NO", "SCROLL"):
+    while parser.accept_any(("BINARY", "INSENSITIVE", "ASENSITIVE")) or parser.accept(
+        "NO", "SCROLL"
+    ):
         if parser.last_word == "BINARY":
             parser.raise_error("Expected CURSOR", parser.last_token)
     parser.expect("CURSOR")
@@ -168,13 +171,23 @@ def _write_deallocate(write: Generator, node: exp.Expression) -> str:
 
 @generates(DeclareStatement)
 def _write_declare(write: Generator, node: exp.Expression) -> str:
-    return joined("DECLARE", write.sql(node, "this"), "CURSOR", when(node, "is_held", "WITH HOLD"), "FOR", write.sql(node, "query"))
+    return joined(
+        "DECLARE",
+        write.sql(node, "this"),
+        "CURSOR",
+        when(node, "is_held", "WITH HOLD"),
+        "FOR",
+        write.sql(node, "query"),
+    )
 
 
 @generates(FetchStatement)
 def _write_fetch(write: Generator, node: exp.Expression) -> str:
     fetched = f"FETCH {write.sql(node, 'count') or 'ALL'} FROM {write.sql(node, 'this')}"
-    return joined(fetched, f"WITH (TIMEOUT = {write.sql(node, 'timeout')})" if node.args.get("timeout") else "")
+    return joined(
+        fetched,
+        f"WITH (TIMEOUT = {write.sql(node, 'timeout')})" if node.args.get("timeout") else "",
+    )
 
 
 @generates(CloseStatement)

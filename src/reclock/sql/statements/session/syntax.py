@@ -21,7 +21,8 @@ class ShowVariableStatement(Statement):
 
 
 class SetVariableStatement(Statement):
-    """``scope`` is ``SESSION``, ``LOCAL`` or absent. ``values`` holds literals and names; none is ``DEFAULT``."""
+    """``scope`` is ``SESSION``, ``LOCAL`` or absent. ``values`` holds literals and names; none is
+    ``DEFAULT``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "values": False, "scope": False}
 
@@ -33,7 +34,8 @@ class ResetVariableStatement(Statement):
 
 
 class SetDefaultStatement(Statement):
-    """``ALTER ROLE … SET | RESET``, or without ``role`` ``ALTER SYSTEM``. Without ``values`` it is RESET; without ``this``, ALL."""
+    """``ALTER ROLE … SET | RESET``, or without ``role`` ``ALTER SYSTEM``. Without ``values`` it is
+    RESET; without ``this``, ALL."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "role": False, "values": False}
 
@@ -57,14 +59,18 @@ def set_variable(parser: StatementParser, words: tuple[str, ...]) -> SetVariable
     if parser.token and parser.token.text.upper() == "ROLE" and not _is_assignment(parser):
         parser.advance()
         role = exp.to_identifier("role")
-        return SetVariableStatement(this=role, scope=scope, values=[parser.word("the name of a role")])
+        return SetVariableStatement(
+            this=role, scope=scope, values=[parser.word("the name of a role")]
+        )
     name, values = assignment(parser)
     return SetVariableStatement(this=name, scope=scope, values=values)
 
 
 def _is_assignment(parser: StatementParser) -> bool:
     """Whether the next word is followed by = or TO."""
-    return bool(parser.next_token) and (parser.next_token.token_type == TokenType.EQ or parser.next_token.text.upper() == "TO")
+    return bool(parser.next_token) and (
+        parser.next_token.token_type == TokenType.EQ or parser.next_token.text.upper() == "TO"
+    )
 
 
 def assignment(parser: StatementParser) -> tuple[exp.Identifier, list[exp.Expr] | None]:
@@ -110,7 +116,11 @@ def _write_show_variable(write: Generator, node: exp.Expression) -> str:
 
 @generates(SetVariableStatement)
 def _write_set_variable(write: Generator, node: exp.Expression) -> str:
-    return joined("SET", node.args.get("scope") or "", f"{write.sql(node, 'this')} = {listed(write, node, 'values') or 'DEFAULT'}")
+    return joined(
+        "SET",
+        node.args.get("scope") or "",
+        f"{write.sql(node, 'this')} = {listed(write, node, 'values') or 'DEFAULT'}",
+    )
 
 
 @generates(ResetVariableStatement)
@@ -122,5 +132,9 @@ def _write_reset_variable(write: Generator, node: exp.Expression) -> str:
 def _write_set_default(write: Generator, node: exp.Expression) -> str:
     whose = clause(write, "ROLE", node, "role") or "SYSTEM"
     variable = write.sql(node, "this") or "ALL"
-    change = f"SET {variable} = {listed(write, node, 'values')}" if node.args.get("values") else f"RESET {variable}"
+    change = (
+        f"SET {variable} = {listed(write, node, 'values')}"
+        if node.args.get("values")
+        else f"RESET {variable}"
+    )
     return f"ALTER {whose} {change}"

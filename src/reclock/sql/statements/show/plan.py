@@ -13,7 +13,13 @@ from reclock.catalog.objects import ItemType
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.relational import Constant, Filter, Finishing, Ordering, Plan
 from reclock.plan.scalars import ColumnRef, Literal
-from reclock.sql.catalog.entries import ConnectionEntry, IndexEntry, QuarantinedEntry, RelationEntry, Scope
+from reclock.sql.catalog.entries import (
+    ConnectionEntry,
+    IndexEntry,
+    QuarantinedEntry,
+    RelationEntry,
+    Scope,
+)
 from reclock.sql.catalog.lookups import find_object, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
@@ -25,7 +31,11 @@ from reclock.sql.queries.overloads import call
 from reclock.sql.queries.scope import Scope as ExpressionScope
 from reclock.sql.statements.clusters.plan import create_cluster_text
 from reclock.sql.statements.query.values import Select
-from reclock.sql.statements.show.syntax import ShowColumnsStatement, ShowCreateStatement, ShowObjectsStatement
+from reclock.sql.statements.show.syntax import (
+    ShowColumnsStatement,
+    ShowCreateStatement,
+    ShowObjectsStatement,
+)
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
@@ -43,7 +53,9 @@ _KEYS = {
 
 
 @plans(ShowObjectsStatement, returns_rows=True)
-def show_objects(node: ShowObjectsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def show_objects(
+    node: ShowObjectsStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Select:
     kind: str = node.args["kind"]
     if kind in ("CLUSTERS", "CLUSTER REPLICAS"):
         require_experimental_mode(f"SHOW {kind}", catalog)
@@ -53,47 +65,82 @@ def show_objects(node: ShowObjectsStatement, catalog: PlannerCatalog, session: S
     if cluster is not None and kind not in ("INDEXES", "MATERIALIZED VIEWS", "SINKS"):
         raise SqlSyntaxError(f"SHOW {kind} takes no IN CLUSTER")
     if kind == "INDEXES":
-        return shown(_KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3))
+        return shown(
+            _KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3)
+        )
     if kind in ("DATABASES", "CLUSTERS", "CLUSTER REPLICAS", "ROLES") and within is not None:
         raise SqlSyntaxError(f"SHOW {kind} takes no FROM")
     if kind == "DATABASES":
         return shown({"name": TEXT}, ((name,) for name in catalog.databases), node)
     if kind == "ROLES":
         roles = catalog.snapshot.roles.values() if catalog.snapshot is not None else ()
-        return shown({"name": TEXT}, ((role.name,) for role in roles if not role.id.startswith("s")), node)
+        return shown(
+            {"name": TEXT}, ((role.name,) for role in roles if not role.id.startswith("s")), node
+        )
     if kind == "CLUSTERS":
         return shown({"name": TEXT}, ((name,) for name in catalog.clusters), node)
     if kind == "CLUSTER REPLICAS":
         replicas = snapshot_of(catalog).cluster_replicas.values()
-        sizes = ((catalog.cluster_name(replica.cluster_id), replica.name, replica.size) for replica in replicas)
-        return shown({"cluster": TEXT, "replica": TEXT, "size": TEXT}, sizes, node, ordered_by=(0, 1))
+        sizes = (
+            (catalog.cluster_name(replica.cluster_id), replica.name, replica.size)
+            for replica in replicas
+        )
+        return shown(
+            {"cluster": TEXT, "replica": TEXT, "size": TEXT}, sizes, node, ordered_by=(0, 1)
+        )
     if kind == "SCHEMAS":
         return shown({"name": TEXT}, _schemas(within, catalog, session), node)
     scope = _scope(within, catalog, session)
     if kind == "SECRETS":
         return shown(
-            {"name": TEXT}, ((name,) for name, entry in catalog.within(scope).items() if entry.type is ItemType.SECRET), node
+            {"name": TEXT},
+            (
+                (name,)
+                for name, entry in catalog.within(scope).items()
+                if entry.type is ItemType.SECRET
+            ),
+            node,
         )
     if kind == "CONNECTIONS":
-        connections = [entry for entry in catalog.within(scope).values() if isinstance(entry, ConnectionEntry)]
+        connections = [
+            entry for entry in catalog.within(scope).values() if isinstance(entry, ConnectionEntry)
+        ]
         named = ((entry.name.item, entry.connection.type_name) for entry in connections)
         return shown({"name": TEXT, "type": TEXT}, named, node)
-    relations = [entry for entry in catalog.within(scope).values() if isinstance(entry, RelationEntry)]
+    relations = [
+        entry for entry in catalog.within(scope).values() if isinstance(entry, RelationEntry)
+    ]
     match kind:
         case "SOURCES":
-            rows: Iterable[Row] = ((entry.name.item, _source_type(entry)) for entry in relations if entry.type is ItemType.SOURCE)
+            rows: Iterable[Row] = (
+                (entry.name.item, _source_type(entry))
+                for entry in relations
+                if entry.type is ItemType.SOURCE
+            )
             return shown({"name": TEXT, "type": TEXT}, rows, node)
         case "TABLES":
-            return shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE), node)
+            return shown(
+                {"name": TEXT},
+                ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE),
+                node,
+            )
         case "SINKS":
             rows = (
-                (entry.name.item, entry.sink.target.type_name, catalog.cluster_name(entry.cluster_id))
+                (
+                    entry.name.item,
+                    entry.sink.target.type_name,
+                    catalog.cluster_name(entry.cluster_id),
+                )
                 for entry in catalog.sinks()
                 if entry.name.scope == scope and cluster_id in (None, entry.cluster_id)
             )
             return shown({"name": TEXT, "type": TEXT, "cluster_name": TEXT}, rows, node)
         case "VIEWS":
-            return shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.VIEW), node)
+            return shown(
+                {"name": TEXT},
+                ((entry.name.item,) for entry in relations if entry.type is ItemType.VIEW),
+                node,
+            )
         case "MATERIALIZED VIEWS":
             rows = {
                 (entry.name.item, catalog.cluster_name(index.cluster_id))
@@ -109,19 +156,28 @@ def show_objects(node: ShowObjectsStatement, catalog: PlannerCatalog, session: S
 
 
 @plans(ShowColumnsStatement, returns_rows=True)
-def show_columns(node: ShowColumnsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def show_columns(
+    node: ShowColumnsStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Select:
     entry = catalog.resolve(parts(node.this), session)
-    rows = ((column.name, column.is_nullable, column.sql_type, i) for i, column in enumerate(entry.desc.columns))
+    rows = (
+        (column.name, column.is_nullable, column.sql_type, i)
+        for i, column in enumerate(entry.desc.columns)
+    )
     columns = {"name": TEXT, "nullable": BOOLEAN, "type": TEXT, "position": BIGINT}
     return shown(columns, rows, node, ordered_by=(3,), visible=3)
 
 
 @plans(ShowCreateStatement, returns_rows=True)
-def show_create(node: ShowCreateStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def show_create(
+    node: ShowCreateStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Select:
     kind: str = node.args["kind"]
     if kind == "CLUSTER":
         require_experimental_mode("SHOW CREATE CLUSTER", catalog)
-        return shown({"name": TEXT, "create_cluster": TEXT}, [create_cluster_text(node.this, catalog)], node)
+        return shown(
+            {"name": TEXT, "create_cluster": TEXT}, [create_cluster_text(node.this, catalog)], node
+        )
     entry = find_object(parts(node.this), kind, catalog, session, may_be_quarantined=True)
     text = entry.create_sql
     if text is None:
@@ -146,17 +202,25 @@ def _scope(within: tuple[str, ...] | None, catalog: PlannerCatalog, session: Ses
     return catalog.scope(within if within is not None else session.search_path[:1], session)
 
 
-def _schemas(within: tuple[str, ...] | None, catalog: PlannerCatalog, session: SessionNames) -> Iterable[Row]:
+def _schemas(
+    within: tuple[str, ...] | None, catalog: PlannerCatalog, session: SessionNames
+) -> Iterable[Row]:
     database = within[0] if within is not None and len(within) == 1 else session.database
     if (within is not None and len(within) > 1) or database not in catalog.databases:
         from reclock.errors import UnknownObject
 
         raise UnknownObject("database", ".".join(within or (database,)))
-    return sorted({(name,) for of, name in catalog.schemas if of in (None, database)} | {(name,) for name in SYSTEM_SCHEMAS})
+    return sorted(
+        {(name,) for of, name in catalog.schemas if of in (None, database)}
+        | {(name,) for name in SYSTEM_SCHEMAS}
+    )
 
 
 def _indexes(
-    within: tuple[str, ...] | None, cluster_id: int | None, catalog: PlannerCatalog, session: SessionNames
+    within: tuple[str, ...] | None,
+    cluster_id: int | None,
+    catalog: PlannerCatalog,
+    session: SessionNames,
 ) -> Iterable[Row]:
     if within is not None:
         indexes: Iterable[IndexEntry] = catalog.indexes(catalog.resolve(within, session).id)
@@ -170,7 +234,14 @@ def _indexes(
         for number, part in enumerate(index.key, 1):
             written = (None, part.sql) if part.position is None else (part.column.name, None)
             cluster_name = catalog.cluster_name(index.cluster_id)
-            yield cluster_name, on.name.item, index.name.item, number, *written, part.column.is_nullable
+            yield (
+                cluster_name,
+                on.name.item,
+                index.name.item,
+                number,
+                *written,
+                part.column.is_nullable,
+            )
 
 
 def shown(
@@ -184,14 +255,28 @@ def shown(
     """The rows that meet LIKE (on the name) or WHERE."""
     values = tuple(rows)
     nullable = [any(row[i] is None for row in values) for i in range(len(columns))]
-    desc = RelationDesc(tuple(Column(name, type, nullable[i]) for i, (name, type) in enumerate(columns.items())))
+    desc = RelationDesc(
+        tuple(Column(name, type, nullable[i]) for i, (name, type) in enumerate(columns.items()))
+    )
     plan: Plan = Constant(values, desc)
     like, where = node.args.get("like"), node.args.get("where")
     if like is not None:
-        name = next(i for i, column in enumerate(desc.names) if column in ("name", "key_name", "replica"))
+        name = next(
+            i for i, column in enumerate(desc.names) if column in ("name", "key_name", "replica")
+        )
         plan = Filter(plan, (call("like", [ColumnRef(name, TEXT), Literal(like.name, TEXT)]),))
     if where is not None:
         shown = RelationDesc(desc.columns[:visible])
-        plan = Filter(plan, (condition(where, ExprContext(ExpressionScope.of(shown, None), NoSubqueries(NO_PARAMETERS), "WHERE")),))
+        plan = Filter(
+            plan,
+            (
+                condition(
+                    where,
+                    ExprContext(
+                        ExpressionScope.of(shown, None), NoSubqueries(NO_PARAMETERS), "WHERE"
+                    ),
+                ),
+            ),
+        )
     finishing = Finishing(tuple(Ordering(i) for i in ordered_by), visible=visible)
     return Select(plan, finishing, RelationDesc(desc.columns[:visible]), tag="SHOW")

@@ -23,12 +23,18 @@ from reclock.sql.statements.show.privileges_syntax import ShowPrivilegesStatemen
 
 Row = tuple[Any, ...]
 
-_PRIVILEGES = dict.fromkeys(("grantor", "grantee", "database", "schema", "name", "object_type", "privilege_type"), TEXT)
-_DEFAULTS = dict.fromkeys(("object_owner", "database", "schema", "object_type", "grantee", "privilege_type"), TEXT)
+_PRIVILEGES = dict.fromkeys(
+    ("grantor", "grantee", "database", "schema", "name", "object_type", "privilege_type"), TEXT
+)
+_DEFAULTS = dict.fromkeys(
+    ("object_owner", "database", "schema", "object_type", "grantee", "privilege_type"), TEXT
+)
 
 
 @plans(ShowPrivilegesStatement, returns_rows=True)
-def show_privileges(node: ShowPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def show_privileges(
+    node: ShowPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Select:
     snapshot = snapshot_of(catalog)
     role = node.args.get("role")
     grantees = None
@@ -36,28 +42,56 @@ def show_privileges(node: ShowPrivilegesStatement, catalog: PlannerCatalog, sess
         grantees = memberships(snapshot, find_role(role, catalog, session).id) | {PUBLIC_ROLE_ID}
     kind: str | None = node.args.get("kind")
     if node.args.get("is_default"):
-        return shown(_DEFAULTS, _default_rows(snapshot, kind, grantees), node, ordered_by=range(len(_DEFAULTS)))
+        return shown(
+            _DEFAULTS,
+            _default_rows(snapshot, kind, grantees),
+            node,
+            ordered_by=range(len(_DEFAULTS)),
+        )
     return shown(_PRIVILEGES, _rows(snapshot, kind, grantees), node, ordered_by=(5, 2, 3, 4, 1, 6))
 
 
-def _rows(snapshot: CatalogSnapshot, kind: str | None, grantees: Collection[str] | None) -> Iterator[Row]:
+def _rows(
+    snapshot: CatalogSnapshot, kind: str | None, grantees: Collection[str] | None
+) -> Iterator[Row]:
     for thing in owned(snapshot):
         if kind in (None, _listed_as(thing)):
-            yield from _of(snapshot, shown_acl(thing), grantees, *_place(snapshot, thing), thing.name, type_of(thing))
+            yield from _of(
+                snapshot,
+                shown_acl(thing),
+                grantees,
+                *_place(snapshot, thing),
+                thing.name,
+                type_of(thing),
+            )
     if kind in (None, "SYSTEM"):
         yield from _of(snapshot, acl_of(snapshot, None), grantees, None, None, None, "system")
 
 
-def _of(snapshot: CatalogSnapshot, acl: tuple[AclItem, ...], grantees: Collection[str] | None, *place: str | None) -> Iterator[Row]:
+def _of(
+    snapshot: CatalogSnapshot,
+    acl: tuple[AclItem, ...],
+    grantees: Collection[str] | None,
+    *place: str | None,
+) -> Iterator[Row]:
     for item in acl:
         if grantees is None or item.grantee in grantees:
             for privilege in names(item.privileges):
-                yield role_name(snapshot, item.grantor), role_name(snapshot, item.grantee), *place, privilege
+                yield (
+                    role_name(snapshot, item.grantor),
+                    role_name(snapshot, item.grantee),
+                    *place,
+                    privilege,
+                )
 
 
-def _default_rows(snapshot: CatalogSnapshot, kind: str | None, grantees: Collection[str] | None) -> Iterator[Row]:
+def _default_rows(
+    snapshot: CatalogSnapshot, kind: str | None, grantees: Collection[str] | None
+) -> Iterator[Row]:
     for default in snapshot.sorted(Kind.DEFAULT_PRIVILEGE):
-        if kind in (None, f"{default.object_type}S".upper()) and (grantees is None or default.grantee in grantees):
+        if kind in (None, f"{default.object_type}S".upper()) and (
+            grantees is None or default.grantee in grantees
+        ):
             database = snapshot.databases.get(default.database_id)
             schema = snapshot.schemas.get(default.schema_id)
             for privilege in names(default.privileges):
@@ -82,6 +116,8 @@ def _place(snapshot: CatalogSnapshot, thing: Owned) -> tuple[str | None, str | N
             schema = snapshot.schemas[thing.schema_id]
             return _place(snapshot, schema)[0], schema.name
         case Schema():
-            return None if thing.database_id is None else snapshot.databases[thing.database_id].name, None
+            return None if thing.database_id is None else snapshot.databases[
+                thing.database_id
+            ].name, None
         case Database() | _:
             return None, None

@@ -17,7 +17,12 @@ from reclock.sql.syntax.writing import clause, generates, joined, when
 class ShowPrivilegesStatement(Statement):
     """``kind`` is a plural, as it is written after ON, or ``SYSTEM``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"is_default": False, "kind": False, "role": False, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "is_default": False,
+        "kind": False,
+        "role": False,
+        "where": False,
+    }
 
 
 @parses("SHOW [DEFAULT] PRIVILEGES")
@@ -36,4 +41,11 @@ def show_privileges(parser: StatementParser, words: tuple[str, ...]) -> ShowPriv
 def _write_show_privileges(write: Generator, node: exp.Expression) -> str:
     kind = f"ON {node.args['kind']}" if node.args.get("kind") else ""
     default = when(node, "is_default", "DEFAULT")
-    return joined("SHOW", default, "PRIVILEGES", kind, clause(write, "FOR", node, "role"), clause(write, "WHERE", node, "where"))
+    return joined(
+        "SHOW",
+        default,
+        "PRIVILEGES",
+        kind,
+        clause(write, "FOR", node, "role"),
+        clause(write, "WHERE", node, "where"),
+    )

@@ -16,7 +16,13 @@ from reclock.sql.syntax.writing import clause, generates, joined
 class ShowObjectsStatement(Statement):
     """``within`` names a schema, or for ``INDEXES`` a relation."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "within": False, "cluster": False, "like": False, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "within": False,
+        "cluster": False,
+        "like": False,
+        "where": False,
+    }
 
 
 class ShowColumnsStatement(Statement):
@@ -56,7 +62,9 @@ def show_objects(parser: StatementParser, words: tuple[str, ...]) -> ShowObjects
 
 
 @parses("SHOW MATERIALIZED")
-def show_materialized_views(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:
+def show_materialized_views(
+    parser: StatementParser, words: tuple[str, ...]
+) -> ShowObjectsStatement:
     parser.expect("VIEWS")
     return _objects(parser, "MATERIALIZED VIEWS")
 
@@ -70,7 +78,9 @@ def _objects(parser: StatementParser, kind: str) -> ShowObjectsStatement:
     within = None
     if not parser.sees("IN", "CLUSTER") and parser.accept_any(("FROM", "IN")):
         within = parser.object_name()
-    return ShowObjectsStatement(kind=kind, within=within, cluster=parser.in_cluster(), **_filter(parser))
+    return ShowObjectsStatement(
+        kind=kind, within=within, cluster=parser.in_cluster(), **_filter(parser)
+    )
 
 
 def _filter(parser: StatementParser) -> dict[str, exp.Expr | None]:
@@ -88,7 +98,10 @@ def write_filter(write: Generator, node: exp.Expression) -> str:
 
 @generates(ShowObjectsStatement)
 def _write_show_objects(write: Generator, node: exp.Expression) -> str:
-    within, cluster = clause(write, "FROM", node, "within"), clause(write, "IN CLUSTER", node, "cluster")
+    within, cluster = (
+        clause(write, "FROM", node, "within"),
+        clause(write, "IN CLUSTER", node, "cluster"),
+    )
     return joined("SHOW", node.args["kind"], within, cluster, write_filter(write, node))
 
 

@@ -15,7 +15,17 @@ from reclock.algebra.relations import Column, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType
 from reclock.definitions.connections import KAFKA, SCHEMA_REGISTRY, broker
-from reclock.definitions.sinks import COMPRESSIONS, ROW, Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, Target
+from reclock.definitions.sinks import (
+    COMPRESSIONS,
+    ROW,
+    Avro,
+    DeltaTarget,
+    Envelope,
+    Json,
+    KafkaTarget,
+    Plain,
+    Target,
+)
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.relational import Get, collections
 from reclock.sql.catalog.definitions import SinkDefinition
@@ -30,7 +40,12 @@ from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.sinks.syntax import CreateSinkStatement, DeltaInto, KafkaInto
 from reclock.sql.statements.sources.define import NameResolver
-from reclock.sql.statements.sources.formats_syntax import JsonFormatClause, KeyValueFormat, PlainFormatClause, RegistryFormatClause
+from reclock.sql.statements.sources.formats_syntax import (
+    JsonFormatClause,
+    KeyValueFormat,
+    PlainFormatClause,
+    RegistryFormatClause,
+)
 from reclock.sql.syntax.consumption import tracked_copy
 
 SINK_OPTIONS = frozenset({"snapshot"})
@@ -42,7 +57,9 @@ _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re
 
 
 @plans(CreateSinkStatement)
-def create_sink(node: CreateSinkStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSink | Skipped:
+def create_sink(
+    node: CreateSinkStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateSink | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.SINK, catalog)
     if skipped is not None:
@@ -59,10 +76,18 @@ def create_sink(node: CreateSinkStatement, catalog: PlannerCatalog, session: Ses
     sink = define_sink(normal, on, catalog, session)
     for other in catalog.sinks():
         if _overlap(other.sink.target, sink.target):
-            raise InvalidOption(f'sink "{other.name}" writes there already', hint="drop it, or write somewhere else")
-    as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
+            raise InvalidOption(
+                f'sink "{other.name}" writes there already', hint="drop it, or write somewhere else"
+            )
+    as_of = (
+        plan_as_of(node.args["as_of"], session.parameters)
+        if node.args.get("as_of") is not None
+        else None
+    )
     if as_of is not None and as_of.is_at_least:
-        raise UnsupportedSql("AS OF AT LEAST is not supported for a sink", hint="without AS OF it begins now")
+        raise UnsupportedSql(
+            "AS OF AT LEAST is not supported for a sink", hint="without AS OF it begins now"
+        )
     normal.set("exists", None)
     normal.set("as_of", None)
     normal.set("this", name.to_table())
@@ -72,10 +97,21 @@ def create_sink(node: CreateSinkStatement, catalog: PlannerCatalog, session: Ses
         normal.args["target"].set("progress_topic", exp.Literal.string(sink.target.progress_topic))
     groups = frozenset(id.group for id in inputs)
     begins = as_of.at if as_of is not None else None
-    return CreateSink(name, definition_text(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses, begins, groups)
+    return CreateSink(
+        name,
+        definition_text(normal),
+        on.id,
+        sink,
+        cluster_id,
+        frozenset({on.id}) | sink.uses,
+        begins,
+        groups,
+    )
 
 
-def define_sink(node: CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames) -> SinkDefinition:
+def define_sink(
+    node: CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames
+) -> SinkDefinition:
     """The target, and whether the existing rows come first. Qualifies the connection that ``node``
     names.
 
@@ -87,7 +123,10 @@ def define_sink(node: CreateSinkStatement, on: RelationEntry, catalog: PlannerCa
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]
         if name not in SINK_OPTIONS:
-            raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SINK_OPTIONS) or "the option of a sink is snapshot")
+            raise InvalidOption(
+                f'unknown option "{name}"',
+                hint=nearest(name, SINK_OPTIONS) or "the option of a sink is snapshot",
+            )
         if not isinstance(value, exp.Boolean):
             raise InvalidOption("SNAPSHOT is true or false")
         with_snapshot = bool(value.this)
@@ -100,7 +139,9 @@ def _overlap(one: Target, other: Target) -> bool:
     """Whether two targets overlap. A topic takes any number of sinks, but a Delta table only
     one."""
     if isinstance(one, DeltaTarget) and isinstance(other, DeltaTarget):
-        first, second = sorted((PurePosixPath(one.path), PurePosixPath(other.path)), key=lambda path: len(path.parts))
+        first, second = sorted(
+            (PurePosixPath(one.path), PurePosixPath(other.path)), key=lambda path: len(path.parts)
+        )
         return second.is_relative_to(first)
     return False
 
@@ -114,7 +155,14 @@ def _target(into: exp.Expression, on: RelationEntry, names: NameResolver) -> Tar
 def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
     written = into.args["path"].name
     path = PurePosixPath(written)
-    if not written or "://" in written or "\\" in written or path.is_absolute() or ".." in path.parts or str(path) in ("", "."):
+    if (
+        not written
+        or "://" in written
+        or "\\" in written
+        or path.is_absolute()
+        or ".." in path.parts
+        or str(path) in ("", ".")
+    ):
         raise InvalidOption(
             f'"{written}" is no path of a Delta table',
             hint="a relative path, such as 'reports/daily': it lies below the setting sinks",
@@ -128,33 +176,66 @@ def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
 def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
     named = into.args.get("connection")
     addresses, topic, written = (
-        into.args[name].name if into.args.get(name) is not None else "" for name in ("broker", "topic", "progress_topic")
+        into.args[name].name if into.args.get(name) is not None else ""
+        for name in ("broker", "topic", "progress_topic")
     )
-    progress_topic = written if into.args.get("progress_topic") is not None else f"{topic}-{_PROGRESS}"
+    progress_topic = (
+        written if into.args.get("progress_topic") is not None else f"{topic}-{_PROGRESS}"
+    )
     if not (named or addresses) or not topic or not progress_topic or progress_topic == topic:
-        raise InvalidOption("the broker and the topic cannot be empty, and progress has a topic of its own")
+        raise InvalidOption(
+            "the broker and the topic cannot be empty, and progress has a topic of its own"
+        )
     envelope = Envelope(into.args["envelope"])
-    key = tuple(on.desc.names[i] for i in column_positions([fold(column) for column in into.args.get("key") or ()], on.desc))
+    key = tuple(
+        on.desc.names[i]
+        for i in column_positions([fold(column) for column in into.args.get("key") or ()], on.desc)
+    )
     if envelope is Envelope.UPSERT and not key:
-        raise InvalidOption("ENVELOPE UPSERT needs a KEY", hint="KEY (…) names the columns that tell the rows apart")
+        raise InvalidOption(
+            "ENVELOPE UPSERT needs a KEY", hint="KEY (…) names the columns that tell the rows apart"
+        )
     is_unique = bool(on.desc.key is not None and set(on.desc.key) <= set(key))
     if key and not is_unique and not into.args.get("is_not_enforced"):
         raise InvalidOption(
             f'rows of "{on.name}" may agree in ({", ".join(key)})',
-            hint="if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two meet at one time",
+            hint=(
+                "if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two "
+                "meet at one time"
+            ),
         )
     connection = names.connection(named, KAFKA) if named is not None else broker(addresses)
     format, key_format = _formats(into, names)
     if isinstance(key_format, Plain):
         _check_plain([column for column in on.desc.columns if column.name in key], key_format.kind)
-    if isinstance(format, Avro) and envelope is Envelope.DEBEZIUM and format.name.rpartition(".")[2] == ROW:
-        raise InvalidOption(f'the record inside an event is called "{ROW}"', hint="AVRO VALUE FULLNAME names that around it")
+    if (
+        isinstance(format, Avro)
+        and envelope is Envelope.DEBEZIUM
+        and format.name.rpartition(".")[2] == ROW
+    ):
+        raise InvalidOption(
+            f'the record inside an event is called "{ROW}"',
+            hint="AVRO VALUE FULLNAME names that around it",
+        )
     partitions, replicas = (_count(into, name) for name in ("partitions", "replicas"))
-    compression = into.args["compression"].name.lower() if into.args.get("compression") is not None else "lz4"
+    compression = (
+        into.args["compression"].name.lower() if into.args.get("compression") is not None else "lz4"
+    )
     if compression not in COMPRESSIONS:
-        raise InvalidOption(f'unknown compression type "{compression}"', hint=f"one of {', '.join(COMPRESSIONS)}")
+        raise InvalidOption(
+            f'unknown compression type "{compression}"', hint=f"one of {', '.join(COMPRESSIONS)}"
+        )
     return KafkaTarget(
-        connection, topic, progress_topic, key, envelope, format, key_format, partitions, replicas, compression=compression
+        connection,
+        topic,
+        progress_topic,
+        key,
+        envelope,
+        format,
+        key_format,
+        partitions,
+        replicas,
+        compression=compression,
     )
 
 
@@ -171,16 +252,28 @@ def _count(into: KafkaInto, name: str) -> int:
 def _formats(into: KafkaInto, names: NameResolver) -> tuple[Json | Avro, Json | Avro | Plain]:
     """Those of values and of keys."""
     clause = into.args["format"]
-    key, value = (clause.args["key"], clause.args["value"]) if isinstance(clause, KeyValueFormat) else (clause, clause)
+    key, value = (
+        (clause.args["key"], clause.args["value"])
+        if isinstance(clause, KeyValueFormat)
+        else (clause, clause)
+    )
     if not into.args.get("key") and (key is not value or key.args.get("key_name") is not None):
-        raise InvalidOption("the messages of this sink have no key", hint="KEY (…) names the columns that tell the rows apart")
+        raise InvalidOption(
+            "the messages of this sink have no key",
+            hint="KEY (…) names the columns that tell the rows apart",
+        )
     of_value = _format(value, "value_name", "envelope", names)
     if of_value is None:
-        raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO", hint="KEY FORMAT may also be TEXT or BYTES")
+        raise UnsupportedSql(
+            "the format of a sink into Kafka is JSON or AVRO",
+            hint="KEY FORMAT may also be TEXT or BYTES",
+        )
     return of_value, _format(key, "key_name", ROW, names) or Plain(key.args["kind"])
 
 
-def _format(clause: exp.Expression, name: str, default: str, names: NameResolver) -> Json | Avro | None:
+def _format(
+    clause: exp.Expression, name: str, default: str, names: NameResolver
+) -> Json | Avro | None:
     """None for one that has no fields."""
     match clause:
         case JsonFormatClause():
@@ -189,14 +282,21 @@ def _format(clause: exp.Expression, name: str, default: str, names: NameResolver
             return None
         case RegistryFormatClause() if clause.args["kind"] == "AVRO":
             if clause.args.get("seed") is not None:
-                raise InvalidOption("a sink has the schema of its relation", hint="leave out SEED SCHEMA")
+                raise InvalidOption(
+                    "a sink has the schema of its relation", hint="leave out SEED SCHEMA"
+                )
             full = clause.args[name].name if clause.args.get(name) is not None else default
             if not _FULL_NAME.fullmatch(full):
-                raise InvalidOption(f'"{full}" is no full name of Avro\'s', hint="such as 'shop.orders.Order'")
+                raise InvalidOption(
+                    f'"{full}" is no full name of Avro\'s', hint="such as 'shop.orders.Order'"
+                )
             registry = names.connection(clause.args["connection"], SCHEMA_REGISTRY)
             return Avro(registry, full, bool(clause.args.get("null_defaults")))
         case _:
-            raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO", hint="KEY FORMAT may also be TEXT or BYTES")
+            raise UnsupportedSql(
+                "the format of a sink into Kafka is JSON or AVRO",
+                hint="KEY FORMAT may also be TEXT or BYTES",
+            )
 
 
 def _check_plain(key: Sequence[Column], kind: str) -> None:
@@ -206,7 +306,8 @@ def _check_plain(key: Sequence[Column], kind: str) -> None:
         raise InvalidOption(f"a KEY in FORMAT {kind} is one column of {of}")
     if key[0].is_nullable:
         raise InvalidOption(
-            f'column "{key[0].name}" may be NULL, which no key in FORMAT {kind} can say', hint="KEY FORMAT JSON can"
+            f'column "{key[0].name}" may be NULL, which no key in FORMAT {kind} can say',
+            hint="KEY FORMAT JSON can",
         )
 
 
@@ -226,7 +327,9 @@ class CreateSink:
 
 
 @plans_item(CreateSinkStatement)
-def sink_entry(node: CreateSinkStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SinkEntry:
+def sink_entry(
+    node: CreateSinkStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> SinkEntry:
     on = catalog.resolve(parts(node.args["on"]), SessionNames())
     cluster_id = catalog.cluster_id(fold(node.args["cluster"]))
     sink = define_sink(node, on, catalog, SessionNames())

@@ -15,8 +15,8 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class KafkaInto(exp.Expression):
-    """``INTO KAFKA CONNECTION … (…)`` or ``KAFKA BROKER … TOPIC …``; ``is_not_enforced`` takes the user's word that no two rows
-    share a key."""
+    """``INTO KAFKA CONNECTION … (…)`` or ``KAFKA BROKER … TOPIC …``; ``is_not_enforced`` takes the
+    user's word that no two rows share a key."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "connection": False,

@@ -39,26 +39,37 @@ def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionName
 
 def _host(entry: Entry) -> GlobalId | None:
     """The source whose claim a decision about a guest concerns."""
-    return entry.source.host if isinstance(entry, RelationEntry) and entry.source is not None else None
+    return (
+        entry.source.host if isinstance(entry, RelationEntry) and entry.source is not None else None
+    )
 
 
 @plans(AlterSourceRetryStatement)
-def retry(node: AlterSourceRetryStatement, catalog: PlannerCatalog, session: SessionNames) -> RetrySource:
+def retry(
+    node: AlterSourceRetryStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RetrySource:
     source = _source(node, catalog, session)
     return RetrySource(_host(source) or source.id, source.name)
 
 
 @plans(AlterSourceResnapshotStatement)
-def resnapshot(node: AlterSourceResnapshotStatement, catalog: PlannerCatalog, session: SessionNames) -> ResnapshotSource:
+def resnapshot(
+    node: AlterSourceResnapshotStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ResnapshotSource:
     source = _source(node, catalog, session)
     described = source.source if isinstance(source, RelationEntry) else None
     if described is None or not isinstance(described.connector, PostgresConnector):
-        raise InvalidOption(f'source "{source.name}" cannot be copied anew', detail="only a publication's tables can be")
+        raise InvalidOption(
+            f'source "{source.name}" cannot be copied anew',
+            detail="only a publication's tables can be",
+        )
     return ResnapshotSource(source.id, source.name)
 
 
 @plans(AlterSourceWaiveStatement)
-def waive(node: AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames) -> WaiveCheck:
+def waive(
+    node: AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames
+) -> WaiveCheck:
     source = _source(node, catalog, session)
     if not node.args["check"].name:
         raise InvalidOption("the name of a check cannot be empty")
@@ -66,25 +77,36 @@ def waive(node: AlterSourceWaiveStatement, catalog: PlannerCatalog, session: Ses
 
 
 @plans(AlterSourceSkipStatement)
-def skip(node: AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
+def skip(
+    node: AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames
+) -> SkipRange:
     source = _source(node, catalog, session)
     described = source.source if isinstance(source, RelationEntry) else None
     if described is not None and (reason := getattr(described.connector, "cannot_skip", "")):
         raise InvalidOption(f'offsets of source "{source.name}" cannot be skipped', detail=reason)
     lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
     if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
-        raise InvalidOption(f"cannot skip from {lower} to {upper}", detail="the end is exclusive and lies behind the start")
-    return SkipRange(_host(source) or source.id, source.name, node.args["partition"].name, lower, upper)
+        raise InvalidOption(
+            f"cannot skip from {lower} to {upper}",
+            detail="the end is exclusive and lies behind the start",
+        )
+    return SkipRange(
+        _host(source) or source.id, source.name, node.args["partition"].name, lower, upper
+    )
 
 
 @plans(AlterSourceRestartStatement)
-def restart(node: AlterSourceRestartStatement, catalog: PlannerCatalog, session: SessionNames) -> RestartPartition:
+def restart(
+    node: AlterSourceRestartStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RestartPartition:
     source = _source(node, catalog, session)
     return RestartPartition(_host(source) or source.id, source.name, node.args["partition"].name)
 
 
 @plans(AlterSourceRetainStatement)
-def retain(node: AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames) -> RetainHistory:
+def retain(
+    node: AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames
+) -> RetainHistory:
     source, history = _source(node, catalog, session), node.args.get("history")
     assert source.create_sql is not None
     if (host := _host(source)) is not None:
@@ -93,7 +115,11 @@ def retain(node: AlterSourceRetainStatement, catalog: PlannerCatalog, session: S
     if text is not None:
         duration_ms(text)
     created = parse_one(source.create_sql)
-    others = [option for option in created.args.get("options") or () if not isinstance(option, RetainHistoryClause)]
+    others = [
+        option
+        for option in created.args.get("options") or ()
+        if not isinstance(option, RetainHistoryClause)
+    ]
     created.set("options", [*others, *([history.copy()] if history is not None else [])] or None)
     return RetainHistory(source.id, source.name, text, to_sql(created))
 

@@ -12,7 +12,14 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
 from reclock.connectors.objects.patterns import compile_pattern
-from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
+from reclock.definitions.connections import (
+    AWS,
+    KAFKA,
+    POSTGRES,
+    SCHEMA_REGISTRY,
+    Connection,
+    broker,
+)
 from reclock.definitions.load_generators import GENERATED
 from reclock.definitions.sources import (
     AvroFormat,
@@ -35,9 +42,18 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest
 from reclock.sql.queries.columns import check_columns, check_stored, declared_column
 from reclock.sql.statements.connections.names import connection_of
-from reclock.sql.statements.sources.formats_syntax import JsonFormatClause, KeyValueFormat, PlainFormatClause, RegistryFormatClause
+from reclock.sql.statements.sources.formats_syntax import (
+    JsonFormatClause,
+    KeyValueFormat,
+    PlainFormatClause,
+    RegistryFormatClause,
+)
 from reclock.sql.statements.sources.guests import host_of
-from reclock.sql.statements.sources.schema_formats import SCHEMA_CLAUSES, schema_columns, schema_format
+from reclock.sql.statements.sources.schema_formats import (
+    SCHEMA_CLAUSES,
+    schema_columns,
+    schema_format,
+)
 from reclock.sql.statements.sources.streams import kinesis_connector, pubnub_connector
 from reclock.sql.statements.sources.syntax import CreateSourceStatement, RetainHistoryClause
 from reclock.sql.statements.sources.upstreams_syntax import (
@@ -75,7 +91,9 @@ _STREAM_METADATA = {
 }
 
 
-def define_source(node: CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> SourceDefinition:
+def define_source(
+    node: CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames
+) -> SourceDefinition:
     """The described source. Qualifies the connection that ``node`` names. Raises for invalid
     columns, formats and options."""
     options: dict[str, str] = {}
@@ -89,7 +107,9 @@ def define_source(node: CreateSourceStatement, catalog: PlannerCatalog, session:
         name = fold(option.this)
         if name not in SOURCE_OPTIONS:
             known = f"options are {', '.join(sorted(SOURCE_OPTIONS)).upper()} and RETAIN HISTORY"
-            raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
+            raise InvalidOption(
+                f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known
+            )
         if name in options:
             raise InvalidOption(f'option "{name}" is given twice')
         options[name] = option.args["value"].name or to_sql(option.args["value"])
@@ -100,7 +120,9 @@ def define_source(node: CreateSourceStatement, catalog: PlannerCatalog, session:
     if "start" not in options:
         return source
     if source.connector.lacks_history:
-        raise InvalidOption("this source cannot START in the past", detail=source.connector.lacks_history)
+        raise InvalidOption(
+            "this source cannot START in the past", detail=source.connector.lacks_history
+        )
     return replace(source, start=moment(options["start"]))
 
 
@@ -119,7 +141,9 @@ class NameResolver:
 
 
 @singledispatch
-def _define(connector: exp.Expression, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _define(
+    connector: exp.Expression, node: CreateSourceStatement, names: NameResolver
+) -> SourceDefinition:
     raise NotImplementedError(type(connector).__name__)
 
 
@@ -133,11 +157,19 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
     compile_pattern(pattern)
     if not connector.args["bucket"].name:
         raise InvalidOption("the name of a bucket cannot be empty")
-    named, queue = connector.args.get("connection"), connector.args["queue"].name if connector.args.get("queue") else ""
+    named, queue = (
+        connector.args.get("connection"),
+        connector.args["queue"].name if connector.args.get("queue") else "",
+    )
     if queue and named is None:
-        raise InvalidOption("notifications are read over a connection", hint="FROM S3 CONNECTION c DISCOVER OBJECTS …")
+        raise InvalidOption(
+            "notifications are read over a connection",
+            hint="FROM S3 CONNECTION c DISCOVER OBJECTS …",
+        )
     if not _QUEUE.fullmatch(queue):
-        raise InvalidOption(f'"{queue}" is not the name of a queue', hint="its name, not its URL or ARN")
+        raise InvalidOption(
+            f'"{queue}" is not the name of a queue', hint="its name, not its URL or ARN"
+        )
     upstream = ObjectsConnector(
         connector.args["bucket"].name,
         pattern,
@@ -149,9 +181,13 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
 
 
 @_define.register
-def _(connector: LoadGeneratorFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _(
+    connector: LoadGeneratorFrom, node: CreateSourceStatement, names: NameResolver
+) -> SourceDefinition:
     _refuse(node, "a load generator", "columns", "format", "include", "envelope")
-    kind, interval, most = (connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality"))
+    kind, interval, most = (
+        connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality")
+    )
     if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
         raise InvalidOption("MAX CARDINALITY is of COUNTER alone, and greater than 0")
     scale = connector.args.get("scale_factor")
@@ -167,13 +203,23 @@ def _(connector: LoadGeneratorFrom, node: CreateSourceStatement, names: NameReso
     if "" in tables:
         _refuse(node, f"LOAD GENERATOR {kind}", "all_tables", "tables")
         return SourceDefinition(tables[""], upstream, None)
-    wanted = list(tables) if node.args.get("all_tables") else [fold(table.this) for table in node.args.get("tables") or ()]
+    wanted = (
+        list(tables)
+        if node.args.get("all_tables")
+        else [fold(table.this) for table in node.args.get("tables") or ()]
+    )
     if not wanted:
-        raise InvalidOption(f"LOAD GENERATOR {kind} has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
+        raise InvalidOption(
+            f"LOAD GENERATOR {kind} has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)"
+        )
     for i, table in enumerate(wanted):
         if table not in tables or table in wanted[:i]:
-            raise InvalidOption(f'table "{table}" is not there, or named twice', hint=nearest(table, tables))
-    return SourceDefinition(RelationDesc(()), upstream, None, {table: tables[table] for table in wanted})
+            raise InvalidOption(
+                f'table "{table}" is not there, or named twice', hint=nearest(table, tables)
+            )
+    return SourceDefinition(
+        RelationDesc(()), upstream, None, {table: tables[table] for table in wanted}
+    )
 
 
 @_define.register
@@ -182,7 +228,11 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
         return _debezium(connector, node, names)
     _refuse(node, "a source over a topic", "all_tables", "tables")
     format = node.args.get("format")
-    key_node, value_node = (format.args["key"], format.args["value"]) if isinstance(format, KeyValueFormat) else (None, format)
+    key_node, value_node = (
+        (format.args["key"], format.args["value"])
+        if isinstance(format, KeyValueFormat)
+        else (None, format)
+    )
     value, columns = _value_columns(value_node, node, names)
     key = _key_format(key_node, names) if key_node is not None else None
     envelope = node.args.get("envelope") or "NONE"
@@ -192,12 +242,16 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
             raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON or AVRO")
     include: list[tuple[str, str]] = []
     described = list(columns)
-    metadata = [(clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()]
+    metadata = [
+        (clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()
+    ]
     if envelope == "UPSERT" and "KEY" not in [kind for kind, _ in metadata]:
         metadata.insert(0, ("KEY", None))
     for kind, alias in metadata:
         if kind == "KEY" and key is None:
-            raise InvalidOption("a key is of no use without its format", hint="write KEY FORMAT TEXT VALUE FORMAT …")
+            raise InvalidOption(
+                "a key is of no use without its format", hint="write KEY FORMAT TEXT VALUE FORMAT …"
+            )
         plain = (
             Column("key", BYTEA if isinstance(key, BytesFormat) else TEXT, envelope != "UPSERT")
             if kind == "KEY" and key is not None
@@ -206,7 +260,8 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
         name = fold(alias) if alias is not None else plain.name
         include.append((kind, name))
         described.append(Column(name, plain.type, plain.is_nullable))
-    if columns or not isinstance(value, SchemaFormat) or value.schema:  # else the columns are yet to come
+    # else the columns are yet to come
+    if columns or not isinstance(value, SchemaFormat) or value.schema:
         check_columns([column.name for column in described])
     keys = [name for kind, name in include if kind == "KEY"]
     named, topic = connector.args.get("connection"), connector.args.get("topic")
@@ -218,7 +273,9 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
     if any(start > end for start, end in zip(starts, ends, strict=False)):
         raise InvalidOption("a partition cannot end before it starts")
     upstream = KafkaConnector(
-        names.connection(named, KAFKA) if named is not None else broker(connector.args["broker"].name),
+        names.connection(named, KAFKA)
+        if named is not None
+        else broker(connector.args["broker"].name),
         topic.name,
         starts,
         start_timestamp,
@@ -229,27 +286,51 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
         ends,
         end_timestamp,
     )
-    return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
+    return SourceDefinition(
+        RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None),
+        upstream,
+        value,
+    )
 
 
 def _bounds(connector: KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
     """The offsets by partition, or the time in milliseconds, from which or up to which the topic is
     read."""
-    offsets, timestamp = connector.args.get(f"{bound}_offset") or (), connector.args.get(f"{bound}_timestamp")
+    offsets, timestamp = (
+        connector.args.get(f"{bound}_offset") or (),
+        connector.args.get(f"{bound}_timestamp"),
+    )
     if offsets and timestamp is not None:
-        raise InvalidOption(f"{bound.upper()} OFFSET and {bound.upper()} TIMESTAMP exclude each other")
-    return tuple(int(offset.name[:19]) for offset in offsets), int(timestamp.name[:19]) if timestamp is not None else None
+        raise InvalidOption(
+            f"{bound.upper()} OFFSET and {bound.upper()} TIMESTAMP exclude each other"
+        )
+    return tuple(int(offset.name[:19]) for offset in offsets), int(
+        timestamp.name[:19]
+    ) if timestamp is not None else None
 
 
-def _debezium(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _debezium(
+    connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver
+) -> SourceDefinition:
     """The tables of a connector that tells its transactions."""
     _refuse(node, "a transaction topic", "columns", "include", "all_tables")
     topic = connector.args["transactions"].name
-    for argument in ("topic", "start_offset", "start_timestamp", "end_offset", "end_timestamp", "group"):
+    for argument in (
+        "topic",
+        "start_offset",
+        "start_timestamp",
+        "end_offset",
+        "end_timestamp",
+        "group",
+    ):
         if connector.args.get(argument):
-            raise InvalidOption(f"a TRANSACTION TOPIC stands without {argument.replace('_', ' ').upper()}")
+            raise InvalidOption(
+                f"a TRANSACTION TOPIC stands without {argument.replace('_', ' ').upper()}"
+            )
     if "." not in topic:
-        raise InvalidOption(f'"{topic}" is not the name of a transaction topic', hint="it is <prefix>.transaction")
+        raise InvalidOption(
+            f'"{topic}" is not the name of a transaction topic', hint="it is <prefix>.transaction"
+        )
     clause = node.args.get("format")
     format: Format | None = JsonFormat()
     if isinstance(clause, RegistryFormatClause):
@@ -259,7 +340,9 @@ def _debezium(connector: KafkaFrom, node: CreateSourceStatement, names: NameReso
     if node.args.get("envelope") != "DEBEZIUM" or not isinstance(format, JsonFormat | AvroFormat):
         raise InvalidOption("transactions are told in FORMAT JSON or AVRO, ENVELOPE DEBEZIUM")
     if isinstance(format, AvroFormat) and format.schema:
-        raise InvalidOption("the topics of a connector have a schema each", hint="leave SEED SCHEMA out")
+        raise InvalidOption(
+            "the topics of a connector have a schema each", hint="leave SEED SCHEMA out"
+        )
     tables: dict[str, RelationDesc] = {}
     for table in node.args.get("tables") or ():
         name = upstream_name(table)
@@ -267,10 +350,13 @@ def _debezium(connector: KafkaFrom, node: CreateSourceStatement, names: NameReso
             raise InvalidOption(f'table "{name}" cannot have a topic')
         if name in tables:
             raise InvalidOption(f'table "{name}" is named twice')
-        is_open = isinstance(format, AvroFormat) and not table.args.get("columns")  # the registry has them
+        # the registry has them
+        is_open = isinstance(format, AvroFormat) and not table.args.get("columns")
         tables[name] = RelationDesc(() if is_open else _columns(table))
     if not tables:
-        raise InvalidOption("a connector has several tables", hint="add FOR TABLES (schema.table (columns), …)")
+        raise InvalidOption(
+            "a connector has several tables", hint="add FOR TABLES (schema.table (columns), …)"
+        )
     connection = names.connection(connector.args["connection"], KAFKA)
     return SourceDefinition(RelationDesc(()), DebeziumConnector(connection, topic), format, tables)
 
@@ -292,19 +378,26 @@ def _(connector: KinesisFrom, node: CreateSourceStatement, names: NameResolver) 
     check_columns([column.name for column in described])
     named = connector.args.get("connection")
     connection = names.connection(named, AWS) if named is not None else None
-    upstream = kinesis_connector(connector, tuple((kind, column.name) for kind, column in included), connection)
+    upstream = kinesis_connector(
+        connector, tuple((kind, column.name) for kind, column in included), connection
+    )
     return SourceDefinition(RelationDesc(described), upstream, value)
 
 
 @_define.register
 def _(connector: PubNubFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a channel", "columns", "format", "include", "envelope", "all_tables", "tables")
-    return SourceDefinition(RelationDesc((Column("text", TEXT, is_nullable=False),)), pubnub_connector(connector), None)
+    return SourceDefinition(
+        RelationDesc((Column("text", TEXT, is_nullable=False),)), pubnub_connector(connector), None
+    )
 
 
 @_define.register
-def _(connector: PostgresFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
-    """Before it is carried out, the slot and every table with its columns are written into the statement (``adapter.purify``)."""
+def _(
+    connector: PostgresFrom, node: CreateSourceStatement, names: NameResolver
+) -> SourceDefinition:
+    """Before it is carried out, the slot and every table with its columns are written into the
+    statement (``adapter.purify``)."""
     _refuse(node, "a publication", "columns", "format", "include", "envelope")
     tables: dict[str, RelationDesc] = {}
     for table in node.args.get("tables") or ():
@@ -314,21 +407,37 @@ def _(connector: PostgresFrom, node: CreateSourceStatement, names: NameResolver)
         key = tuple(fold(column) for column in table.args.get("key") or ()) or None
         columns = _columns(table) if table.args.get("columns") else ()
         if any(column.limit is not None for column in columns):
-            raise UnsupportedSql("the columns of a publication have no lengths", hint="use text: its server checks them")
+            raise UnsupportedSql(
+                "the columns of a publication have no lengths",
+                hint="use text: its server checks them",
+            )
         tables[name] = RelationDesc(columns, key)
     if not tables and not node.args.get("all_tables"):
-        raise InvalidOption("a publication has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
+        raise InvalidOption(
+            "a publication has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)"
+        )
     if connector.args.get("publication") is None:
-        raise InvalidOption("the name of a publication is missing", hint="FROM POSTGRES CONNECTION c (PUBLICATION '…')")
+        raise InvalidOption(
+            "the name of a publication is missing",
+            hint="FROM POSTGRES CONNECTION c (PUBLICATION '…')",
+        )
     written, publication = connector.args["connection"], connector.args["publication"].name
-    connection = names.connection(written, POSTGRES) if isinstance(written, exp.Table) else written.name
+    connection = (
+        names.connection(written, POSTGRES) if isinstance(written, exp.Table) else written.name
+    )
     slot = connector.args["slot"].name if connector.args.get("slot") is not None else ""
     known = tuple(
-        PublishedTable(upstream_name(table), int(table.args["oid"].name), tuple(int(n.name) for n in table.args["entries"] or ()))
+        PublishedTable(
+            upstream_name(table),
+            int(table.args["oid"].name),
+            tuple(int(n.name) for n in table.args["entries"] or ()),
+        )
         for table in node.args.get("tables") or ()
         if table.args.get("oid")
     )
-    return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot, known), None, tables)
+    return SourceDefinition(
+        RelationDesc(()), PostgresConnector(connection, publication, slot, known), None, tables
+    )
 
 
 def upstream_name(table: exp.Expression) -> str:
@@ -341,7 +450,12 @@ def upstream_name(table: exp.Expression) -> str:
 
 
 def _refuse(node: CreateSourceStatement, what: str, *arguments: str) -> None:
-    spelled = {"columns": "columns of its own", "include": "INCLUDE", "all_tables": "FOR ALL TABLES", "tables": "FOR TABLES"}
+    spelled = {
+        "columns": "columns of its own",
+        "include": "INCLUDE",
+        "all_tables": "FOR ALL TABLES",
+        "tables": "FOR TABLES",
+    }
     for argument in arguments:
         if node.args.get(argument):
             raise InvalidOption(f"{what} has no {spelled.get(argument, argument.upper())}")
@@ -359,10 +473,14 @@ def _columns(node: exp.Expression) -> tuple[Column, ...]:
 
 def _schema_format(clause: exp.Expression, names: NameResolver) -> SchemaFormat:
     named = clause.args.get("connection")
-    return schema_format(clause, names.connection(named, SCHEMA_REGISTRY) if named is not None else None)
+    return schema_format(
+        clause, names.connection(named, SCHEMA_REGISTRY) if named is not None else None
+    )
 
 
-def _key_format(clause: exp.Expression, names: NameResolver) -> TextFormat | BytesFormat | SchemaFormat:
+def _key_format(
+    clause: exp.Expression, names: NameResolver
+) -> TextFormat | BytesFormat | SchemaFormat:
     if isinstance(clause, SCHEMA_CLAUSES):
         return replace(_schema_format(clause, names), is_document=True)
     key = _format(clause, 1)
@@ -407,19 +525,32 @@ def _format(clause: exp.Expression | None, width: int) -> Format:
             return TextFormat() if clause.args["kind"] == "TEXT" else BytesFormat()
         case KeyValueFormat():
             raise InvalidOption("only messages have a key and a value")
-    counted, delimiter, null_text = (clause.args.get(name) for name in ("columns", "delimiter", "null_text"))
+    counted, delimiter, null_text = (
+        clause.args.get(name) for name in ("columns", "delimiter", "null_text")
+    )
     if counted is not None and int(counted.name[:9]) != width:
-        raise InvalidOption(f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared")
+        raise InvalidOption(
+            f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared"
+        )
     mark = delimiter.name if delimiter is not None else ","
     if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
         raise InvalidOption(
-            "the CSV delimiter must be one ASCII character, and no quote or end of line", hint="for example DELIMITED BY ';'"
+            "the CSV delimiter must be one ASCII character, and no quote or end of line",
+            hint="for example DELIMITED BY ';'",
         )
-    return CsvFormat(bool(clause.args.get("header")), mark, null_text.name if null_text is not None else "")
+    return CsvFormat(
+        bool(clause.args.get("header")), mark, null_text.name if null_text is not None else ""
+    )
 
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_UNITS_MS |= {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 7 * 86_400_000}
+_UNITS_MS |= {
+    "second": 1000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": 86_400_000,
+    "week": 7 * 86_400_000,
+}
 
 
 def duration_ms(text: str) -> int:
@@ -428,5 +559,7 @@ def duration_ms(text: str) -> int:
     unit = text.strip()[len(digits) :].strip()
     each = _UNITS_MS.get(unit) or _UNITS_MS.get(unit.removesuffix("s"))
     if not (digits.isascii() and digits.isdigit()) or each is None or not int(digits[:12]) > 0:
-        raise InvalidOption(f'invalid interval "{text}"', hint="for example '500ms', '1s', '5m' or '30 days'")
+        raise InvalidOption(
+            f'invalid interval "{text}"', hint="for example '500ms', '1s', '5m' or '30 days'"
+        )
     return int(digits[:12]) * each

@@ -13,7 +13,12 @@ from reclock.sql.syntax.writing import clause, generates, joined, when
 
 
 class CsvFormatClause(exp.Expression):
-    arg_types: ClassVar[dict[str, bool]] = {"header": False, "columns": False, "delimiter": False, "null_text": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "header": False,
+        "columns": False,
+        "delimiter": False,
+        "null_text": False,
+    }
 
 
 class JsonFormatClause(exp.Expression):
@@ -27,8 +32,9 @@ class PlainFormatClause(exp.Expression):
 
 
 class RegistryFormatClause(exp.Expression):
-    """``kind`` is ``AVRO`` or ``PROTOBUF``, which has a ``message``; ``connection`` leads to the registry; ``seed`` is the schema,
-    once it is known. What a sink writes has the full names ``key_name`` and ``value_name``, and, if it is said, NULL as default."""
+    """``kind`` is ``AVRO`` or ``PROTOBUF``, which has a ``message``; ``connection`` leads to the
+    registry; ``seed`` is the schema, once it is known. What a sink writes has the full names
+    ``key_name`` and ``value_name``, and, if it is said, NULL as default."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "kind": True,
@@ -42,7 +48,8 @@ class RegistryFormatClause(exp.Expression):
 
 
 class ProtobufFormatClause(exp.Expression):
-    """``FORMAT PROTOBUF MESSAGE … USING SCHEMA …``: a schema as protoc compiles it, or the text of one."""
+    """``FORMAT PROTOBUF MESSAGE … USING SCHEMA …``: a schema as protoc compiles it, or the text of
+    one."""
 
     arg_types: ClassVar[dict[str, bool]] = {"message": True, "schema": True}
 
@@ -110,7 +117,11 @@ def _is_on(parser: StatementParser) -> bool:
 def write_formats(write: Generator, node: exp.Expression) -> str:
     """``FORMAT …``, or those of keys and values, if the node has it."""
     format_clause = node.args.get("format")
-    return write.sql(format_clause) if isinstance(format_clause, KeyValueFormat) else clause(write, "FORMAT", node, "format")
+    return (
+        write.sql(format_clause)
+        if isinstance(format_clause, KeyValueFormat)
+        else clause(write, "FORMAT", node, "format")
+    )
 
 
 @generates(CsvFormatClause)

@@ -17,10 +17,15 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 
 def host_of(upstream: Upstream, format: Format | None, catalog: PlannerCatalog) -> GlobalId | None:
-    """The source that has the transactions which a new one over ``upstream`` would tell of, and reads them in the same way."""
+    """The source that has the transactions which a new one over ``upstream`` would tell of, and
+    reads them in the same way."""
     for entry in _over_the_same(upstream, catalog):
         source = entry.source
-        if source is not None and source.host is None and (source.connector, source.format) == (upstream, format):
+        if (
+            source is not None
+            and source.host is None
+            and (source.connector, source.format) == (upstream, format)
+        ):
             return entry.id
     return None
 
@@ -32,7 +37,10 @@ def check_guest(source: SourceDefinition, catalog: PlannerCatalog) -> None:
         for entry in _over_the_same(source.connector, catalog):
             raise InvalidOption(
                 f'source "{entry.name}" has the transactions of these tables',
-                hint="read them over the same CONNECTION, TRANSACTION TOPIC and FORMAT, so that none is ever seen in parts",
+                hint=(
+                    "read them over the same CONNECTION, TRANSACTION TOPIC and FORMAT, so "
+                    "that none is ever seen in parts"
+                ),
             )
     elif source.retain_ms is not None:
         check_history(catalog.relation(source.host))
@@ -40,7 +48,10 @@ def check_guest(source: SourceDefinition, catalog: PlannerCatalog) -> None:
 
 def check_history(host: RelationEntry) -> None:
     """Raises ``InvalidOption`` for a guest with a history of its own."""
-    raise InvalidOption(f'source "{host.name}" has the transactions of these tables', hint="RETAIN HISTORY is said of it")
+    raise InvalidOption(
+        f'source "{host.name}" has the transactions of these tables',
+        hint="RETAIN HISTORY is said of it",
+    )
 
 
 def _over_the_same(upstream: Upstream, catalog: PlannerCatalog) -> list[RelationEntry]:
@@ -51,5 +62,6 @@ def _over_the_same(upstream: Upstream, catalog: PlannerCatalog) -> list[Relation
         for entry in catalog.relations()
         if entry.source is not None
         and isinstance(other := entry.source.connector, DebeziumConnector)
-        and (other.brokers, other.transaction_topic) == (upstream.brokers, upstream.transaction_topic)
+        and (other.brokers, other.transaction_topic)
+        == (upstream.brokers, upstream.transaction_topic)
     ]

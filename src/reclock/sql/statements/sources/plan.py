@@ -20,11 +20,20 @@ from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
-from reclock.sql.planning.definitions import check_free, chosen_cluster, definition_text, skip_existing
+from reclock.sql.planning.definitions import (
+    check_free,
+    chosen_cluster,
+    definition_text,
+    skip_existing,
+)
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.sources.define import define_source, upstream_name
 from reclock.sql.statements.sources.guests import check_guest
-from reclock.sql.statements.sources.syntax import CreateSourceStatement, CreateSubsourceStatement, SubsourceOf
+from reclock.sql.statements.sources.syntax import (
+    CreateSourceStatement,
+    CreateSubsourceStatement,
+    SubsourceOf,
+)
 from reclock.sql.statements.views.plan import CreateIndex, default_index
 from reclock.sql.syntax.consumption import tracked_copy
 
@@ -58,7 +67,9 @@ class CreateSource:
 
 
 @plans(CreateSourceStatement)
-def create_source(node: CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSource | Skipped:
+def create_source(
+    node: CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateSource | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.SOURCE, catalog)
     if skipped is not None:
@@ -68,20 +79,29 @@ def create_source(node: CreateSourceStatement, catalog: PlannerCatalog, session:
     check_guest(source, catalog)
     progress = node.args.get("progress")
     if progress is not None:
-        progress_name = catalog.locate(parts(progress), session) if len(parts(progress)) > 1 else name.sibling(fold(progress.this))
+        progress_name = (
+            catalog.locate(parts(progress), session)
+            if len(parts(progress)) > 1
+            else name.sibling(fold(progress.this))
+        )
         if progress_name.scope != name.scope:
             raise InvalidOption(
-                "a progress relation belongs to the schema of its source", hint=f"write {identifier(progress_name.item).sql()}"
+                "a progress relation belongs to the schema of its source",
+                hint=f"write {identifier(progress_name.item).sql()}",
             )
         if progress_name == name:
             raise DuplicateObject("source", str(name))
         check_free(progress_name, catalog)
     else:
-        progress_name = catalog.free_name(name.sibling(f"{name.item}_progress"), also_taken=[name.item])
+        progress_name = catalog.free_name(
+            name.sibling(f"{name.item}_progress"), also_taken=[name.item]
+        )
     index = None
     if node.args.get("materialized"):
         taken = [name.item, progress_name.item]
-        index = default_index(name, source.desc, None, chosen_cluster(node, catalog, session), catalog, taken)
+        index = default_index(
+            name, source.desc, None, chosen_cluster(node, catalog, session), catalog, taken
+        )
     for argument in ("exists", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
@@ -99,11 +119,15 @@ def create_source(node: CreateSourceStatement, catalog: PlannerCatalog, session:
             part.set("alias", None if is_default else subsource.name.to_table())
             tables.append(part)
         normal.set("tables", tables)
-    return CreateSource(name, definition_text(normal), source, progress_name, index, subsources, source.depends_on)
+    return CreateSource(
+        name, definition_text(normal), source, progress_name, index, subsources, source.depends_on
+    )
 
 
 @plans(CreateSubsourceStatement)
-def create_subsource(node: CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
+def create_subsource(
+    node: CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames
+) -> NoReturn:
     """Refuses CREATE SUBSOURCE: the text only describes a subsource."""
     raise UnsupportedSql("a subsource is made by its source", hint="CREATE SOURCE … FOR TABLES (…)")
 
@@ -116,35 +140,54 @@ def _subsources(
     session: SessionNames,
 ) -> tuple[CreateSubsource, ...]:
     """The subsources, named as the upstream's tables unless the statement has other names."""
-    aliases = {upstream_name(table): table.args.get("alias") for table in node.args.get("tables") or ()}
+    aliases = {
+        upstream_name(table): table.args.get("alias") for table in node.args.get("tables") or ()
+    }
     created: list[CreateSubsource] = []
     for table, desc in source.subsources.items():
         alias = aliases.get(table)
         if alias is None:
             name = source_name.sibling(table.rpartition(".")[2])
         else:
-            name = catalog.locate(parts(alias), session) if len(parts(alias)) > 1 else source_name.sibling(fold(alias.this))
+            name = (
+                catalog.locate(parts(alias), session)
+                if len(parts(alias)) > 1
+                else source_name.sibling(fold(alias.this))
+            )
         if name == source_name or name in [other.name for other in created]:
             raise DuplicateObject("source", str(name))
         check_free(name, catalog)
-        text = CreateSubsourceStatement(this=name.to_table(), source=source_name.to_table(), table=exp.Literal.string(table))
+        text = CreateSubsourceStatement(
+            this=name.to_table(), source=source_name.to_table(), table=exp.Literal.string(table)
+        )
         created.append(CreateSubsource(name, definition_text(text), desc))
     return tuple(created)
 
 
 @plans_item(CreateSourceStatement)
-def source_entry(node: CreateSourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+def source_entry(
+    node: CreateSourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> RelationEntry:
     source = define_source(node, catalog, SessionNames())
     collection, depends_on = StorageCollectionId(source.host or item.id), source.depends_on
     if source.host is not None:
         depends_on |= {source.host}
     return RelationEntry(
-        item.id, collection, name, item.type, source.desc, create_sql=item.create_sql, depends_on=depends_on, source=source
+        item.id,
+        collection,
+        name,
+        item.type,
+        source.desc,
+        create_sql=item.create_sql,
+        depends_on=depends_on,
+        source=source,
     )
 
 
 @plans_item(CreateSubsourceStatement)
-def subsource_entry(node: CreateSubsourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+def subsource_entry(
+    node: CreateSubsourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> RelationEntry:
     of = catalog.resolve(parts(node.args["source"]), SessionNames())
     table = node.args["table"].name
     host = of.source.host if of.source is not None else None
@@ -154,4 +197,12 @@ def subsource_entry(node: CreateSubsourceStatement, item: Item, name: QualifiedN
         else StorageCollectionId.of_guest(host, of.id, table)
     )
     desc = of.source.subsources[table] if of.source is not None else of.desc
-    return RelationEntry(item.id, output, name, item.type, desc, create_sql=item.create_sql, depends_on=frozenset({of.id}))
+    return RelationEntry(
+        item.id,
+        output,
+        name,
+        item.type,
+        desc,
+        create_sql=item.create_sql,
+        depends_on=frozenset({of.id}),
+    )

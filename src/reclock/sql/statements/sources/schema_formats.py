@@ -22,15 +22,24 @@ def schema_format(clause: exp.Expression, registry: Connection | None) -> Schema
     message = clause.args["message"].name if clause.args.get("message") is not None else ""
     if isinstance(clause, ProtobufFormatClause):
         schema = clause.args["schema"].name
-        return ProtobufFormat(None, schema if schema.startswith(protobuf_schemas.HEX) else "", message)
+        return ProtobufFormat(
+            None, schema if schema.startswith(protobuf_schemas.HEX) else "", message
+        )
     assert registry is not None
     seed = clause.args["seed"].name if clause.args.get("seed") is not None else ""
-    if any(clause.args.get(name) is not None for name in ("key_name", "value_name", "null_defaults")):
-        raise InvalidOption("the schemas that a source reads have their names", hint="a sink gives AVRO VALUE FULLNAME")
+    if any(
+        clause.args.get(name) is not None for name in ("key_name", "value_name", "null_defaults")
+    ):
+        raise InvalidOption(
+            "the schemas that a source reads have their names",
+            hint="a sink gives AVRO VALUE FULLNAME",
+        )
     if clause.args["kind"] == "AVRO":
         return AvroFormat(registry, seed)
     if seed and not message:
-        raise InvalidOption("a SEED SCHEMA has several messages", hint="FORMAT PROTOBUF MESSAGE '…' USING …")
+        raise InvalidOption(
+            "a SEED SCHEMA has several messages", hint="FORMAT PROTOBUF MESSAGE '…' USING …"
+        )
     return ProtobufFormat(registry, seed, message)
 
 

@@ -25,32 +25,51 @@ def pubnub_connector(node: PubNubFrom) -> PubNubConnector:
     if not _CHANNEL.fullmatch(channel):
         raise InvalidOption(f'"{channel}" is not the name of one channel')
     if origin and not _ENDPOINT.fullmatch(origin):
-        raise InvalidOption(f'"{origin}" is not an origin', hint="https://HOST, with a port where it needs one")
+        raise InvalidOption(
+            f'"{origin}" is not an origin', hint="https://HOST, with a port where it needs one"
+        )
     return PubNubConnector(key, channel, origin.rstrip("/"))
 
 
-def kinesis_connector(node: KinesisFrom, include: tuple[tuple[str, str], ...], connection: Connection | None) -> KinesisConnector:
+def kinesis_connector(
+    node: KinesisFrom, include: tuple[tuple[str, str], ...], connection: Connection | None
+) -> KinesisConnector:
     """The stream, by default at the region and endpoint of the connection.
 
     Raises ``InvalidOption`` for an invalid name, region, endpoint or start.
     """
     arn, stream, region, endpoint = (
-        node.args[name].name if node.args.get(name) else "" for name in ("arn", "stream", "region", "endpoint")
+        node.args[name].name if node.args.get(name) else ""
+        for name in ("arn", "stream", "region", "endpoint")
     )
     connection_options = dict(connection.options) if connection is not None else {}
-    endpoint, region = endpoint or str(connection_options.get("ENDPOINT", "")), region or str(connection_options.get("REGION", ""))
+    endpoint, region = (
+        endpoint or str(connection_options.get("ENDPOINT", "")),
+        region or str(connection_options.get("REGION", "")),
+    )
     if arn:
         match = _ARN.fullmatch(arn)
         if match is None:
-            raise InvalidOption(f'"{arn}" is not the ARN of a stream', hint="arn:aws:kinesis:REGION:ACCOUNT:stream/NAME")
+            raise InvalidOption(
+                f'"{arn}" is not the ARN of a stream',
+                hint="arn:aws:kinesis:REGION:ACCOUNT:stream/NAME",
+            )
         region, stream = match[1], match[3]
     if not _STREAM.fullmatch(stream) or not _REGION.fullmatch(region):
-        raise InvalidOption("a stream has a name and a region", hint="KINESIS (STREAM 'clicks', REGION 'eu-central-1')")
+        raise InvalidOption(
+            "a stream has a name and a region",
+            hint="KINESIS (STREAM 'clicks', REGION 'eu-central-1')",
+        )
     if endpoint and not _ENDPOINT.fullmatch(endpoint):
-        raise InvalidOption(f'"{endpoint}" is not an endpoint', hint="https://HOST, with a port where it needs one")
+        raise InvalidOption(
+            f'"{endpoint}" is not an endpoint', hint="https://HOST, with a port where it needs one"
+        )
     start = node.args.get("start") or StreamStart(kind="TRIM HORIZON")
     timestamp = start.args.get("timestamp")
-    numbers = [(int(shard.this.name[:19]), int(shard.args["number"].name[:80])) for shard in start.args.get("numbers") or ()]
+    numbers = [
+        (int(shard.this.name[:19]), int(shard.args["number"].name[:80]))
+        for shard in start.args.get("numbers") or ()
+    ]
     if len(dict(numbers)) != len(numbers):
         raise InvalidOption("a shard has one start")
     return KinesisConnector(

@@ -32,14 +32,16 @@ class SourceColumn(exp.Expression):
 
 
 class Metadata(exp.Expression):
-    """A column of ``INCLUDE``: ``kind`` is ``KEY``, ``PARTITION``, ``OFFSET``, ``TIMESTAMP`` or ``HEADERS``."""
+    """A column of ``INCLUDE``: ``kind`` is ``KEY``, ``PARTITION``, ``OFFSET``, ``TIMESTAMP`` or
+    ``HEADERS``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "alias": False}
 
 
 class SubsourceOf(exp.Expression):
-    """A table of the upstream in ``FOR TABLES``; the name of its subsource, if it is another; its columns, and
-    the key by which it is replicated, its number there, and those of its entries in the publication, once they are known."""
+    """A table of the upstream in ``FOR TABLES``; the name of its subsource, if it is another; its
+    columns, and the key by which it is replicated, its number there, and those of its entries in
+    the publication, once they are known."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -89,7 +91,12 @@ class AlterSourceWaiveStatement(Statement):
 
 
 class AlterSourceSkipStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True, "lower": False, "upper": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "partition": True,
+        "lower": False,
+        "upper": False,
+    }
 
 
 class AlterSourceRestartStatement(Statement):
@@ -158,7 +165,9 @@ def _metadata(parser: StatementParser) -> Metadata:
     if not parser.accept_any(_METADATA):
         parser.raise_error(f"Expected {', '.join(_METADATA[:-1])} or {_METADATA[-1]}")
     kind = parser.last_word
-    return Metadata(kind=kind, alias=parser.name() if parser.accept_token(TokenType.ALIAS) else None)
+    return Metadata(
+        kind=kind, alias=parser.name() if parser.accept_token(TokenType.ALIAS) else None
+    )
 
 
 def _envelope(parser: StatementParser) -> str | None:
@@ -187,8 +196,12 @@ def _subsource(parser: StatementParser) -> SubsourceOf:
     columns = parser.wrapped_list(_column) if parser.sees_token(TokenType.L_PAREN) else None
     key = parser.wrapped_list(StatementParser.name) if columns and parser.accept("KEY") else None
     oid = parser.number() if columns and parser.accept("OID") else None
-    entries = parser.wrapped_list(StatementParser.number) if oid and parser.accept("ENTRY") else None
-    return SubsourceOf(this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid, entries=entries)
+    entries = (
+        parser.wrapped_list(StatementParser.number) if oid and parser.accept("ENTRY") else None
+    )
+    return SubsourceOf(
+        this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid, entries=entries
+    )
 
 
 def _option(parser: StatementParser) -> nodes.WithOption | RetainHistoryClause:
@@ -223,7 +236,9 @@ def alter_source(parser: StatementParser, name: exp.Table, exists: bool) -> Stat
         case "RESET":
             return _alter_retention(parser, name, is_set=False)
         case _:
-            return parser.raise_error("Expected RETRY, RESNAPSHOT, RESTART, WAIVE, SKIP, SET, RESET or RENAME TO")
+            return parser.raise_error(
+                "Expected RETRY, RESNAPSHOT, RESTART, WAIVE, SKIP, SET, RESET or RENAME TO"
+            )
 
 
 def _skip(parser: StatementParser, name: exp.Table) -> AlterSourceSkipStatement:
@@ -235,7 +250,9 @@ def _skip(parser: StatementParser, name: exp.Table) -> AlterSourceSkipStatement:
     return AlterSourceSkipStatement(this=name, partition=partition, lower=lower, upper=upper)
 
 
-def _alter_retention(parser: StatementParser, name: exp.Table, *, is_set: bool) -> AlterSourceRetainStatement:
+def _alter_retention(
+    parser: StatementParser, name: exp.Table, *, is_set: bool
+) -> AlterSourceRetainStatement:
     """``SET (RETAIN HISTORY FOR …)``, ``RESET (RETAIN HISTORY)``."""
     parser.open_parenthesis()
     parser.expect("RETAIN", "HISTORY")
@@ -251,7 +268,9 @@ def _write_retain_history(write: Generator, node: exp.Expression) -> str:
 
 @generates(SourceColumn)
 def _write_source_column(write: Generator, node: exp.Expression) -> str:
-    return joined(write.sql(node, "this"), write.sql(node, "kind"), when(node, "not_null", "NOT NULL"))
+    return joined(
+        write.sql(node, "this"), write.sql(node, "kind"), when(node, "not_null", "NOT NULL")
+    )
 
 
 @generates(Metadata)
@@ -271,7 +290,10 @@ def _write_subsource_of(write: Generator, node: exp.Expression) -> str:
 
 @generates(CreateSubsourceStatement)
 def _write_create_subsource(write: Generator, node: exp.Expression) -> str:
-    return f"CREATE SUBSOURCE {write.sql(node, 'this')} FROM SOURCE {write.sql(node, 'source')} TABLE {write.sql(node, 'table')}"
+    return (
+        f"CREATE SUBSOURCE {write.sql(node, 'this')} FROM SOURCE {write.sql(node, 'source')} "
+        f"TABLE {write.sql(node, 'table')}"
+    )
 
 
 @generates(CreateSourceStatement)
@@ -324,4 +346,7 @@ def _write_restart(write: Generator, node: exp.Expression) -> str:
 @generates(AlterSourceRetainStatement)
 def _write_retain(write: Generator, node: exp.Expression) -> str:
     history = write.sql(node, "history")
-    return f"ALTER SOURCE {write.sql(node, 'this')} {f'SET ({history})' if history else 'RESET (RETAIN HISTORY)'}"
+    return (
+        f"ALTER SOURCE {write.sql(node, 'this')} "
+        f"{f'SET ({history})' if history else 'RESET (RETAIN HISTORY)'}"
+    )

@@ -14,7 +14,8 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed
 
 
 class ObjectsFrom(exp.Expression):
-    """``FROM S3 CONNECTION connection DISCOVER OBJECTS MATCHING pattern USING BUCKET SCAN bucket, SQS NOTIFICATIONS queue``."""
+    """``FROM S3 CONNECTION connection DISCOVER OBJECTS MATCHING pattern USING BUCKET SCAN bucket,
+    SQS NOTIFICATIONS queue``."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "connection": False,
@@ -28,12 +29,18 @@ class ObjectsFrom(exp.Expression):
 class LoadGeneratorFrom(exp.Expression):
     """``FROM LOAD GENERATOR kind (TICK INTERVAL …, MAX CARDINALITY …, SCALE FACTOR …)``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "tick_interval": False, "max_cardinality": False, "scale_factor": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "tick_interval": False,
+        "max_cardinality": False,
+        "scale_factor": False,
+    }
 
 
 class KafkaFrom(exp.Expression):
-    """``FROM KAFKA BROKER … TOPIC …`` or ``CONNECTION c (TOPIC … | TRANSACTION TOPIC …)``, from ``start_offset`` of each partition,
-    or from a time, in milliseconds, and up to an end of either kind."""
+    """``FROM KAFKA BROKER … TOPIC …`` or ``CONNECTION c (TOPIC … | TRANSACTION TOPIC …)``, from
+    ``start_offset`` of each partition, or from a time, in milliseconds, and up to an end of either
+    kind."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "broker": False,
@@ -68,7 +75,8 @@ class PubNubFrom(exp.Expression):
 
 
 class StreamStart(exp.Expression):
-    """``START kind``: ``TRIM HORIZON``, ``LATEST``, ``TIMESTAMP`` and milliseconds, ``AT`` or ``AFTER`` sequence numbers."""
+    """``START kind``: ``TRIM HORIZON``, ``LATEST``, ``TIMESTAMP`` and milliseconds, ``AT`` or
+    ``AFTER`` sequence numbers."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "timestamp": False, "numbers": False}
 
@@ -80,9 +88,10 @@ class ShardStart(exp.Expression):
 
 
 class PostgresFrom(exp.Expression):
-    """``FROM POSTGRES CONNECTION … PUBLICATION …``, read through the replication slot ``slot``. ``connection`` is libpq's
-    text, or the name of a connection: then what follows stands in parentheses. ``text_columns`` and ``exclude_columns`` are gone
-    once the tables have their columns."""
+    """``FROM POSTGRES CONNECTION … PUBLICATION …``, read through the replication slot ``slot``.
+    ``connection`` is libpq's text, or the name of a connection: then what follows stands in
+    parentheses. ``text_columns`` and ``exclude_columns`` are gone once the tables have their
+    columns."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "connection": True,
@@ -104,7 +113,9 @@ def _objects(parser: StatementParser) -> ObjectsFrom:
         if word == "queue":
             parser.expect("SQS", "NOTIFICATIONS")
         if word in options:
-            parser.raise_error("Expected one BUCKET SCAN, and one SQS NOTIFICATIONS at most", parser.last_token)
+            parser.raise_error(
+                "Expected one BUCKET SCAN, and one SQS NOTIFICATIONS at most", parser.last_token
+            )
         options[word] = parser.text()
         if not parser.accept_token(TokenType.COMMA):
             break
@@ -236,9 +247,13 @@ def _kafka_connection(parser: StatementParser) -> KafkaFrom:
         {
             "TOPIC": lambda: options.update(topic=parser.text()),
             "TRANSACTION TOPIC": lambda: options.update(transactions=parser.text()),
-            "START OFFSET": lambda: options.update(start_offset=parser.wrapped_list(StatementParser.integer)),
+            "START OFFSET": lambda: options.update(
+                start_offset=parser.wrapped_list(StatementParser.integer)
+            ),
             "START TIMESTAMP": lambda: options.update(start_timestamp=parser.integer()),
-            "END OFFSET": lambda: options.update(end_offset=parser.wrapped_list(StatementParser.integer)),
+            "END OFFSET": lambda: options.update(
+                end_offset=parser.wrapped_list(StatementParser.integer)
+            ),
             "END TIMESTAMP": lambda: options.update(end_timestamp=parser.integer()),
             "GROUP ID": lambda: options.update(group=parser.text()),
         }
@@ -301,14 +316,19 @@ def _write_kafka_from(write: Generator, node: exp.Expression) -> str:
     options = (
         clause(write, "TOPIC", node, "topic"),
         clause(write, "TRANSACTION TOPIC", node, "transactions"),
-        f"START OFFSET ({listed(write, node, 'start_offset')})" if node.args.get("start_offset") else "",
+        f"START OFFSET ({listed(write, node, 'start_offset')})"
+        if node.args.get("start_offset")
+        else "",
         clause(write, "START TIMESTAMP", node, "start_timestamp"),
         f"END OFFSET ({listed(write, node, 'end_offset')})" if node.args.get("end_offset") else "",
         clause(write, "END TIMESTAMP", node, "end_timestamp"),
         clause(write, "GROUP ID", node, "group"),
     )
     if node.args.get("connection"):
-        return f"KAFKA CONNECTION {write.sql(node, 'connection')} ({', '.join(option for option in options if option)})"
+        return (
+            f"KAFKA CONNECTION {write.sql(node, 'connection')} "
+            f"({', '.join(option for option in options if option)})"
+        )
     return joined(f"KAFKA BROKER {write.sql(node, 'broker')}", *options)
 
 
@@ -319,7 +339,11 @@ def _write_postgres_from(write: Generator, node: exp.Expression) -> str:
         f"{kind} COLUMNS ({listed(write, node, name)})" if node.args.get(name) else ""
         for kind, name in (("TEXT", "text_columns"), ("EXCLUDE", "exclude_columns"))
     ]
-    options = (f"PUBLICATION {write.sql(node, 'publication')}", clause(write, "SLOT", node, "slot"), *columns)
+    options = (
+        f"PUBLICATION {write.sql(node, 'publication')}",
+        clause(write, "SLOT", node, "slot"),
+        *columns,
+    )
     if isinstance(node.args["connection"], exp.Table):
         return f"{connection} ({', '.join(option for option in options if option)})"
     return joined(connection, *options)
@@ -345,18 +369,28 @@ def _write_kinesis_from(write: Generator, node: exp.Expression) -> str:
         named = (clause(write, "ARN", node, "arn"), clause(write, "ENDPOINT", node, "endpoint"))
         return joined("KINESIS", connection, *named, write.sql(node, "start"))
     options = [clause(write, name.upper(), node, name) for name in ("stream", "region", "endpoint")]
-    return joined("KINESIS", connection, f"({', '.join(option for option in options if option)})", write.sql(node, "start"))
+    return joined(
+        "KINESIS",
+        connection,
+        f"({', '.join(option for option in options if option)})",
+        write.sql(node, "start"),
+    )
 
 
 @generates(PubNubFrom)
 def _write_pubnub_from(write: Generator, node: exp.Expression) -> str:
-    named = f"PUBNUB SUBSCRIBE KEY {write.sql(node, 'subscribe_key')} CHANNEL {write.sql(node, 'channel')}"
+    named = (
+        f"PUBNUB SUBSCRIBE KEY {write.sql(node, 'subscribe_key')} CHANNEL "
+        f"{write.sql(node, 'channel')}"
+    )
     return joined(named, clause(write, "ORIGIN", node, "origin"))
 
 
 @generates(StreamStart)
 def _write_stream_start(write: Generator, node: exp.Expression) -> str:
-    numbers = f"SEQUENCE NUMBER ({listed(write, node, 'numbers')})" if node.args.get("numbers") else ""
+    numbers = (
+        f"SEQUENCE NUMBER ({listed(write, node, 'numbers')})" if node.args.get("numbers") else ""
+    )
     return joined("START", node.args["kind"], write.sql(node, "timestamp"), numbers)
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, TEXT, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    DIFF_COLUMN,
+    TEXT,
+    TIME_COLUMN,
+    Column,
+    RelationDesc,
+)
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.sinks import Envelope
 from reclock.errors import InvalidColumnReference, InvalidOption
@@ -29,20 +37,33 @@ STATE_COLUMN = "mz_state"
 
 
 @plans(SubscribeStatement, returns_rows=True)
-def plan_subscribe(node: SubscribeStatement, catalog: PlannerCatalog, session: SessionNames) -> SubscribeQuery:
+def plan_subscribe(
+    node: SubscribeStatement, catalog: PlannerCatalog, session: SessionNames
+) -> SubscribeQuery:
     query = node.args.get("query")
     if query is None:
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tracked_copy(node.this)))
-    select = _unfinished(plan_query_statement(nodes.QueryStatement(this=query, as_of=node.args.get("as_of")), catalog, session))
-    up_to = plan_as_of(node.args["up_to"], session.parameters).at if node.args.get("up_to") is not None else None
+    select = _unfinished(
+        plan_query_statement(
+            nodes.QueryStatement(this=query, as_of=node.args.get("as_of")), catalog, session
+        )
+    )
+    up_to = (
+        plan_as_of(node.args["up_to"], session.parameters).at
+        if node.args.get("up_to") is not None
+        else None
+    )
     if up_to is not None and select.as_of is not None and up_to <= select.as_of.at:
-        raise InvalidOption(f"UP TO {up_to} is not after AS OF {select.as_of.at}", detail="the end is exclusive")
+        raise InvalidOption(
+            f"UP TO {up_to} is not after AS OF {select.as_of.at}", detail="the end is exclusive"
+        )
     has_progress = _is_on(node, "progress", default=False)
     first = [Column(TIME_COLUMN, BIGINT, is_nullable=False)]
     if has_progress:
         first.append(Column(PROGRESSED_COLUMN, BOOLEAN, is_nullable=False))
     order = tuple(
-        _ordering(ordering, select.desc) for ordering in (node.args["order"].expressions if node.args.get("order") else ())
+        _ordering(ordering, select.desc)
+        for ordering in (node.args["order"].expressions if node.args.get("order") else ())
     )
     envelope = Envelope(node.args["envelope"]) if node.args.get("envelope") else None
     key = column_positions([fold(column) for column in node.args.get("key") or ()], select.desc)
@@ -50,23 +71,45 @@ def plan_subscribe(node: SubscribeStatement, catalog: PlannerCatalog, session: S
     if has_progress:
         sent = [replace(column, is_nullable=True) for column in sent]
     is_with_snapshot = _is_on(node, "snapshot", default=True)
-    return SubscribeQuery(select, RelationDesc((*first, *sent)), is_with_snapshot, has_progress, up_to, order, envelope, key)
+    return SubscribeQuery(
+        select,
+        RelationDesc((*first, *sent)),
+        is_with_snapshot,
+        has_progress,
+        up_to,
+        order,
+        envelope,
+        key,
+    )
 
 
 def _sent(columns: Sequence[Column], envelope: Envelope | None, key: Sequence[int]) -> list[Column]:
     """The columns of a change, after its time."""
     if envelope is None:
         return [Column(DIFF_COLUMN, BIGINT, is_nullable=False), *columns]
-    values = [replace(column, is_nullable=True) for index, column in enumerate(columns) if index not in key]
+    values = [
+        replace(column, is_nullable=True)
+        for index, column in enumerate(columns)
+        if index not in key
+    ]
     state = [Column(STATE_COLUMN, TEXT, is_nullable=False), *(columns[index] for index in key)]
     if envelope is Envelope.UPSERT:
         return [*state, *values]
-    return [*state, *(replace(column, name=f"{when}_{column.name}") for when in ("before", "after") for column in values)]
+    return [
+        *state,
+        *(
+            replace(column, name=f"{when}_{column.name}")
+            for when in ("before", "after")
+            for column in values
+        ),
+    ]
 
 
 def _ordering(node: exp.Expr, desc: RelationDesc) -> Ordering:
     if not isinstance(node.this, exp.Column) or len(node.this.parts) != 1:
-        raise InvalidColumnReference("WITHIN TIMESTAMP ORDER BY takes names of columns", hint=f"or {DIFF_COLUMN}")
+        raise InvalidColumnReference(
+            "WITHIN TIMESTAMP ORDER BY takes names of columns", hint=f"or {DIFF_COLUMN}"
+        )
     name = fold(node.this.this)
     index = len(desc) if name == DIFF_COLUMN else column_positions([name], desc)[0]
     return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
@@ -87,12 +130,14 @@ def _is_on(node: SubscribeStatement, name: str, *, default: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SubscribeQuery:
-    """The changes of a query, as they come: first its rows, if ``has_snapshot``, at the time it would be read at; then what
-    changes at each later time below ``up_to``. ``desc`` is time, whether it is progress (if ``has_progress``), diff, columns.
+    """The changes of a query, as they come: first its rows, if ``has_snapshot``, at the time it
+    would be read at; then what changes at each later time below ``up_to``. ``desc`` is time,
+    whether it is progress (if ``has_progress``), diff, columns.
 
-    What has one time is in ``order`` (the diff counts as a column after all others), then in that of the rows. With an
-    ``envelope``, there is one row for each ``key`` that changes: its state in the place of the diff, the key's columns, then the
-    values it has now (UPSERT), or those before and those after (DEBEZIUM).
+    What has one time is in ``order`` (the diff counts as a column after all others), then in that
+    of the rows. With an ``envelope``, there is one row for each ``key`` that changes: its state in
+    the place of the diff, the key's columns, then the values it has now (UPSERT), or those before
+    and those after (DEBEZIUM).
     """
 
     select: Select

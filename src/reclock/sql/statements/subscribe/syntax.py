@@ -16,8 +16,8 @@ from reclock.sql.syntax.writing import generates, joined, when
 
 
 class SubscribeStatement(Statement):
-    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOfClause``; ``snapshot`` and ``progress`` are
-    booleans.
+    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOfClause``;
+    ``snapshot`` and ``progress`` are booleans.
 
     ``envelope`` is a name, with identifiers as ``key``; or there is an ``order`` instead.
     """
@@ -51,7 +51,9 @@ def subscribe(parser: StatementParser, words: tuple[str, ...] = ()) -> Subscribe
             clauses["as_of"] = parser.as_of()
         elif "up_to" not in clauses and parser.accept("UP", "TO"):
             clauses["up_to"] = nodes.AsOfClause(this=parser.value())
-        elif not clauses.keys() & {"snapshot", "progress"} and parser.accept_any(("WITH", "WITHOUT")):
+        elif not clauses.keys() & {"snapshot", "progress"} and parser.accept_any(
+            ("WITH", "WITHOUT")
+        ):
             clauses |= _options(parser, is_with=parser.last_word == "WITH")
         elif not clauses.keys() & {"envelope", "order"} and parser.accept("ENVELOPE"):
             clauses |= _envelope(parser)
@@ -95,7 +97,11 @@ def _option(parser: StatementParser) -> tuple[str, exp.Expr]:
 @generates(SubscribeStatement)
 def _write_subscribe(write: Generator, node: exp.Expression) -> str:
     what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
-    options = ", ".join(f"{name.upper()} = {write.sql(node, name)}" for name in ("snapshot", "progress") if node.args.get(name))
+    options = ", ".join(
+        f"{name.upper()} = {write.sql(node, name)}"
+        for name in ("snapshot", "progress")
+        if node.args.get(name)
+    )
     up_to = write.sql(node, "up_to").removeprefix("AS OF ")
     key = ", ".join(write.sql(column) for column in node.args.get("key") or ())
     return joined(

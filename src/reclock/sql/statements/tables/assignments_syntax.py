@@ -34,7 +34,10 @@ def _assignments(parser: StatementParser) -> list[Assignment]:
         return [Assignment(this=names[0], value=parser.value())]
     parser.accept("ROW")
     if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type == TokenType.SELECT:
-        raise UnsupportedSql("a subquery of several columns is not supported in SET", hint="write a subquery for each column")
+        raise UnsupportedSql(
+            "a subquery of several columns is not supported in SET",
+            hint="write a subquery for each column",
+        )
     values = parser.wrapped_list(lambda parser: parser.value())
     if len(values) != len(names):
         raise SqlSyntaxError("number of columns does not match number of values")

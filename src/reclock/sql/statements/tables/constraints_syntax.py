@@ -1,4 +1,5 @@
-"""Constraints in CREATE TABLE: PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK, of a column or of the table."""
+"""Constraints in CREATE TABLE: PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK, of a column or of the
+table."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class TableConstraint(exp.Expression):
-    """``this`` is the name, if one is written, and ``kind`` is ``PRIMARY KEY``, ``UNIQUE``, ``FOREIGN KEY`` or ``CHECK``.
+    """``this`` is the name, if one is written, and ``kind`` is ``PRIMARY KEY``, ``UNIQUE``,
+    ``FOREIGN KEY`` or ``CHECK``.
 
-    The constraint of a column is parsed to that of the table with this one column. ``on_delete``, ``on_update``, ``match`` and
-    ``deferrable`` are words as written, upper case.
+    The constraint of a column is parsed to that of the table with this one column. ``on_delete``,
+    ``on_update``, ``match`` and ``deferrable`` are words as written, upper case.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -41,12 +43,19 @@ _ACTIONS = (("NO", "ACTION"), ("RESTRICT",), ("CASCADE",), ("SET", "NULL"), ("SE
 
 
 def is_table_constraint(parser: StatementParser) -> bool:
-    """Whether a constraint begins here, rather than a column, which may be called like one of its words."""
+    """Whether a constraint begins here, rather than a column, which may be called like one of its
+    words."""
     first = parser.index + (2 if parser.token.token_type == TokenType.CONSTRAINT else 0)
     words = [token.text.upper() for token in parser.tokens[first : first + 2]]
     if words[:1] in (["PRIMARY KEY"], ["FOREIGN KEY"]):
         return True
-    return words in (["UNIQUE", "("], ["UNIQUE", "NULLS"], ["CHECK", "("], ["EXCLUDE", "("], ["EXCLUDE", "USING"])
+    return words in (
+        ["UNIQUE", "("],
+        ["UNIQUE", "NULLS"],
+        ["CHECK", "("],
+        ["EXCLUDE", "("],
+        ["EXCLUDE", "USING"],
+    )
 
 
 def constraint_name(parser: StatementParser) -> exp.Identifier | None:
@@ -68,7 +77,8 @@ def table_constraint(parser: StatementParser) -> TableConstraint:
 def column_constraint(
     parser: StatementParser, name: exp.Identifier | None, column: exp.Identifier | None
 ) -> TableConstraint | None:
-    """The constraint that begins here, if one does, on ``column`` or else on the columns that it lists."""
+    """The constraint that begins here, if one does, on ``column`` or else on the columns that it
+    lists."""
     if parser.accept_token(TokenType.REFERENCES):
         return _references(parser, name, [column] if column is not None else [])
     if parser.accept("CHECK"):
@@ -79,14 +89,23 @@ def column_constraint(
         are_nulls_equal = kind == "UNIQUE" and parser.accept("NULLS", "NOT", "DISTINCT")
         if kind == "UNIQUE" and not are_nulls_equal:
             parser.accept("NULLS", "DISTINCT")
-        columns = [column.copy()] if column is not None else parser.wrapped_list(StatementParser.name)
-        return _attributes(parser, TableConstraint(this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal))
+        columns = (
+            [column.copy()] if column is not None else parser.wrapped_list(StatementParser.name)
+        )
+        return _attributes(
+            parser,
+            TableConstraint(this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal),
+        )
     return None
 
 
-def _references(parser: StatementParser, name: exp.Identifier | None, columns: list[exp.Identifier]) -> TableConstraint:
+def _references(
+    parser: StatementParser, name: exp.Identifier | None, columns: list[exp.Identifier]
+) -> TableConstraint:
     target = parser.object_name()
-    target_columns = parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    target_columns = (
+        parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    )
     constraint = TableConstraint(
         this=name,
         kind="FOREIGN KEY",
@@ -130,7 +149,9 @@ def _attributes(parser: StatementParser, constraint: TableConstraint) -> TableCo
 @generates(TableConstraint)
 def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
     words = (clause(write, keyword, node, name) for keyword, name in _FOREIGN_KEY_WORDS)
-    target_columns = f"({listed(write, node, 'target_columns')})" if node.args.get("target_columns") else ""
+    target_columns = (
+        f"({listed(write, node, 'target_columns')})" if node.args.get("target_columns") else ""
+    )
     return joined(
         clause(write, "CONSTRAINT", node, "this"),
         node.args["kind"],

@@ -1,7 +1,9 @@
-"""The constraints of tables: checked when they are declared, and kept in the definition as enforced or not.
+"""The constraints of tables: checked when they are declared, and kept in the definition as enforced
+or not.
 
-The columns of a primary key are NOT NULL, which is always enforced. What a constraint that is not enforced names is looked up when
-the table is created and never again, so a definition stays valid whatever becomes of the target of a foreign key.
+The columns of a primary key are NOT NULL, which is always enforced. What a constraint that is not
+enforced names is looked up when the table is created and never again, so a definition stays valid
+whatever becomes of the target of a foreign key.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def key_columns(node: CreateTableStatement) -> tuple[str, ...]:
 
 
 def declared_constraints(node: CreateTableStatement) -> tuple[Constraint, ...]:
-    """The constraints of a definition that ``declare_constraints`` brought into the form that is kept."""
+    """The constraints of a definition that ``declare_constraints`` brought into the form that is
+    kept."""
     return tuple(_declared(constraint) for constraint in node.args.get("constraints") or ())
 
 
@@ -47,7 +50,9 @@ def _declared(node: TableConstraint) -> Constraint:
     arguments, target, condition = node.args, node.args.get("target"), node.args.get("check")
     columns = tuple(fold(column) for column in arguments.get("columns") or ())
     if condition is not None:
-        columns = tuple(dict.fromkeys(fold(column.this) for column in condition.find_all(exp.Column, bfs=False)))
+        columns = tuple(
+            dict.fromkeys(fold(column.this) for column in condition.find_all(exp.Column, bfs=False))
+        )
     return Constraint(
         fold(node.this),
         ConstraintKind(arguments["kind"]),
@@ -66,10 +71,14 @@ def _declared(node: TableConstraint) -> Constraint:
 
 
 def declare_constraints(
-    node: CreateTableStatement, name: QualifiedName, desc: RelationDesc, catalog: PlannerCatalog, session: SessionNames
+    node: CreateTableStatement,
+    name: QualifiedName,
+    desc: RelationDesc,
+    catalog: PlannerCatalog,
+    session: SessionNames,
 ) -> tuple[str, ...]:
-    """Bring the constraints of ``node`` into the form that is kept: named, with full names, and those that cannot be enforced
-    as NOT ENFORCED. Returns the notices about these.
+    """Bring the constraints of ``node`` into the form that is kept: named, with full names, and
+    those that cannot be enforced as NOT ENFORCED. Returns the notices about these.
 
     Raises for constraints that could not hold of the table: those that PostgreSQL refuses.
     """
@@ -97,7 +106,12 @@ def declare_constraints(
         return ()
     names = ", ".join(f'"{fold(constraint.this)}"' for constraint in assumed)
     plural = len(assumed) > 1
-    return (f'constraint{"s" if plural else ""} {names} of table "{name.item}" {"are" if plural else "is"} not enforced',)
+    return (
+        (
+            f'constraint{"s" if plural else ""} {names} of table "{name.item}" '
+            f"{'are' if plural else 'is'} not enforced"
+        ),
+    )
 
 
 def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
@@ -106,7 +120,9 @@ def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
     for i, column in enumerate(names):
         if column in names[:i] and constraint.args["kind"] != "FOREIGN KEY":
             kind = constraint.args["kind"].lower()
-            raise InvalidConstraint(f'column "{column}" appears twice in {kind} constraint', sqlstate="42701")
+            raise InvalidConstraint(
+                f'column "{column}" appears twice in {kind} constraint', sqlstate="42701"
+            )
 
 
 def _check_exist(names: Sequence[str], desc: RelationDesc) -> None:
@@ -140,7 +156,9 @@ def _plan_check(condition: exp.Expr, scope: Scope, subqueries: NoSubqueries) -> 
     try:
         value = scalar(condition, ExprContext(scope, subqueries, "CHECK"))
     except AggregateNotAllowed as error:
-        raise AggregateNotAllowed("aggregate functions are not allowed in check constraints") from error
+        raise AggregateNotAllowed(
+            "aggregate functions are not allowed in check constraints"
+        ) from error
     return expect(value, BOOLEAN, "argument of CHECK")
 
 
@@ -164,7 +182,9 @@ def _declare_foreign_key(
     session: SessionNames,
 ) -> None:
     written = parts(constraint.args["target"])
-    if written == (name.item,) or (catalog.find(written, session) is None and catalog.locate(written, session) == name):
+    if written == (name.item,) or (
+        catalog.find(written, session) is None and catalog.locate(written, session) == name
+    ):
         target_name, target_desc, target_key = name, desc, key_columns(node)
     else:
         target = catalog.resolve(written, session)
@@ -172,9 +192,13 @@ def _declare_foreign_key(
     if target_name.is_temporary != name.is_temporary:
         kind = "temporary" if name.is_temporary else "permanent"
         raise InvalidConstraint(f"constraints on {kind} tables may reference only {kind} tables")
-    columns = [fold(column) for column in constraint.args.get("target_columns") or ()] or list(target_key)
+    columns = [fold(column) for column in constraint.args.get("target_columns") or ()] or list(
+        target_key
+    )
     if not columns:
-        raise InvalidConstraint(f'there is no primary key for referenced table "{target_name.item}"', sqlstate="42704")
+        raise InvalidConstraint(
+            f'there is no primary key for referenced table "{target_name.item}"', sqlstate="42704"
+        )
     _check_exist(columns, target_desc)
     if len(columns) != len(constraint.args["columns"]):
         message = "number of referencing and referenced columns for foreign key disagree"
@@ -190,13 +214,16 @@ def _key_of(target: RelationEntry) -> tuple[str, ...]:
 
 
 def _name_constraints(constraints: Sequence[TableConstraint], table: str) -> None:
-    """Give names to those without, as PostgreSQL does: of the table, the columns and the kind, and a number where one is taken."""
+    """Give names to those without, as PostgreSQL does: of the table, the columns and the kind, and
+    a number where one is taken."""
     taken: set[str] = set()
     for constraint in constraints:
         if constraint.this:
             name = fold(constraint.this)
             if name in taken:
-                raise InvalidConstraint(f'constraint "{name}" for relation "{table}" already exists', sqlstate="42710")
+                raise InvalidConstraint(
+                    f'constraint "{name}" for relation "{table}" already exists', sqlstate="42710"
+                )
             taken.add(name)
     for constraint in constraints:
         if not constraint.this:

@@ -1,4 +1,5 @@
-"""Which rows UPDATE and DELETE concern, and beside other relations (FROM, USING): each row of the table at most once."""
+"""Which rows UPDATE and DELETE concern, and beside other relations (FROM, USING): each row of the
+table at most once."""
 
 from __future__ import annotations
 
@@ -19,22 +20,35 @@ _MATCHED, _AGAIN = "mz_matched", "mz_again"
 
 
 def matching(
-    node: exp.Expr, table: RelationEntry, context: Context, values: Sequence[exp.Expr], hints: Sequence[ScalarType | None]
+    node: exp.Expr,
+    table: RelationEntry,
+    context: Context,
+    values: Sequence[exp.Expr],
+    hints: Sequence[ScalarType | None],
 ) -> Plan:
-    """The rows of the table that meet WHERE, and behind their columns ``values``. Of several rows of the other relations that one
-    row meets, one gives the values, as in PostgreSQL."""
+    """The rows of the table that meet WHERE, and behind their columns ``values``. Of several rows
+    of the other relations that one row meets, one gives the values, as in PostgreSQL."""
     others = [tracked_copy(other) for other in node.args.get("others") or ()]
-    where = exp.Where(this=tracked_copy(node.args["where"])) if node.args.get("where") is not None else None
+    where = (
+        exp.Where(this=tracked_copy(node.args["where"]))
+        if node.args.get("where") is not None
+        else None
+    )
     if not others:
         from_ = exp.From(this=tracked_copy(node.this))
         select = exp.Select(expressions=[*_columns(node, table), *values], from_=from_, where=where)
     elif values:
         select = _with_values(node, table, others, where, values)
     else:
-        plan_query(_beside(node, others, where, _columns(node, table)), context)  # where a name is ambiguous, it says so
+        # where a name is ambiguous, it says so
+        plan_query(_beside(node, others, where, _columns(node, table)), context)
         inside = exp.Select(expressions=[exp.Literal.number(1)], where=where, **_from(others))
         exists = exp.Where(this=exp.Exists(this=inside))
-        select = exp.Select(expressions=_columns(node, table), from_=exp.From(this=tracked_copy(node.this)), where=exists)
+        select = exp.Select(
+            expressions=_columns(node, table),
+            from_=exp.From(this=tracked_copy(node.this)),
+            where=exists,
+        )
     return plan_query(select, context, hints=hints).embedded
 
 
@@ -48,40 +62,65 @@ def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[ex
     return scope, [
         exp.Column(
             this=exp.to_identifier(column.name, quoted=True),
-            table=exp.to_identifier(column.relation, quoted=True) if column.relation is not None else None,
+            table=exp.to_identifier(column.relation, quoted=True)
+            if column.relation is not None
+            else None,
         )
         for column in scope.columns
     ]
 
 
 def _with_values(
-    node: exp.Expr, table: RelationEntry, others: list[exp.Expr], where: exp.Where | None, values: Sequence[exp.Expr]
+    node: exp.Expr,
+    table: RelationEntry,
+    others: list[exp.Expr],
+    where: exp.Where | None,
+    values: Sequence[exp.Expr],
 ) -> exp.Select:
-    """A table may hold a row more than once, so one match is found for each different row, and then given to all of its copies."""
+    """A table may hold a row more than once, so one match is found for each different row, and then
+    given to all of its copies."""
     names = [f"c{number}" for number in range(len(table.desc))]
     from_there = {number: value for number, value in enumerate(values) if value.find(exp.Column)}
-    shown = [exp.alias_(column, name) for column, name in zip(_columns(node, table), names, strict=True)]
-    shown += [exp.alias_(tracked_copy(value), f"v{number}", copy=False) for number, value in from_there.items()]
+    shown = [
+        exp.alias_(column, name) for column, name in zip(_columns(node, table), names, strict=True)
+    ]
+    shown += [
+        exp.alias_(tracked_copy(value), f"v{number}", copy=False)
+        for number, value in from_there.items()
+    ]
     inner = _beside(node, others, where, shown)
     inner.set("distinct", exp.Distinct(on=exp.Tuple(expressions=_columns(node, table))))
     matched = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(_MATCHED)))
     again = exp.Table(
-        **{part: node.this.args.get(part) and tracked_copy(node.this.args[part]) for part in ("this", "db", "catalog")},
+        **{
+            part: node.this.args.get(part) and tracked_copy(node.this.args[part])
+            for part in ("this", "db", "catalog")
+        },
         alias=exp.TableAlias(this=exp.to_identifier(_AGAIN)),
     )
-    table_columns = [exp.column(exp.to_identifier(name, quoted=True), _AGAIN) for name in table.desc.names]
+    table_columns = [
+        exp.column(exp.to_identifier(name, quoted=True), _AGAIN) for name in table.desc.names
+    ]
     same = exp.and_(
-        *(exp.NullSafeEQ(this=c.copy(), expression=exp.column(n, _MATCHED)) for c, n in zip(table_columns, names, strict=True))
+        *(
+            exp.NullSafeEQ(this=c.copy(), expression=exp.column(n, _MATCHED))
+            for c, n in zip(table_columns, names, strict=True)
+        )
     )
     value_columns = [
-        exp.column(f"v{number}", _MATCHED) if number in from_there else tracked_copy(value) for number, value in enumerate(values)
+        exp.column(f"v{number}", _MATCHED) if number in from_there else tracked_copy(value)
+        for number, value in enumerate(values)
     ]
     return exp.Select(
-        expressions=[*table_columns, *value_columns], from_=exp.From(this=matched), joins=[exp.Join(this=again, on=same)]
+        expressions=[*table_columns, *value_columns],
+        from_=exp.From(this=matched),
+        joins=[exp.Join(this=again, on=same)],
     )
 
 
-def _beside(node: exp.Expr, others: list[exp.Expr], where: exp.Where | None, shown: list[exp.Expr]) -> exp.Select:
+def _beside(
+    node: exp.Expr, others: list[exp.Expr], where: exp.Where | None, shown: list[exp.Expr]
+) -> exp.Select:
     return exp.Select(
         expressions=[tracked_copy(value) for value in shown],
         where=where and tracked_copy(where),
@@ -102,4 +141,7 @@ def _from(relations: list[exp.Expr]) -> dict[str, object]:
 def _columns(node: exp.Expr, table: RelationEntry) -> list[exp.Expr]:
     target = node.this
     called = target.args["alias"].this if target.args.get("alias") else target.this
-    return [exp.Column(this=exp.to_identifier(name, quoted=True), table=tracked_copy(called)) for name in table.desc.names]
+    return [
+        exp.Column(this=exp.to_identifier(name, quoted=True), table=tracked_copy(called))
+        for name in table.desc.names
+    ]

@@ -33,10 +33,20 @@ from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.statements.tables.matching import matching, returned_of_others
-from reclock.sql.statements.tables.modify_syntax import DeleteStatement, InsertStatement, TruncateStatement, UpdateStatement
+from reclock.sql.statements.tables.modify_syntax import (
+    DeleteStatement,
+    InsertStatement,
+    TruncateStatement,
+    UpdateStatement,
+)
 from reclock.sql.statements.tables.on_conflict_plan import ConflictAction, plan_on_conflict
 from reclock.sql.statements.tables.plan import default_value
-from reclock.sql.statements.tables.targets import assigned_value, column_refs, plan_returning, target_columns
+from reclock.sql.statements.tables.targets import (
+    assigned_value,
+    column_refs,
+    plan_returning,
+    target_columns,
+)
 
 
 def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> RelationEntry:
@@ -60,30 +70,60 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
     query = node.args.get("query")
     values = query.unnest() if isinstance(query, exp.Subquery) else query
     is_assigned = False
-    if isinstance(values, exp.Values) and not any(values.args.get(name) for name in ("order", "limit", "offset")):
+    if isinstance(values, exp.Values) and not any(
+        values.args.get(name) for name in ("order", "limit", "offset")
+    ):
         is_assigned = True
         plan = _values(values, positions, table, context)
     elif query is not None:
         plan = plan_query(query, context, hints=[table.desc.types[i] for i in positions]).embedded
     if len(plan.desc) > len(positions):
         raise SqlSyntaxError("INSERT has more expressions than target columns")
-    if query is not None and len(plan.desc) < len(positions) and node.args.get("columns") is not None:
+    if (
+        query is not None
+        and len(plan.desc) < len(positions)
+        and node.args.get("columns") is not None
+    ):
         raise SqlSyntaxError("INSERT has more target columns than expressions")
     for i, (position, column) in enumerate(zip(positions, plan.desc.columns, strict=False)):
         target = table.desc.columns[position]
-        assigned[position] = assign(ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target)
+        assigned[position] = assign(
+            ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target
+        )
     added = new_rows(plan, assigned, table)
     on_conflict = plan_on_conflict(node, table, context)
     if on_conflict is not None:
         depends_on = frozenset(context.depends_on)
         returned = on_conflict.returning.desc if on_conflict.returning is not None else None
-        return Modify("INSERT", table.id, table.name, table.desc, optimize(added), False, True, returned, depends_on, on_conflict)
+        return Modify(
+            "INSERT",
+            table.id,
+            table.name,
+            table.desc,
+            optimize(added),
+            False,
+            True,
+            returned,
+            depends_on,
+            on_conflict,
+        )
     wide, returning = plan_returning(node, added, 0, table, context)
-    return Modify("INSERT", table.id, table.name, table.desc, optimize(wide), False, True, returning, frozenset(context.depends_on))
+    return Modify(
+        "INSERT",
+        table.id,
+        table.name,
+        table.desc,
+        optimize(wide),
+        False,
+        True,
+        returning,
+        frozenset(context.depends_on),
+    )
 
 
 def new_rows(plan: Plan, assigned: Mapping[int, Any], table: RelationEntry) -> Plan:
-    """Whole rows of the table, from ``plan``'s rows: the scalars given by position, for other columns their defaults."""
+    """Whole rows of the table, from ``plan``'s rows: the scalars given by position, for other
+    columns their defaults."""
     scalars = [
         assigned[i] if i in assigned else _default(table, i) or Literal(None, column.type)
         for i, column in enumerate(table.desc.columns)
@@ -115,11 +155,23 @@ def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
         new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
-    matched = [ColumnRef(width + len(values) + i, column.type) for i, column in enumerate(others.columns)]
+    matched = [
+        ColumnRef(width + len(values) + i, column.type) for i, column in enumerate(others.columns)
+    ]
     names = [*table.desc.names, *table.desc.names, *(column.name for column in others.columns)]
     changed = compute(plan, [*column_refs(table.desc), *new, *matched], names)
     wide, returning = plan_returning(node, changed, width, table, context, others)
-    return Modify("UPDATE", table.id, table.name, table.desc, optimize(wide), True, True, returning, frozenset(context.depends_on))
+    return Modify(
+        "UPDATE",
+        table.id,
+        table.name,
+        table.desc,
+        optimize(wide),
+        True,
+        True,
+        returning,
+        frozenset(context.depends_on),
+    )
 
 
 @plans(DeleteStatement, returns_rows=True)
@@ -129,7 +181,17 @@ def delete(node: DeleteStatement, catalog: PlannerCatalog, session: SessionNames
     others, named = returned_of_others(node, context)
     removed = matching(node, table, context, named, [None] * (len(table.desc) + len(named)))
     wide, returning = plan_returning(node, removed, 0, table, context, others)
-    return Modify("DELETE", table.id, table.name, table.desc, optimize(wide), True, False, returning, frozenset(context.depends_on))
+    return Modify(
+        "DELETE",
+        table.id,
+        table.name,
+        table.desc,
+        optimize(wide),
+        True,
+        False,
+        returning,
+        frozenset(context.depends_on),
+    )
 
 
 @plans(TruncateStatement)
@@ -142,12 +204,18 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
 
 
 def inserted_values(
-    node: exp.Expr, modify: Modify, types: Sequence[ScalarType], parameters: Sequence[Sequence[Any]], count: int
+    node: exp.Expr,
+    modify: Modify,
+    types: Sequence[ScalarType],
+    parameters: Sequence[Sequence[Any]],
+    count: int,
 ) -> Mapping[int, list[Any]] | None:
-    """For ``count`` executions of an INSERT of one row of VALUES: what each stores in the columns that depend on parameters.
+    """For ``count`` executions of an INSERT of one row of VALUES: what each stores in the columns
+    that depend on parameters.
 
-    ``parameters`` holds the values of each parameter, of these ``types``; the result is by the column's position. None for
-    other statements, and if an engine has to compute a value. Raises what planning the executions raises.
+    ``parameters`` holds the values of each parameter, of these ``types``; the result is by the
+    column's position. None for other statements, and if an engine has to compute a value. Raises
+    what planning the executions raises.
     """
     if (
         not isinstance(node, InsertStatement)
@@ -174,7 +242,11 @@ def inserted_values(
 
 
 def _stored(
-    expression: exp.Expr, column: Column, types: Sequence[ScalarType], parameters: Sequence[Sequence[Any]], count: int
+    expression: exp.Expr,
+    column: Column,
+    types: Sequence[ScalarType],
+    parameters: Sequence[Sequence[Any]],
+    count: int,
 ) -> list[Any] | None:
     """The value of the expression in each execution; None if one of them is not a constant."""
     scalars: list[Any]
@@ -185,10 +257,19 @@ def _stored(
             return list(values)
         scalars = [constant(value, type) for value in values]
     else:
-        bound = [Parameters(list(types), [values[i] for values in parameters], is_open=False) for i in range(count)]
-        scalars = [scalar(expression, ExprContext(Scope(), NoSubqueries(each), "VALUES")) for each in bound]
+        bound = [
+            Parameters(list(types), [values[i] for values in parameters], is_open=False)
+            for i in range(count)
+        ]
+        scalars = [
+            scalar(expression, ExprContext(Scope(), NoSubqueries(each), "VALUES")) for each in bound
+        ]
     assigned = [assign(value, column) for value in scalars]
-    return [value.value for value in assigned] if all(isinstance(value, Literal) for value in assigned) else None
+    return (
+        [value.value for value in assigned]
+        if all(isinstance(value, Literal) for value in assigned)
+        else None
+    )
 
 
 # --- parts ---
@@ -197,10 +278,15 @@ def _stored(
 def _answers_rows(value: exp.Expr) -> bool:
     """Whether a function of several rows stands in it, outside of a subquery."""
     outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
-    return any(isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS for expression in outside)
+    return any(
+        isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS
+        for expression in outside
+    )
 
 
-def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context) -> Plan:
+def _values(
+    node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context
+) -> Plan:
     """Rows of constants and expressions, each value cast to the type of its column."""
     expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
     rows = []
@@ -212,8 +298,13 @@ def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, co
         if len(row.expressions) > len(positions):
             raise SqlSyntaxError("INSERT has more expressions than target columns")
         targets = [(i, table.desc.columns[i]) for i in positions[: len(row.expressions)]]
-        written = [assigned_value(value, i, table) for value, (i, _) in zip(row.expressions, targets, strict=True)]
-        rows.append([assign(scalar(v, expr_context), c) for v, (_, c) in zip(written, targets, strict=True)])
+        written = [
+            assigned_value(value, i, table)
+            for value, (i, _) in zip(row.expressions, targets, strict=True)
+        ]
+        rows.append(
+            [assign(scalar(v, expr_context), c) for v, (_, c) in zip(written, targets, strict=True)]
+        )
     if any(has(value, SubqueryValue) for row in rows for value in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
     names = [table.desc.names[i] for i in positions[: len(rows[0])]]
@@ -241,7 +332,10 @@ def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constan
         if not all(isinstance(value, Literal) for value in values):
             return None
         rows.append(tuple(value.value for value in values))
-    columns = (Column(name, scalars[i].type, any(row[i] is None for row in rows)) for i, name in enumerate(names))
+    columns = (
+        Column(name, scalars[i].type, any(row[i] is None for row in rows))
+        for i, name in enumerate(names)
+    )
     return Constant(tuple(rows), RelationDesc(tuple(columns)))
 
 
@@ -259,8 +353,9 @@ def _constant(value: Any, row: Sequence[Any]) -> Any:
 class Modify:
     """A change of one table's rows: ``kind`` is ``INSERT``, ``UPDATE`` or ``DELETE``.
 
-    The columns of ``plan`` are, for each row that is changed, the row that goes if ``removes``, the row that comes if ``adds``, and
-    what is answered for it, described by ``returning``. As in a Select, views are ``Get``s of their own ids.
+    The columns of ``plan`` are, for each row that is changed, the row that goes if ``removes``, the
+    row that comes if ``adds``, and what is answered for it, described by ``returning``. As in a
+    Select, views are ``Get``s of their own ids.
     """
 
     kind: str

@@ -31,13 +31,24 @@ class InsertStatement(Statement):
 class UpdateStatement(Statement):
     """``others`` are the relations of FROM."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "assignments": True, "others": False, "where": False, "returning": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "assignments": True,
+        "others": False,
+        "where": False,
+        "returning": False,
+    }
 
 
 class DeleteStatement(Statement):
     """``others`` are the relations of USING."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "others": False, "where": False, "returning": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "others": False,
+        "where": False,
+        "returning": False,
+    }
 
 
 class TruncateStatement(Statement):
@@ -55,7 +66,10 @@ def _target(parser: StatementParser) -> exp.Table:
 def _is_alias(parser: StatementParser) -> bool:
     if parser.token.token_type == TokenType.IDENTIFIER:
         return True
-    return parser.token.token_type == TokenType.VAR and parser.token.text.upper() not in ("SET", "RETURNING")
+    return parser.token.token_type == TokenType.VAR and parser.token.text.upper() not in (
+        "SET",
+        "RETURNING",
+    )
 
 
 @parses("INSERT")
@@ -65,11 +79,16 @@ def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
     if parser.accept_token(TokenType.ALIAS):
         table.set("alias", exp.TableAlias(this=parser.name()))
     columns = None
-    if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type not in (TokenType.SELECT, TokenType.WITH):
+    if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type not in (
+        TokenType.SELECT,
+        TokenType.WITH,
+    ):
         columns = parser.wrapped_list(StatementParser.name)
     query = None if parser.accept("DEFAULT", "VALUES") else parser.query()
     conflict = on_conflict(parser)
-    return InsertStatement(this=table, columns=columns, query=query, on_conflict=conflict, returning=_returning(parser))
+    return InsertStatement(
+        this=table, columns=columns, query=query, on_conflict=conflict, returning=_returning(parser)
+    )
 
 
 @parses("UPDATE")
@@ -78,7 +97,13 @@ def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
     parser.expect("SET")
     changes = assignments(parser)
     others = _others(parser) if parser.accept_token(TokenType.FROM) else None
-    return UpdateStatement(this=table, assignments=changes, others=others, where=_condition(parser), returning=_returning(parser))
+    return UpdateStatement(
+        this=table,
+        assignments=changes,
+        others=others,
+        where=_condition(parser),
+        returning=_returning(parser),
+    )
 
 
 @parses("DELETE")
@@ -86,7 +111,9 @@ def delete(parser: StatementParser, words: tuple[str, ...]) -> DeleteStatement:
     parser.expect("FROM")
     table = _target(parser)
     others = _others(parser) if parser.accept_token(TokenType.USING) else None
-    return DeleteStatement(this=table, others=others, where=_condition(parser), returning=_returning(parser))
+    return DeleteStatement(
+        this=table, others=others, where=_condition(parser), returning=_returning(parser)
+    )
 
 
 def _others(parser: StatementParser) -> list[exp.Expr]:
@@ -99,7 +126,11 @@ def _condition(parser: StatementParser) -> exp.Expr | None:
 
 
 def _returning(parser: StatementParser) -> list[exp.Expr] | None:
-    return parser.comma_list(StatementParser.select_item) or [parser.missing()] if parser.accept("RETURNING") else None
+    return (
+        parser.comma_list(StatementParser.select_item) or [parser.missing()]
+        if parser.accept("RETURNING")
+        else None
+    )
 
 
 @parses("TRUNCATE")
@@ -117,7 +148,12 @@ def _write_insert(write: Generator, node: exp.Expression) -> str:
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
     rows = write.sql(node, "query") or "DEFAULT VALUES"
     return joined(
-        "INSERT INTO", write.sql(node, "this"), columns, rows, write.sql(node, "on_conflict"), _write_returning(write, node)
+        "INSERT INTO",
+        write.sql(node, "this"),
+        columns,
+        rows,
+        write.sql(node, "on_conflict"),
+        _write_returning(write, node),
     )
 
 
@@ -125,14 +161,19 @@ def _write_insert(write: Generator, node: exp.Expression) -> str:
 def _write_update(write: Generator, node: exp.Expression) -> str:
     changed = f"UPDATE {write.sql(node, 'this')} SET {listed(write, node, 'assignments')}"
     others = f"FROM {listed(write, node, 'others')}" if node.args.get("others") else ""
-    return joined(changed, others, clause(write, "WHERE", node, "where"), _write_returning(write, node))
+    return joined(
+        changed, others, clause(write, "WHERE", node, "where"), _write_returning(write, node)
+    )
 
 
 @generates(DeleteStatement)
 def _write_delete(write: Generator, node: exp.Expression) -> str:
     others = f"USING {listed(write, node, 'others')}" if node.args.get("others") else ""
     return joined(
-        f"DELETE FROM {write.sql(node, 'this')}", others, clause(write, "WHERE", node, "where"), _write_returning(write, node)
+        f"DELETE FROM {write.sql(node, 'this')}",
+        others,
+        clause(write, "WHERE", node, "where"),
+        _write_returning(write, node),
     )
 
 

@@ -1,4 +1,5 @@
-"""ON CONFLICT of INSERT: plans over the table and the rows that would be inserted, which the execution provides."""
+"""ON CONFLICT of INSERT: plans over the table and the rows that would be inserted, which the
+execution provides."""
 
 from __future__ import annotations
 
@@ -25,7 +26,12 @@ from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.tables import plan_from
 from reclock.sql.statements.tables.on_conflict_syntax import OnConflict
-from reclock.sql.statements.tables.targets import assigned_value, column_refs, plan_returning, target_columns
+from reclock.sql.statements.tables.targets import (
+    assigned_value,
+    column_refs,
+    plan_returning,
+    target_columns,
+)
 from reclock.sql.syntax.consumption import tracked_copy
 
 PROPOSED = StorageCollectionId(GlobalId("t0"))
@@ -37,9 +43,9 @@ WRITTEN = PROPOSED
 
 @dataclass(frozen=True, slots=True)
 class ConflictPlan:
-    """Rows of the table that have a key of ``PROPOSED``, as columns: for DO NOTHING the number of the proposed row; for DO UPDATE
-    the row that goes, the row that comes, the number, and whether WHERE is true.
-    """
+    """Rows of the table that have a key of ``PROPOSED``, as columns: for DO NOTHING the number of
+    the proposed row; for DO UPDATE the row that goes, the row that comes, the number, and whether
+    WHERE is true."""
 
     arbiter: Constraint
     plan: Plan
@@ -49,7 +55,9 @@ class ConflictPlan:
     def among(self, column: int, values: Sequence[Any]) -> Plan:
         """The plan, if the key's ``column`` of the table has one of the values."""
         of = self.target.desc.types[column]
-        equal = [Call("=", (ColumnRef(column, of), Literal(value, of)), BOOLEAN) for value in values]
+        equal = [
+            Call("=", (ColumnRef(column, of), Literal(value, of)), BOOLEAN) for value in values
+        ]
         condition = equal[0] if len(equal) == 1 else Call("or", tuple(equal), BOOLEAN)
 
         def visit(plan: Plan) -> Plan:
@@ -62,7 +70,8 @@ class ConflictPlan:
 
 @dataclass(frozen=True, slots=True)
 class ConflictAction:
-    """What becomes of rows whose key is there: nothing, or an update. DO NOTHING may have several keys."""
+    """What becomes of rows whose key is there: nothing, or an update. DO NOTHING may have several
+    keys."""
 
     conflicts: tuple[ConflictPlan, ...]
     is_update: bool
@@ -70,7 +79,9 @@ class ConflictAction:
     """Over ``WRITTEN``."""
 
 
-def plan_on_conflict(node: exp.Expr, table: RelationEntry, context: Context) -> ConflictAction | None:
+def plan_on_conflict(
+    node: exp.Expr, table: RelationEntry, context: Context
+) -> ConflictAction | None:
     """What the INSERT says, if it has the clause."""
     clause = node.args.get("on_conflict")
     if clause is None:
@@ -89,9 +100,14 @@ def plan_on_conflict(node: exp.Expr, table: RelationEntry, context: Context) -> 
 
 
 def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
-    """The keys that count. Raises ``UnknownConflictTarget``, ``InvalidConstraint``, ``SqlSyntaxError``."""
+    """The keys that count. Raises ``UnknownConflictTarget``, ``InvalidConstraint``,
+    ``SqlSyntaxError``."""
     assert table.table is not None
-    keys = [constraint for constraint in table.table.constraints if constraint.is_key and constraint.is_enforced]
+    keys = [
+        constraint
+        for constraint in table.table.constraints
+        if constraint.is_key and constraint.is_enforced
+    ]
     if clause.args.get("constraint"):
         name = fold(clause.args["constraint"])
         named = [constraint for constraint in keys if constraint.name == name]
@@ -114,22 +130,35 @@ def _arbiters(clause: OnConflict, table: RelationEntry) -> list[Constraint]:
     return keys
 
 
-def _plan_match(node: exp.Expr, clause: OnConflict, arbiter: Constraint, table: RelationEntry, context: Context) -> ConflictPlan:
+def _plan_match(
+    node: exp.Expr, clause: OnConflict, arbiter: Constraint, table: RelationEntry, context: Context
+) -> ConflictPlan:
     pairs, target, _ = _pairs(node, arbiter, table, context)
     return ConflictPlan(arbiter, compute(pairs, column_refs(pairs.desc)[-1:], ["number"]), target)
 
 
-def _plan_update(node: exp.Expr, clause: OnConflict, arbiter: Constraint, table: RelationEntry, context: Context) -> ConflictPlan:
+def _plan_update(
+    node: exp.Expr, clause: OnConflict, arbiter: Constraint, table: RelationEntry, context: Context
+) -> ConflictPlan:
     pairs, target, scope = _pairs(node, arbiter, table, context)
     width = len(table.desc)
     assignments = clause.args["assignments"]
     positions = target_columns([assignment.this for assignment in assignments], table)
-    values = [assigned_value(each.args["value"], i, table) for each, i in zip(assignments, positions, strict=True)]
+    values = [
+        assigned_value(each.args["value"], i, table)
+        for each, i in zip(assignments, positions, strict=True)
+    ]
     expr_context = ExprContext(scope, SubqueryPlanner(context), "ON CONFLICT")
     scalars = [scalar(value, expr_context) for value in values]
-    assigned = [assign(value, table.desc.columns[i]) for value, i in zip(scalars, positions, strict=True)]
+    assigned = [
+        assign(value, table.desc.columns[i]) for value, i in zip(scalars, positions, strict=True)
+    ]
     where = clause.args.get("where")
-    condition = expect(scalar(where, expr_context), BOOLEAN, "argument of WHERE") if where is not None else Literal(True, BOOLEAN)
+    condition = (
+        expect(scalar(where, expr_context), BOOLEAN, "argument of WHERE")
+        if where is not None
+        else Literal(True, BOOLEAN)
+    )
     wide, (*news, applies) = attach(pairs, [*assigned, condition])
     old = column_refs(table.desc)
     new = list(old)
@@ -140,17 +169,30 @@ def _plan_update(node: exp.Expr, clause: OnConflict, arbiter: Constraint, table:
     return ConflictPlan(arbiter, compute(wide, [*old, *new, number, applies], names), target)
 
 
-def _pairs(node: exp.Expr, arbiter: Constraint, table: RelationEntry, context: Context) -> tuple[Plan, Plan, Scope]:
-    """The table's rows joined with the proposed rows of the same key; where they are read; and what expressions may name."""
+def _pairs(
+    node: exp.Expr, arbiter: Constraint, table: RelationEntry, context: Context
+) -> tuple[Plan, Plan, Scope]:
+    """The table's rows joined with the proposed rows of the same key; where they are read; and what
+    expressions may name."""
     target = plan_from(exp.Select(from_=exp.From(this=tracked_copy(node.this))), context)
     columns = tuple(Column(column.name, column.type) for column in table.desc.columns)
-    proposed = Get(PROPOSED, "excluded", RelationDesc((*columns, Column("mz_number", BIGINT, is_nullable=False))))
+    proposed = Get(
+        PROPOSED,
+        "excluded",
+        RelationDesc((*columns, Column("mz_number", BIGINT, is_nullable=False))),
+    )
     width = len(table.desc)
     equal = "is_not_distinct" if arbiter.are_nulls_equal else "="
     conditions = []
     for name in arbiter.columns:
         index = table.desc.names.index(name)
         type = table.desc.types[index]
-        conditions.append(Call(equal, (ColumnRef(index, type), ColumnRef(width + index, type)), BOOLEAN))
+        conditions.append(
+            Call(equal, (ColumnRef(index, type), ColumnRef(width + index, type)), BOOLEAN)
+        )
     excluded = Scope.of(RelationDesc(columns), "excluded")
-    return join(target.plan, proposed, JoinKind.INNER, conditions), target.plan, target.scope.beside(excluded)
+    return (
+        join(target.plan, proposed, JoinKind.INNER, conditions),
+        target.plan,
+        target.scope.beside(excluded),
+    )

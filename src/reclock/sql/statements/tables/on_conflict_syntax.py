@@ -17,7 +17,12 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed
 class OnConflict(exp.Expression):
     """``columns`` or ``constraint`` say which key; without ``assignments`` it is DO NOTHING."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"columns": False, "constraint": False, "assignments": False, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "columns": False,
+        "constraint": False,
+        "assignments": False,
+        "where": False,
+    }
 
 
 def on_conflict(parser: StatementParser) -> OnConflict | None:
@@ -30,7 +35,9 @@ def on_conflict(parser: StatementParser) -> OnConflict | None:
     elif parser.sees_token(TokenType.L_PAREN):
         columns = parser.wrapped_list(StatementParser.name)
         if parser.sees_token(TokenType.WHERE):
-            raise UnsupportedSql("ON CONFLICT (…) WHERE is not supported", detail="there are no partial indexes")
+            raise UnsupportedSql(
+                "ON CONFLICT (…) WHERE is not supported", detail="there are no partial indexes"
+            )
     parser.expect("DO")
     if parser.accept("NOTHING"):
         return OnConflict(columns=columns, constraint=constraint)

@@ -8,7 +8,13 @@ from typing import Any
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType, TextLimit, numeric
 from reclock.catalog.objects import Item, ItemType
-from reclock.errors import AggregateNotAllowed, InvalidColumnReference, SqlSyntaxError, TypeMismatch, UnknownColumn
+from reclock.errors import (
+    AggregateNotAllowed,
+    InvalidColumnReference,
+    SqlSyntaxError,
+    TypeMismatch,
+    UnknownColumn,
+)
 from reclock.plan.functions.typing import declared
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
@@ -24,14 +30,20 @@ from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
-from reclock.sql.statements.tables.declared_constraints import declare_constraints, declared_constraints, key_columns
+from reclock.sql.statements.tables.declared_constraints import (
+    declare_constraints,
+    declared_constraints,
+    key_columns,
+)
 from reclock.sql.statements.tables.syntax import CreateTableAsStatement, CreateTableStatement
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.parse import parse_one
 
 
 @plans(CreateTableStatement)
-def create_table(node: CreateTableStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+def create_table(
+    node: CreateTableStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateTable | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.TABLE, catalog)
     if skipped is not None:
@@ -44,7 +56,9 @@ def create_table(node: CreateTableStatement, catalog: PlannerCatalog, session: S
 
 
 @plans(CreateTableAsStatement)
-def create_table_as(node: CreateTableAsStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+def create_table_as(
+    node: CreateTableAsStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateTable | Skipped:
     """The table has the columns of the query; each may be null."""
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.TABLE, catalog)
@@ -54,28 +68,38 @@ def create_table_as(node: CreateTableAsStatement, catalog: PlannerCatalog, sessi
     column_names = [fold(column) for column in node.args.get("names") or ()]
     if len(column_names) > len(query.desc):
         raise SqlSyntaxError(
-            f"CREATE TABLE AS specifies {len(column_names)} column names, but the query has {len(query.desc)} columns"
+            f"CREATE TABLE AS specifies {len(column_names)} column names, but the query "
+            f"has {len(query.desc)} columns"
         )
     names = [*column_names, *query.desc.names[len(column_names) :]]
     check_stored(query.desc.columns)
     check_columns(names)
     types = [_kept_type(column) for column in query.desc.columns]
-    columns = ", ".join(f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True))
+    columns = ", ".join(
+        f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True)
+    )
     made = parse_one(f"CREATE TABLE t ({columns})")
     assert isinstance(made, CreateTableStatement)
     made.set("this", name.to_table())
     table = define_table(made)
-    return CreateTable(name, definition_text(made), table, None if node.args.get("is_empty") else query)
+    return CreateTable(
+        name, definition_text(made), table, None if node.args.get("is_empty") else query
+    )
 
 
 def _kept_type(column: Column) -> ScalarType | TextLimit:
     if column.limit is not None:
         return column.limit
-    return column.type if column.type == numeric() else declared(replace(column.type, is_unconstrained=False))
+    return (
+        column.type
+        if column.type == numeric()
+        else declared(replace(column.type, is_unconstrained=False))
+    )
 
 
 def define_table(node: CreateTableStatement) -> TableDefinition:
-    """The table that the statement describes. Raises for columns or defaults that cannot be; constraints are not looked into."""
+    """The table that the statement describes. Raises for columns or defaults that cannot be;
+    constraints are not looked into."""
     desc = _columns(node)
     defaults = tuple(column.args.get("default") for column in node.args["columns"])
     for column, default in zip(desc.columns, defaults, strict=True):
@@ -89,7 +113,11 @@ def _columns(node: CreateTableStatement) -> RelationDesc:
     columns = []
     for column in node.args["columns"]:
         name = fold(column.this)
-        columns.append(declared_column(name, column.args["kind"], not column.args.get("not_null") and name not in key))
+        columns.append(
+            declared_column(
+                name, column.args["kind"], not column.args.get("not_null") and name not in key
+            )
+        )
     check_columns([column.name for column in columns])
     check_stored(columns)
     return RelationDesc(tuple(columns))
@@ -102,13 +130,16 @@ def default_value(node: Any, column: Column) -> Any:
     except UnknownColumn as error:
         raise InvalidColumnReference("cannot use column reference in DEFAULT expression") from error
     except AggregateNotAllowed as error:
-        raise AggregateNotAllowed("aggregate functions are not allowed in DEFAULT expressions") from error
+        raise AggregateNotAllowed(
+            "aggregate functions are not allowed in DEFAULT expressions"
+        ) from error
     try:
         return assign(value, column)
     except TypeMismatch as error:
         of = value.type.name if value.type is not None else "unknown"
         raise TypeMismatch(
-            f'column "{column.name}" is of type {column.type.name} but default expression is of type {of}'
+            f'column "{column.name}" is of type {column.type.name} but default '
+            f"expression is of type {of}"
         ) from error
 
 
@@ -124,7 +155,11 @@ class CreateTable:
 
 
 @plans_item(CreateTableStatement)
-def table_entry(node: CreateTableStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+def table_entry(
+    node: CreateTableStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> RelationEntry:
     table = define_table(node)
     rows = StorageCollectionId(item.id, CollectionType.TABLE)
-    return RelationEntry(item.id, rows, name, item.type, table.desc, create_sql=item.create_sql, table=table)
+    return RelationEntry(
+        item.id, rows, name, item.type, table.desc, create_sql=item.create_sql, table=table
+    )

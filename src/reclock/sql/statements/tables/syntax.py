@@ -23,17 +23,34 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class TableColumn(exp.Expression):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False, "default": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "not_null": False,
+        "default": False,
+    }
 
 
 class CreateTableStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "columns": True, "constraints": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "exists": False,
+        "columns": True,
+        "constraints": False,
+    }
 
 
 class CreateTableAsStatement(Statement):
-    """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH NO DATA."""
+    """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH
+    NO DATA."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "names": False, "query": True, "is_empty": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "exists": False,
+        "names": False,
+        "query": True,
+        "is_empty": False,
+    }
 
 
 @parses("CREATE [OR REPLACE] LOCAL")
@@ -44,7 +61,9 @@ def create_local(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
 
 
 @parses("CREATE TABLE", f"CREATE {TEMPORARY} TABLE")
-def create_table(parser: StatementParser, words: tuple[str, ...]) -> CreateTableStatement | CreateTableAsStatement:
+def create_table(
+    parser: StatementParser, words: tuple[str, ...]
+) -> CreateTableStatement | CreateTableAsStatement:
     exists = parser.if_not_exists()
     name = parser.object_name()
     if is_temporary(words):
@@ -53,11 +72,17 @@ def create_table(parser: StatementParser, words: tuple[str, ...]) -> CreateTable
         elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]
         columns = [element for element in elements if isinstance(element, TableColumn)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
-        return CreateTableStatement(this=name, exists=exists, columns=columns, constraints=constraints)
-    names = parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+        return CreateTableStatement(
+            this=name, exists=exists, columns=columns, constraints=constraints
+        )
+    names = (
+        parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    )
     if not parser.accept_token(TokenType.ALIAS):
         parser.raise_error("Expected the list of columns, or AS")
-    return CreateTableAsStatement(this=name, exists=exists, names=names, query=parser.query(), **_with_data(parser))
+    return CreateTableAsStatement(
+        this=name, exists=exists, names=names, query=parser.query(), **_with_data(parser)
+    )
 
 
 def _is_name_list(parser: StatementParser) -> bool:
@@ -95,15 +120,27 @@ def _elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
         elif (constraint := column_constraint(parser, named, name)) is not None:
             constraints.append(constraint)
         else:
-            parser.raise_error("Expected NOT NULL, NULL, DEFAULT, a constraint, a comma or the end of the columns")
-    if not_null is False and any(constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints):
-        parser.raise_error(f'conflicting NULL/NOT NULL declarations for column "{name.name}"', parser.last_token)
-    return [TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default), *constraints]
+            parser.raise_error(
+                "Expected NOT NULL, NULL, DEFAULT, a constraint, a comma or the end of the columns"
+            )
+    if not_null is False and any(
+        constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints
+    ):
+        parser.raise_error(
+            f'conflicting NULL/NOT NULL declarations for column "{name.name}"', parser.last_token
+        )
+    return [
+        TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default),
+        *constraints,
+    ]
 
 
 @generates(TableColumn)
 def _write_table_column(write: Generator, node: exp.Expression) -> str:
-    not_null, default = when(node, "not_null", "NOT NULL"), clause(write, "DEFAULT", node, "default")
+    not_null, default = (
+        when(node, "not_null", "NOT NULL"),
+        clause(write, "DEFAULT", node, "default"),
+    )
     return joined(write.sql(node, "this"), write.sql(node, "kind"), not_null, default)
 
 
@@ -111,7 +148,9 @@ def _write_table_column(write: Generator, node: exp.Expression) -> str:
 def _write_create_table_as(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
     names = f"({listed(write, node, 'names')})" if node.args.get("names") else ""
-    return joined(name, names, "AS", write.sql(node, "query"), when(node, "is_empty", "WITH NO DATA"))
+    return joined(
+        name, names, "AS", write.sql(node, "query"), when(node, "is_empty", "WITH NO DATA")
+    )
 
 
 @generates(CreateTableStatement)

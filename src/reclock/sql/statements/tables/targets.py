@@ -1,4 +1,5 @@
-"""Parts of the statements that change a table: the columns they name, what they assign, and what they return."""
+"""Parts of the statements that change a table: the columns they name, what they assign, and what
+they return."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _NO_OTHERS = Scope()
 
 
 def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> tuple[int, ...]:
-    """The positions of the columns named, or of all. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
+    """The positions of the columns named, or of all. Raises ``UnknownColumn`` or
+    ``DuplicateColumn``."""
     names = [fold(column) for column in columns] if columns is not None else list(table.desc.names)
     for i, name in enumerate(names):
         if name not in table.desc.names:
@@ -45,7 +47,11 @@ def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.E
 
 def is_default(node: exp.Expr) -> bool:
     if isinstance(node, exp.Column):
-        return not node.args.get("table") and not node.this.args.get("quoted") and node.name.upper() == "DEFAULT"
+        return (
+            not node.args.get("table")
+            and not node.this.args.get("quoted")
+            and node.name.upper() == "DEFAULT"
+        )
     return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
@@ -54,19 +60,29 @@ def column_refs(desc: RelationDesc, start: int = 0) -> list[Any]:
 
 
 def plan_returning(
-    node: exp.Expr, plan: Plan, start: int, table: RelationEntry, context: Context, others: Scope = _NO_OTHERS
+    node: exp.Expr,
+    plan: Plan,
+    start: int,
+    table: RelationEntry,
+    context: Context,
+    others: Scope = _NO_OTHERS,
 ) -> tuple[Plan, RelationDesc | None]:
     """``plan`` with what RETURNING says behind it; and the columns of that.
 
-    It may name the table's columns, which begin at ``start``, and those of ``others``, which are last and go.
+    It may name the table's columns, which begin at ``start``, and those of ``others``, which are
+    last and go.
     """
     returning = node.args.get("returning")
     if not returning:
         return plan, None
     alias = node.this.args.get("alias")
-    shown = Scope.of(table.desc, fold(alias.this) if alias else table.name.item, None if alias else table.name)
+    shown = Scope.of(
+        table.desc, fold(alias.this) if alias else table.name.item, None if alias else table.name
+    )
     hidden = tuple(ScopeColumn(None, "", type, None, True) for type in plan.desc.types[:start])
-    items = select_list(returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING")
+    items = select_list(
+        returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING"
+    )
     wide, values = attach(plan, [value for _, value in items])
     width = len(plan.desc) - len(others.columns)
     row = [*column_refs(plan.desc)[:width], *values]

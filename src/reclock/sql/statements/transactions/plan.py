@@ -12,9 +12,11 @@ from reclock.sql.statements.transactions.syntax import TransactionStatement
 
 @dataclass(frozen=True, slots=True)
 class TransactionControl:
-    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, of ``savepoint``.
+    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``, ``RELEASE`` or
+    ``ROLLBACK TO``, of ``savepoint``.
 
-    ``SET TRANSACTION`` and ``SET SESSION CHARACTERISTICS AS TRANSACTION`` have the modes of ``BEGIN``.
+    ``SET TRANSACTION`` and ``SET SESSION CHARACTERISTICS AS TRANSACTION`` have the modes of
+    ``BEGIN``.
     """
 
     kind: str
@@ -28,6 +30,10 @@ class TransactionControl:
 
 
 @plans(TransactionStatement)
-def plan_transaction(node: TransactionStatement, catalog: PlannerCatalog, session: SessionNames) -> TransactionControl:
+def plan_transaction(
+    node: TransactionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> TransactionControl:
     savepoint = fold(node.this) if node.this else ""
-    return TransactionControl(node.args["kind"], node.args.get("isolation"), node.args.get("access"), savepoint)
+    return TransactionControl(
+        node.args["kind"], node.args.get("isolation"), node.args.get("access"), savepoint
+    )

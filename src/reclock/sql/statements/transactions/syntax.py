@@ -15,14 +15,26 @@ from reclock.sql.syntax.writing import generates, joined
 
 
 class TransactionStatement(Statement):
-    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``, ``isolation`` and ``access`` are as written, upper case; or ``kind`` is
-    ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this`` names the savepoint; or ``SET TRANSACTION`` or ``SET SESSION
-    CHARACTERISTICS AS TRANSACTION``, with the modes of ``BEGIN``."""
+    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``, ``isolation`` and ``access`` are as
+    written, upper case; or ``kind`` is ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this``
+    names the savepoint; or ``SET TRANSACTION`` or ``SET SESSION CHARACTERISTICS AS TRANSACTION``,
+    with the modes of ``BEGIN``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "isolation": False, "access": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": False,
+        "isolation": False,
+        "access": False,
+    }
 
 
-_ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
+_ISOLATION_LEVELS = (
+    "STRICT SERIALIZABLE",
+    "SERIALIZABLE",
+    "REPEATABLE READ",
+    "READ COMMITTED",
+    "READ UNCOMMITTED",
+)
 
 
 @parses("BEGIN")
@@ -47,7 +59,9 @@ def _modes(parser: StatementParser, kind: str) -> TransactionStatement:
     isolation = access = None
     while parser.token:
         if parser.accept("ISOLATION", "LEVEL"):
-            isolation = next((level for level in _ISOLATION_LEVELS if parser.accept(*level.split())), None)
+            isolation = next(
+                (level for level in _ISOLATION_LEVELS if parser.accept(*level.split())), None
+            )
             if isolation is None:
                 parser.raise_error("Expected an isolation level")
         elif parser.accept("READ", "ONLY"):

@@ -27,14 +27,25 @@ from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog.entries import IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import dependents_closure, find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
+from reclock.sql.names import (
+    QualifiedName,
+    SessionNames,
+    cluster_identifier,
+    fold,
+    identifier,
+    parts,
+)
 from reclock.sql.planning.definitions import chosen_cluster, definition_text, kind_of, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.index_keys import index_key
 from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.views import expand
-from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement, RefreshViewStatement
+from reclock.sql.statements.views.syntax import (
+    CreateIndexStatement,
+    CreateViewStatement,
+    RefreshViewStatement,
+)
 from reclock.sql.syntax.consumption import tracked_copy
 
 # --- sources ---
@@ -52,7 +63,9 @@ class DefinedView:
 
 
 @plans(CreateViewStatement)
-def create_view(node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateView | Skipped:
+def create_view(
+    node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateView | Skipped:
     name = catalog.locate(parts(node.this), session)
     replaces: tuple[GlobalId, ...] = ()
     old = catalog.within(name.scope).get(name.item)
@@ -74,23 +87,40 @@ def create_view(node: CreateViewStatement, catalog: PlannerCatalog, session: Ses
     index = None
     if node.args.get("materialized"):
         _check_maintainable(view.plan, catalog)
-        index = default_index(name, view.desc, None, chosen_cluster(node, catalog, session), catalog, [name.item], gone=replaces)
+        index = default_index(
+            name,
+            view.desc,
+            None,
+            chosen_cluster(node, catalog, session),
+            catalog,
+            [name.item],
+            gone=replaces,
+        )
     for argument in ("exists", "replace", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
-    return CreateView(name, definition_text(normal), view.plan, view.desc, view.depends_on, replaces, index)
+    return CreateView(
+        name, definition_text(normal), view.plan, view.desc, view.depends_on, replaces, index
+    )
 
 
-def define_view(node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
+def define_view(
+    node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DefinedView:
     """The view's plan. The relations that ``node`` names are then qualified in it."""
     context = definition_context(catalog, session)
     plan = plan_query(node.args["query"], context).embedded
     names = [fold(column) for column in node.args.get("columns") or ()]
     if len(names) > len(plan.desc):
-        raise SqlSyntaxError(f"CREATE VIEW specifies {len(names)} column names, but the query has {len(plan.desc)} columns")
+        raise SqlSyntaxError(
+            f"CREATE VIEW specifies {len(names)} column names, but the query has "
+            f"{len(plan.desc)} columns"
+        )
     names += plan.desc.names[len(names) :]
     check_columns(names, has_time=True)
-    plan = optimize(compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names))
+    plan = optimize(
+        compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names)
+    )
     key = unique_key(plan)
     desc = RelationDesc(plan.desc.columns, tuple(names[i] for i in key) if key else None)
     for table, qualified in context.named:
@@ -104,7 +134,9 @@ def define_view(node: CreateViewStatement, catalog: PlannerCatalog, session: Ses
 
 
 @plans(CreateIndexStatement)
-def create_index(node: CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateIndex | Skipped:
+def create_index(
+    node: CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateIndex | Skipped:
     entry = catalog.resolve(parts(node.args["on"]), session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
@@ -127,15 +159,17 @@ def create_index(node: CreateIndexStatement, catalog: PlannerCatalog, session: S
 
 
 def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
-    """Raises ``UnsupportedSql`` if the rows come from a system relation: these have no changes that an index could follow. Or if
-    no engine can compute them: the index would wait for ever."""
+    """Raises ``UnsupportedSql`` if the rows come from a system relation: these have no changes that
+    an index could follow. Or if no engine can compute them: the index would wait for ever."""
     plan = expand(plan, catalog)
     check_supported(plan)
     for id in sorted(collections(plan), key=str):
         if id.is_system:
             name = catalog.relation(id.source_id).name
             hint = "make a plain view, or SUBSCRIBE to the query"
-            raise UnsupportedSql(f'an index on a view over the system relation "{name}" is not supported', hint=hint)
+            raise UnsupportedSql(
+                f'an index on a view over the system relation "{name}" is not supported', hint=hint
+            )
 
 
 def _index(
@@ -152,9 +186,13 @@ def _index(
         this=identifier(name.item),
         cluster=cluster_identifier(catalog.cluster_name(cluster_id)),
         on=on_name.to_table(),
-        keys=[identifier(fold(key)) if isinstance(key, exp.Identifier) else key.copy() for key in keys],
+        keys=[
+            identifier(fold(key)) if isinstance(key, exp.Identifier) else key.copy() for key in keys
+        ],
     )
-    return CreateIndex(name, definition_text(node), on, on_name, cluster_id, frozenset({on} if on else ()))
+    return CreateIndex(
+        name, definition_text(node), on, on_name, cluster_id, frozenset({on} if on else ())
+    )
 
 
 # --- what all have in common ---
@@ -175,7 +213,8 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """``replaces`` are the ids that go when the view comes (dependents first); ``index`` comes with CREATE MATERIALIZED VIEW."""
+    """``replaces`` are the ids that go when the view comes (dependents first); ``index`` comes with
+    CREATE MATERIALIZED VIEW."""
 
     name: QualifiedName
     create_sql: str
@@ -188,10 +227,16 @@ class CreateView:
 
 
 @plans(RefreshViewStatement)
-def refresh_view(node: RefreshViewStatement, catalog: PlannerCatalog, session: SessionNames) -> Skipped:
-    """Nothing is to be done. Raises as ``find`` does if the name is not one of a materialized view."""
+def refresh_view(
+    node: RefreshViewStatement, catalog: PlannerCatalog, session: SessionNames
+) -> Skipped:
+    """Nothing is to be done. Raises as ``find`` does if the name is not one of a materialized
+    view."""
     view = find_object(parts(node.this), "MATERIALIZED VIEW", catalog, session)
-    return Skipped("REFRESH MATERIALIZED VIEW", f'materialized view "{view.name.item}" is always kept up to date')
+    return Skipped(
+        "REFRESH MATERIALIZED VIEW",
+        f'materialized view "{view.name.item}" is always kept up to date',
+    )
 
 
 def default_index(
@@ -212,14 +257,20 @@ def default_index(
 
 
 @plans_item(CreateViewStatement)
-def view_entry(node: CreateViewStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+def view_entry(
+    node: CreateViewStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> RelationEntry:
     view = define_view(node, catalog, SessionNames())
     collection = StorageCollectionId(item.id)
-    return RelationEntry(item.id, collection, name, item.type, view.desc, view.plan, item.create_sql, view.depends_on)
+    return RelationEntry(
+        item.id, collection, name, item.type, view.desc, view.plan, item.create_sql, view.depends_on
+    )
 
 
 @plans_item(CreateIndexStatement)
-def index_entry(node: CreateIndexStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> IndexEntry:
+def index_entry(
+    node: CreateIndexStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> IndexEntry:
     on = catalog.resolve(parts(node.args["on"]), SessionNames())
     key = index_key(node.args["keys"], on.desc, on.name)
     cluster_id = catalog.cluster_id(fold(node.args["cluster"]))

@@ -30,7 +30,13 @@ class CreateViewStatement(Statement):
 class CreateIndexStatement(Statement):
     """Without ``keys`` it is ``CREATE DEFAULT INDEX``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": False, "cluster": False, "on": True, "keys": False, "exists": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": False,
+        "cluster": False,
+        "on": True,
+        "keys": False,
+        "exists": False,
+    }
 
 
 class RefreshViewStatement(Statement):
@@ -47,7 +53,9 @@ def create_view(parser: StatementParser, words: tuple[str, ...]) -> CreateViewSt
     if is_temporary(words):
         make_temporary(name)
     cluster = parser.in_cluster() if materialized else None
-    columns = parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    columns = (
+        parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    )
     if not parser.accept_token(TokenType.ALIAS):
         parser.raise_error("Expected AS")
     return CreateViewStatement(
@@ -75,7 +83,8 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     cluster = parser.in_cluster()
     parser.expect("ON")
     on = parser.object_name()
-    if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):  # all are one kind
+    # all are one kind
+    if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):
         parser.raise_error("Expected ARRANGEMENT, BTREE or HASH")
     keys = parser.wrapped_list(_index_key)
     return CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
