@@ -1,6 +1,7 @@
 """Functions are typed as PostgreSQL types them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -93,7 +94,7 @@ def computed(type: ScalarType) -> ScalarType:
     ],
 )
 def test_mixed_arguments_are_taken_at_their_common_type(
-    name: str, given: Types, taken: Types, result: ScalarType
+    name: str, given: Types, taken: Sequence[ScalarType], result: ScalarType
 ) -> None:
     resolved = resolve_scalar(name, given)
     assert list(map(computed, resolved.argument_types)) == list(map(computed, taken))
