@@ -213,7 +213,7 @@ def test_changes_of_a_query_are_made_of_those_of_what_it_reads(
         [(-1, 20), (1, 21)],
         [],
     ]
-    assert rendered == [True, True, False, False]
+    assert rendered == [True, True, True, False]
 
 
 def test_what_has_one_time_comes_in_the_order_of_its_rows(ada: Session, bob: Session) -> None:

@@ -53,7 +53,7 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
             first = begin_run(airflow)
             await_state(airflow, first, "source reclock.public.fast")
             states = task_states(airflow, first)
-            assert states["source reclock.public.slow"] == "running"
+            assert states["source reclock.public.slow"] in ("running", "deferred")
             assert rows(home, "SELECT v FROM sums") == [(1,)]
             assert sorted(delta_rows(home / "sinks" / "out")) == [(1,)]
             await_state(airflow, first, "source reclock.public.broken", "failed")
@@ -66,7 +66,7 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
                 lambda: task_states(airflow, second),
             )
             assert rows(home, "SELECT v FROM sums") == [(3,)]
-            assert task_states(airflow, first)["source reclock.public.slow"] == "running"
+            assert task_states(airflow, first)["source reclock.public.slow"] in ("running", "deferred")
         finally:
             os.kill(kinesis.process.pid, signal.SIGCONT)
         eventually(

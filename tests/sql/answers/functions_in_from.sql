@@ -10,6 +10,6 @@ SELECT k FROM generate_series(1, (SELECT max(a) FROM t)) AS k
 SELECT t.a, k FROM t, generate_series(1, (SELECT count(*) FROM u WHERE u.a = t.a)) AS k
 SELECT x FROM upper((SELECT max(b) FROM t)) AS x
 SELECT a, (SELECT sum(n) FROM unnest(ARRAY[t.a, 2], ARRAY[t.g, 3]) AS x(n, m)) FROM t
-SELECT a, (SELECT count(*) FROM generate_series(1, t.a), generate_series(1, 2)) FROM t
+SELECT a, (SELECT count(*) FROM generate_series(1, t.a) AS g, generate_series(1, 2) AS h) FROM t
 SELECT * FROM ROWS FROM (length('abc'), generate_series(1, 2)) AS x
 SELECT * FROM generate_series(1, 2) AS a, unnest(ARRAY[a, a * 10]) WITH ORDINALITY AS b(v, o)
