@@ -66,7 +66,10 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
                 lambda: task_states(airflow, second),
             )
             assert rows(home, "SELECT v FROM sums") == [(3,)]
-            assert task_states(airflow, first)["source reclock.public.slow"] in ("running", "deferred")
+            assert task_states(airflow, first)["source reclock.public.slow"] in (
+                "running",
+                "deferred",
+            )
         finally:
             os.kill(kinesis.process.pid, signal.SIGCONT)
         eventually(

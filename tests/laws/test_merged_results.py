@@ -277,7 +277,7 @@ def test_the_law_finds_a_planted_bug(
     plant, plans = PLANTED[name]
     plant(monkeypatch)
     found = settings(
-        max_examples=300,
+        max_examples=2000,
         derandomize=True,
         database=None,
         phases=[Phase.generate],
@@ -285,3 +285,15 @@ def test_the_law_finds_a_planted_bug(
     )
     with pytest.raises((AssertionError, ReclockError)):
         found(_law(bench, plans, few_rows, keeps_groups=st.just(False)))()
+
+
+def test_a_predicate_is_not_evaluated_on_rows_of_other_times(bench: Bench) -> None:
+    plan = TopK(
+        _narrow(_joined(ONE, Filter(ONE, (FAILS_ON_ZERO,)), JoinKind.INNER, ((0, 0),))),
+        (0,),
+        (Ordering(1, is_descending=True),),
+        1,
+        0,
+    )
+    updates = [Update(row=("a", 0, 0), time=1, diff=1)]
+    bench.check(plan, {LEFT: (DESC, updates), RIGHT: (DESC, [])}, set())

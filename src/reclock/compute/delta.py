@@ -23,6 +23,7 @@ from reclock.compute.operators import (
     origin,
     snapshot,
 )
+from reclock.compute.operators.filter import guarded
 from reclock.compute.operators.join import matched_rows, sides_to_count
 from reclock.compute.operators.partial_aggregates import PartialAggregates, partial_aggregates
 from reclock.compute.operators.rules import (
@@ -331,10 +332,10 @@ class _Step:
         relations = [
             self.rows(part, version, filter) for part, filter in zip(parts, filters, strict=True)
         ]
-        select, are_few = (
-            snapshot(node, rendered, relations),
-            all(name in self._few for name in relations),
-        )
+        are_few = all(name in self._few for name in relations)
+        if isinstance(node, Filter):
+            relations = [guarded(node, rendered.engine, relations[0])]
+        select = snapshot(node, rendered, relations)
         if key_filter is None or is_exact:
             return select, are_few
         return (

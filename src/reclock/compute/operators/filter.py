@@ -16,6 +16,7 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.plan.relational import Filter
+from reclock.plan.totality import could_error
 
 
 @snapshot.register
@@ -25,9 +26,10 @@ def _(node: Filter, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Filter, step: DeltaStep) -> str:
-    return (
-        f"SELECT * FROM {step.changes(node.input)} WHERE {_condition(node, step.rendering.engine)}"
-    )
+    changes = step.changes(node.input)
+    assert changes is not None  # a step asks only for changes of nodes that change
+    relation = guarded(node, step.rendering.engine, changes)
+    return f"SELECT * FROM {relation} WHERE {_condition(node, step.rendering.engine)}"
 
 
 @is_monotone.register
@@ -44,6 +46,18 @@ def _(node: Filter, column: int) -> tuple[int | None, ...]:
 @demand.register
 def _(node: Filter, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (wanted | all_references(node.predicates),)
+
+
+def guarded(node: Filter, engine: str, relation: str) -> str:
+    """``relation``, which has the rows of the input at one time or their changes, such that no
+    predicate that could raise an error is evaluated on other rows.
+
+    DuckDB moves a filter below joins, and then evaluates it on updates of other times, before the
+    condition on their times. It moves nothing below an OFFSET.
+    """
+    if engine == "duckdb" and any(map(could_error, node.predicates)):
+        return f"(SELECT * FROM {relation} OFFSET 0)"
+    return relation
 
 
 def _condition(node: Filter, engine: str) -> str:
