@@ -17,7 +17,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, array
 from reclock.compute import delta, distinct_arguments, maintenance
 from reclock.compute.engines.group_states import GroupStep
-from reclock.compute.operators import groups, join, reduce, rules
+from reclock.compute.operators import groups, join, reduce, rules, topk
 from reclock.compute.operators.partial_aggregates import PartialAggregates
 from reclock.compute.operators.rules import columns, select_list
 from reclock.plan.relational import (
@@ -135,6 +135,10 @@ outer = st.builds(
     _joined, some, some, st.sampled_from([JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL]), keys
 )
 halves = st.builds(_joined, some, some, st.sampled_from([JoinKind.SEMI, JoinKind.ANTI]), keys)
+residuals = {
+    "joins with a residual": call("<>", NUMBER, ColumnRef(3, BIGINT)),
+    "joins whose residual could fail": call(">", call("+", NUMBER, 1), ColumnRef(3, BIGINT)),
+}
 sets = st.builds(
     lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), some, some
 )
@@ -175,9 +179,23 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
     "inner join": joins,
     "outer join": outer,
     "semi and anti join": halves,
+    **{
+        name: st.builds(
+            _joined,
+            some,
+            some,
+            st.sampled_from([kind for kind in JoinKind if kind is not JoinKind.INNER]),
+            st.just(((0, 0),)),
+            st.just((residual,)),
+        )
+        for name, residual in residuals.items()
+    },
     "distinct": st.builds(Distinct, some),
     "except and intersect": sets,
     "aggregates": st.builds(_reduced, some, all_or_key, aggregates),
+    "extremes of groups": st.builds(
+        _reduced, some, all_or_key, st.just([aggregate("min", NUMBER), aggregate("max", KEY)])
+    ),
     "first rows": first_rows,
     "window": windows,
     "groups of first rows": in_groups[0].map(_counted_by_number),
@@ -374,6 +392,18 @@ def _shown_left(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def _no_row_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    regrouped = groups.regrouped
+
+    def planted(*given: Any) -> str:
+        if given[-1] is not None:
+            given = (*given[:-1], lambda rows: "FALSE")
+        return regrouped(*given)
+
+    monkeypatch.setattr(reduce, "regrouped", planted)
+    monkeypatch.setattr(topk, "regrouped", planted)
+
+
 def _null_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     known = rules.KeyFilter.condition
     monkeypatch.setattr(
@@ -452,8 +482,18 @@ PLANTED: dict[str, tuple[str, Plant]] = {
     ),
     "an outer join overlooks its left side": ("outer join", _instead("delta", Join, _blind(0))),
     "an outer join overlooks its right side": ("outer join", _instead("delta", Join, _blind(1))),
-    "an outer join shows its left keys": ("outer join", _shown_left),
-    "groups of NULL are not found": ("outer join", _null_is_no_key),
+    "an outer join shows its left keys": ("joins whose residual could fail", _shown_left),
+    "groups of NULL are not found": ("window", _null_is_no_key),
+    "a row's matches are those from before": (
+        "joins with a residual",
+        _instead("delta", Join, _partners(rules.InputVersion.BEFORE)),
+    ),
+    "a row's matches are those of now": (
+        "joins with a residual",
+        _instead("delta", Join, _partners(rules.InputVersion.NOW)),
+    ),
+    "no lost row was the largest": ("extremes of groups", _no_row_decides),
+    "no lost row was among the first": ("first rows", _no_row_decides),
     "a semi join overlooks its left side": (
         "semi and anti join",
         _instead("delta", Join, _blind(0)),

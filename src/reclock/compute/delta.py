@@ -183,7 +183,8 @@ class _Step:
         self._found: dict[tuple[int, KeyFilter], EngineRelation | None] = {}
         """The rows of a Get that were looked up by key. They serve both versions."""
         self._changed: dict[int, bool] = {}
-        self._count = 0
+        self._defined: dict[str, str] = {}
+        """The names of all relations that were defined. Equal ones are one relation."""
 
     def changes(self, node: Plan) -> str | None:
         if not self._is_changed(node):
@@ -276,13 +277,15 @@ class _Step:
         return is_monotone(node) and all(self.only_adds(part) for part in inputs(node))
 
     def define(self, select: str, *, is_few: bool = False, is_thin: bool = False) -> str:
-        name, self._count = f"n{self._count}", self._count + 1
-        self._parts[name] = frozenset(_NAME.findall(select)) & self._parts.keys()
-        self._expressions[name] = select
+        name = self._defined.get(select)
+        if name is None:
+            name = self._defined[select] = f"n{len(self._defined)}"
+            self._parts[name] = frozenset(_NAME.findall(select)) & self._parts.keys()
+            self._expressions[name] = select
+            if is_thin:
+                self._thin.add(name)
         if is_few:
             self._few.add(name)
-        if is_thin:
-            self._thin.add(name)
         return name
 
     def with_clause(self, select: str) -> str:

@@ -22,6 +22,10 @@ Merge = Callable[[str], str]
 """Given a relation of the groups' previous rows and of what the node computes from the inserted
 rows, the SELECT of the groups' new rows."""
 
+Decides = Callable[[str], str]
+"""Given a relation of the groups' previous rows, the condition that a deleted row ``i`` of the input
+may have decided those of its group. Without the others, the groups have the same rows."""
+
 
 def changed_groups(node: Plan, step: DeltaStep, group_columns: int) -> str | None:
     """The changes of a node whose groups have partial aggregates kept, from those of the groups
@@ -41,6 +45,7 @@ def regrouped(
     groups: Sequence[tuple[int, ...]],
     shown: tuple[int, ...] | None,
     merge: Merge | None = None,
+    decides: Decides | None = None,
 ) -> str:
     """The changes of a node that computes each group's rows from its inputs' rows of that group
     alone.
@@ -50,8 +55,8 @@ def regrouped(
     even when it has no rows, so every step touches it: an aggregate has its one row before and
     after.
 
-    ``merge`` is for nodes of one input. It computes the groups that lost no row from their rows in
-    the maintained result. The *net* changes decide which rows were inserted and which deleted: a
+    ``merge`` is for nodes of one input. It computes the groups that lost no row that ``decides``
+    from their rows in the maintained result. The *net* changes decide which rows were inserted and which deleted: a
     delta rule may delete a row and insert it again.
     """
     changes_of = step.changes if merge is None else step.net_changes
@@ -80,8 +85,10 @@ def regrouped(
     [part], [(changed, group_columns)] = inputs(node), changes
     if step.only_adds(part):
         return _difference(node, previous, [_merged(node, step, merge, previous, changed)])
+    counts = f" AND {decides(previous)}" if decides is not None else ""
     lossy = step.define(
-        f"SELECT DISTINCT {_named(group_columns)} FROM {changed} WHERE n < 0", is_few=True
+        f"SELECT DISTINCT {_named(group_columns)} FROM {changed} AS i WHERE n < 0{counts}",
+        is_few=True,
     )
 
     def is_lossy(relation: Plan, columns: tuple[int, ...]) -> str:
@@ -89,7 +96,7 @@ def regrouped(
             [f"i.c{index}" for index in range(len(relation.desc))]
         )
 
-    # Groups that lost a row are not merged at all: the sum of their previous value and of the
+    # Groups that lost such a row are not merged at all: the sum of their previous value and of the
     # inserted rows may overflow.
     whole_previous = step.define(f"SELECT * FROM {previous} AS i WHERE NOT {is_lossy(node, shown)}")
     whole_changed = step.define(

@@ -45,9 +45,9 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Join, step: DeltaStep) -> str:
-    """An inner join is linear in each side. The other kinds compute again the rows of every key
-    that changes on either side, if it is not known how many rows of the other side have each
-    key."""
+    """An inner join is linear in each side. The other kinds follow from which rows have a match,
+    before the step and after it. If their residual could fail, they compute again the rows of every
+    key that changes on either side."""
     parts = _pair_changes(node, step) if node.kind is JoinKind.INNER else _from_matches(node, step)
     if parts is not None:
         # A row deleted on one side still meets a row inserted on the other; another part takes that
@@ -99,8 +99,7 @@ def matched_rows(node: Join, side: int) -> Reduce:
 
 def sides_to_count(node: Plan) -> tuple[int, ...]:
     """The inputs of a join of which the delta rule asks for matches: whether a row of the other
-    input has a match decides whether it is shown. A residual condition depends on more than the
-    keys, so such a join has none."""
+    input has a match decides whether it is shown. With a residual, keys do not decide."""
     if not isinstance(node, Join) or not node.keys or node.residual:
         return ()
     return tuple(
@@ -109,19 +108,16 @@ def sides_to_count(node: Plan) -> tuple[int, ...]:
 
 
 def _from_matches(node: Join, step: DeltaStep) -> list[str] | None:
-    """The changes of a join other than an inner one, as SELECTs to be summed up, from how many rows
-    have each key.
+    """The changes of a join other than an inner one, as SELECTs to be summed up, from which rows
+    have a match.
 
-    None if that is not known.
+    None if the residual could fail on pairs of rows that never existed at one time.
     """
-    if not (counted := sides_to_count(node)):
+    if any(could_error(predicate) for predicate in node.residual):
         return None
     parts: list[str] = []
-    for side in (1 - other for other in counted):
-        changes = _changes_by_match(node, step, side, is_matched=node.kind is JoinKind.SEMI)
-        if changes is None:
-            return None
-        parts += changes
+    for side in _FILLED_UP.get(node.kind, (0,)):
+        parts += _changes_by_match(node, step, side)
     return (
         parts
         if node.kind in (JoinKind.SEMI, JoinKind.ANTI)
@@ -129,12 +125,10 @@ def _from_matches(node: Join, step: DeltaStep) -> list[str] | None:
     )
 
 
-def _changes_by_match(
-    node: Join, step: DeltaStep, side: int, *, is_matched: bool
-) -> list[str] | None:
+def _changes_by_match(node: Join, step: DeltaStep, side: int) -> list[str]:
     """The changes of the rows of the input ``side`` that have a match in the other one, or have
-    none: a changed row counts by the matches of now, and a row that was there by what its key's
-    matches were and are."""
+    none: a changed row counts by the matches of now, and a row that was there by what its matches
+    were and are."""
     own, other = inputs(node)[side], inputs(node)[1 - side]
     own_keys, other_keys = _key_columns(node)[side], _key_columns(node)[1 - side]
     changed, other_changed = step.changes(own), step.changes(other)
@@ -147,19 +141,39 @@ def _changes_by_match(
         ),
         is_few=True,
     )
-    matches = step.matches(node, 1 - side, keys)
-    if matches is None:
-        return None
+    if (1 - side) in sides_to_count(node):
+        matches = step.matches(node, 1 - side, keys)
+        if matches is not None:
+            return _by_counts(node, step, side, matches)
+    partners = step.rows(other, InputVersion.NOW, KeyFilter(other_keys, keys))
+    parts = []
+    if changed:
+        parts.append(_by_partners(node, step, side, changed, partners, "i.n"))
+    if other_changed:
+        touched = step.define(
+            f"SELECT DISTINCT {_named(other_keys)} FROM {other_changed}", is_few=True
+        )
+        rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, touched))
+        former = step.rows(other, InputVersion.BEFORE, KeyFilter(other_keys, touched))
+        parts.append(_by_partners(node, step, side, rows, partners, "CAST(1 AS BIGINT)"))
+        parts.append(_by_partners(node, step, side, rows, former, "CAST(-1 AS BIGINT)"))
+    return parts
+
+
+def _by_counts(node: Join, step: DeltaStep, side: int, matches: str) -> list[str]:
+    """``_changes_by_match`` from which keys had a match and have one."""
+    own, is_matched = inputs(node)[side], node.kind is JoinKind.SEMI
+    own_keys = _key_columns(node)[side]
     joined = " AND ".join(f"i.c{column} = m.c{place}" for place, column in enumerate(own_keys))
     shown = _row_of_side(node, step.rendering.engine, side)
     parts = []
-    if changed:
+    if changed := step.changes(own):
         condition = "m.now" if is_matched else "m.now IS NOT TRUE"
         parts.append(
             f"SELECT {shown}, i.n AS n FROM {changed} AS i LEFT JOIN {matches} AS m ON "
             f"{joined} WHERE {condition}"
         )
-    if other_changed:
+    if step.changes(inputs(node)[1 - side]):
         flipped = step.define(f"SELECT * FROM {matches} WHERE was <> now", is_few=True)
         rows = step.rows(own, InputVersion.BEFORE, KeyFilter(own_keys, flipped))
         n = (
@@ -168,6 +182,18 @@ def _changes_by_match(
         )
         parts.append(f"SELECT {shown}, {n} AS n FROM {rows} AS i JOIN {flipped} AS m ON {joined}")
     return parts
+
+
+def _by_partners(node: Join, step: DeltaStep, side: int, rows: str, partners: str, n: str) -> str:
+    """Those of ``rows`` of the input ``side`` that have a match among ``partners``, or have none,
+    each ``n`` times."""
+    is_there = "EXISTS" if node.kind is JoinKind.SEMI else "NOT EXISTS"
+    aliases = ("i", "p") if side == 0 else ("p", "i")
+    condition = _condition(node, step.rendering.engine, aliases)
+    return (
+        f"SELECT {_row_of_side(node, step.rendering.engine, side)}, {n} AS n FROM {rows} AS i "
+        f"WHERE {is_there} (SELECT 1 FROM {partners} AS p WHERE {condition})"
+    )
 
 
 def _row_of_side(node: Join, engine: str, side: int) -> str:
@@ -260,8 +286,8 @@ def _(node: Join, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     return left, right
 
 
-def _condition(node: Join, engine: str) -> str:
-    left, right = columns(node.left, "l"), columns(node.right, "r")
+def _condition(node: Join, engine: str, aliases: tuple[str, str] = ("l", "r")) -> str:
+    left, right = columns(node.left, aliases[0]), columns(node.right, aliases[1])
     conditions = [f"{left[i]} = {right[j]}" for i, j in node.keys]
     conditions += [to_sql(predicate, engine, [*left, *right]) for predicate in node.residual]
     return " AND ".join(conditions) or "TRUE"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.distinct_arguments import ignores_copies
-from reclock.compute.expressions import aggregate_to_sql, all_references
+from reclock.compute.expressions import aggregate_to_sql, all_references, to_sql
 from reclock.compute.operators.groups import changed_groups, regrouped
 from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.operators.rules import (
@@ -45,7 +45,12 @@ def _(node: Reduce, step: DeltaStep) -> str:
     if (changes := changed_groups(node, step, len(shown))) is not None:
         return changes
     merge = (lambda rows: _merged(node, step.rendering.engine, rows)) if _can_merge(node) else None
-    return regrouped(node, step, [node.group_by], shown, merge)
+    decides = (
+        (lambda rows: _is_extreme(node, step.rendering.engine, rows))
+        if _has_extremes(node)
+        else None
+    )
+    return regrouped(node, step, [node.group_by], shown, merge, decides)
 
 
 @has_delta.register
@@ -78,6 +83,30 @@ def _can_merge(node: Reduce) -> bool:
         )
         for aggregate in node.aggregates
     )
+
+
+def _has_extremes(node: Reduce) -> bool:
+    """Whether each aggregate is the least or largest value of all rows of the group."""
+    return bool(node.aggregates) and all(
+        aggregate.function in ("min", "max") and aggregate.filter is None
+        for aggregate in node.aggregates
+    )
+
+
+def _is_extreme(node: Reduce, engine: str, rows: str) -> str:
+    """Whether the row ``i`` of the input has a value of its group's row among ``rows``. If it has
+    not, another row of the group has the value."""
+    input_columns = columns(node.input, "i")
+    group = [
+        f"k.c{place} IS NOT DISTINCT FROM {input_columns[index]}"
+        for place, index in enumerate(node.group_by)
+    ]
+    values = [
+        f"k.c{place} IS NOT DISTINCT FROM {to_sql(aggregate.arguments[0], engine, input_columns)}"
+        for place, aggregate in enumerate(node.aggregates, start=len(node.group_by))
+    ]
+    condition = " AND ".join([*group, f"({' OR '.join(values)})"])
+    return f"EXISTS (SELECT 1 FROM {rows} AS k WHERE {condition})"
 
 
 def _merged(node: Reduce, engine: str, parts: str) -> str:

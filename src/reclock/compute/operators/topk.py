@@ -8,6 +8,7 @@ from reclock.algebra.relations import ScalarType, TypeName
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import (
     DeltaStep,
+    KeyFilter,
     Rendering,
     columns,
     delta,
@@ -76,7 +77,14 @@ def _(node: TopK, rendering: Rendering, inputs: Sequence[str]) -> str:
 @delta.register
 def _(node: TopK, step: DeltaStep) -> str:
     merge = None if node.offset else lambda rows: snapshot(node, step.rendering, [rows])
-    return regrouped(node, step, [node.group_by], node.group_by, merge)
+    return regrouped(
+        node, step, [node.group_by], node.group_by, merge, lambda rows: _is_among(node, rows)
+    )
+
+
+def _is_among(node: TopK, rows: str) -> str:
+    """Whether the row ``i`` of the input is among ``rows`` of the node: others come after these."""
+    return KeyFilter(tuple(range(len(node.desc))), rows).condition(columns(node, "i"))
 
 
 @has_delta.register
