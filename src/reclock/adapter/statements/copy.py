@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
-from reclock.adapter.query.queries import QueryExecution, run_query
+from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.subscribe import subscribe
 from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
@@ -16,7 +17,9 @@ from reclock.adapter.transaction.transaction import Transaction
 from reclock.catalog.acl import Privilege
 from reclock.collections.table_queues import Turn
 from reclock.collections.text_lengths import within_limit
-from reclock.sql.statements.copy.plan import CopyFrom, CopyTo, defaults
+from reclock.plan.relational import Constant
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.statements.copy.plan import COPIED, CopyFrom, CopyTo, defaults
 from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
 
@@ -62,15 +65,30 @@ def _write(
     table = context.catalog.relation(statement.table)
     columns_at = dict(zip(statement.positions, rows.columns, strict=True))
     if len(columns_at) < len(table.desc):
-        row = compute_rows(
-            defaults(statement, table), lambda select: run_query(context, select, transaction)
-        )
-        repeated = {
-            i: pa.chunked_array([pa.repeat(column[0], rows.num_rows)])
-            for i, column in enumerate(row.columns)
-        }
-        columns_at = repeated | columns_at
+        computed = _defaults(statement, table, rows.num_rows, transaction, context)
+        columns_at = dict(enumerate(computed.columns)) | columns_at
     columns = [within_limit(columns_at[i], column) for i, column in enumerate(table.desc.columns)]
     added = with_diff(pa.table(columns, list(table.desc.names)), table.desc, 1)
     check_not_null(added, table)
     transaction.write(table, added, context.catalog)
+
+
+def _defaults(
+    statement: CopyFrom,
+    table: RelationEntry,
+    count: int,
+    transaction: Transaction,
+    context: StatementContext,
+) -> pa.Table:
+    """For each of ``count`` rows what its columns are by default, NULL in those that are copied."""
+    plan = defaults(statement, table, context.planner.names_at(context.catalog))
+    numbers = {COPIED: pa.table({"number": pa.array(range(count), pa.int64())})}
+    computed = compute_rows(
+        plan,
+        lambda select: QueryExecution(context, select, transaction, provided=numbers).run(),
+    )
+    return (
+        computed.take(pa.array(np.zeros(count, np.int64)))
+        if isinstance(plan.plan, Constant)
+        else computed
+    )

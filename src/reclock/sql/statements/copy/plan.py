@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import Column, RelationDesc
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, Column, RelationDesc
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
-from reclock.plan.relational import Constant
+from reclock.plan.relational import Constant, Get
 from reclock.plan.scalars import Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -55,12 +55,20 @@ def plan_copy(
     return CopyTo(plan_bare_query(query, catalog, session), format)
 
 
-def defaults(statement: CopyFrom, table: RelationEntry) -> Modify:
-    """One row of NULLs, with the defaults of the columns that are not copied, as an INSERT."""
+COPIED = StorageCollectionId(GlobalId("t0"))
+"""The numbers of the rows that are copied."""
+
+
+def defaults(statement: CopyFrom, table: RelationEntry, session: SessionNames) -> Modify:
+    """A row of NULLs with the defaults of the columns that are not copied, as an INSERT: one for
+    all rows if the defaults are constants, else one for each row of ``COPIED``."""
     null_columns = {
         position: Literal(None, table.desc.types[position]) for position in statement.positions
     }
-    row = new_rows(Constant(((),), RelationDesc(())), null_columns, table)
+    row = new_rows(Constant(((),), RelationDesc(())), null_columns, table, session)
+    if not isinstance(row, Constant):
+        numbers = Get(COPIED, "copied", RelationDesc((Column("number", BIGINT),)))
+        row = new_rows(numbers, null_columns, table, session)
     return Modify("INSERT", table.id, table.name, table.desc, row, False, True, None)
 
 

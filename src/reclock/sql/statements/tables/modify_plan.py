@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -31,6 +32,7 @@ from reclock.sql.queries.query import new_context, plan_query
 from reclock.sql.queries.rewrite import SubqueryValue
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
+from reclock.sql.queries.session_functions import answered
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.statements.tables.matching import matching, returned_of_others
 from reclock.sql.statements.tables.modify_syntax import (
@@ -90,7 +92,7 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
         assigned[position] = assign(
             ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target
         )
-    added = new_rows(plan, assigned, table)
+    added = new_rows(plan, assigned, table, session)
     on_conflict = plan_on_conflict(node, table, context)
     if on_conflict is not None:
         depends_on = frozenset(context.depends_on)
@@ -121,11 +123,13 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
     )
 
 
-def new_rows(plan: Plan, assigned: Mapping[int, Any], table: RelationEntry) -> Plan:
+def new_rows(
+    plan: Plan, assigned: Mapping[int, Any], table: RelationEntry, session: SessionNames
+) -> Plan:
     """Whole rows of the table, from ``plan``'s rows: the scalars given by position, for other
     columns their defaults."""
     scalars = [
-        assigned[i] if i in assigned else _default(table, i) or Literal(None, column.type)
+        assigned[i] if i in assigned else _default(table, i, session) or Literal(None, column.type)
         for i, column in enumerate(table.desc.columns)
     ]
     return _folded(plan, scalars, table.desc.names) or compute(plan, scalars, table.desc.names)
@@ -316,10 +320,12 @@ def _values(
     return Union(parts, desc) if len(parts) > 1 else parts[0]
 
 
-def _default(table: RelationEntry, position: int) -> Any | None:
+def _default(table: RelationEntry, position: int, session: SessionNames) -> Any | None:
     node = table.table.defaults[position] if table.table is not None else None
     column = table.desc.columns[position]
-    return default_value(node, column) if node is not None else None
+    if node is None:
+        return None
+    return default_value(node, column, partial(answered, session=session))
 
 
 def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constant | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from reclock.errors import (
     UnknownColumn,
 )
 from reclock.plan.functions.typing import declared
+from reclock.plan.scalars import Call
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -123,10 +125,15 @@ def _columns(node: CreateTableStatement) -> RelationDesc:
     return RelationDesc(tuple(columns))
 
 
-def default_value(node: Any, column: Column) -> Any:
-    """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone."""
+def default_value(
+    node: Any, column: Column, answer: Callable[[Call], Any] = lambda call: call
+) -> Any:
+    """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone.
+    ``answer`` replaces its calls about the session."""
     try:
-        value = scalar(node, ExprContext(Scope(), NoSubqueries(NO_PARAMETERS), "DEFAULT"))
+        value = scalar(
+            node, ExprContext(Scope(), _InDefault(NO_PARAMETERS, answer=answer), "DEFAULT")
+        )
     except UnknownColumn as error:
         raise InvalidColumnReference("cannot use column reference in DEFAULT expression") from error
     except AggregateNotAllowed as error:
@@ -141,6 +148,16 @@ def default_value(node: Any, column: Column) -> Any:
             f'column "{column.name}" is of type {column.type.name} but default '
             f"expression is of type {of}"
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _InDefault(NoSubqueries):
+    """A default may ask about the session that inserts the row."""
+
+    answer: Callable[[Call], Any] = lambda call: call
+
+    def about_session(self, call: Call) -> Any:
+        return self.answer(call)
 
 
 @dataclass(frozen=True, slots=True)
