@@ -142,12 +142,10 @@ class Settings(BaseSettings):
         description="memory of a process for columns that point lookups use repeatedly; 0 for none",
     )
     refresh_lookups_bytes: int = Field(
-        default=1 << 30,
+        default=1 << 33,
         ge=0,
-        description=(
-            "memory of a process for collections that refreshes look rows up in by key; "
-            "beyond it they scan; 0 for none"
-        ),
+        description="space of a process for collections that refreshes look rows up in by key, "
+        "memory-mapped from its spill folder; beyond it they scan; 0 for none",
     )
     refresh_groups_bytes: int = Field(
         default=1 << 30,

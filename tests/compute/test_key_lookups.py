@@ -3,6 +3,7 @@ stay within their memory."""
 
 from __future__ import annotations
 
+import errno
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -30,6 +31,7 @@ from reclock.algebra.updates import Update
 from reclock.collections.lake import Lake
 from reclock.collections.version import Version
 from reclock.compute import maintenance
+from reclock.compute.engines.arranged_files import MappedFiles
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
 from reclock.compute.engines.group_states import GroupStates
@@ -39,7 +41,17 @@ from reclock.plan.relational import Get
 from reclock.sql.queries.views import expand
 
 ROWS = 20_000
+
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(params=["in memory", "mapped"])
+def mapped(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> MappedFiles:
+    if request.param == "mapped":
+        monkeypatch.setattr("reclock.compute.engines.arranged_files._SMALL_BYTES", 0)
+    return MappedFiles(tmp_path / "spill")
 
 
 def stored(
@@ -81,13 +93,13 @@ def found(
     ],
 )
 def test_rows_are_found_in_every_file_by_values_of_every_type(
-    tmp_path: Path, type: ScalarType, value: Any, other: Any
+    mapped: MappedFiles, tmp_path: Path, type: ScalarType, value: Any, other: Any
 ) -> None:
     desc = RelationDesc((Column("n", BIGINT), Column("key", type)))
     version = stored(
         tmp_path, desc, [(1, value), (2, other)], [(3, other)], [(4, value), (5, value)]
     )
-    lookups = KeyLookups(1 << 20, from_request=1)
+    lookups = KeyLookups(1 << 20, mapped, from_request=1)
     key = value.replace(tzinfo=None) if isinstance(value, datetime) else value  # as plans see it
     for _ in range(2):
         updates = found(lookups, version, (1,), [(key,)])
@@ -100,18 +112,20 @@ def test_rows_are_found_in_every_file_by_values_of_every_type(
     assert nothing.num_rows == 0
 
 
-def test_several_columns_are_one_key(tmp_path: Path) -> None:
+def test_several_columns_are_one_key(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("a", BIGINT), Column("b", TEXT)))
     version = stored(tmp_path, desc, [(1, "x"), (1, "y"), (2, "x"), (None, "x")])
-    updates = found(KeyLookups(1 << 20, from_request=1), version, (1, 0), [("x", 1), ("x", None)])
+    updates = found(
+        KeyLookups(1 << 20, mapped, from_request=1), version, (1, 0), [("x", 1), ("x", None)]
+    )
     assert updates is not None
     assert sorted(updates["a"].to_pylist(), key=str) == [1, None]
 
 
-def test_what_finds_much_scans(tmp_path: Path) -> None:
+def test_what_finds_much_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("n", BIGINT), Column("half", BIGINT)))
     version = stored(tmp_path, desc, [(n, n % 2) for n in range(ROWS)])
-    lookups = KeyLookups(1 << 24, from_request=1)
+    lookups = KeyLookups(1 << 24, mapped, from_request=1)
     assert found(lookups, version, (1,), [(1,)]) is None
     assert found(lookups, version, (0,), [(n,) for n in range(ROWS // 2)]) is None
     updates = found(lookups, version, (0,), [(n,) for n in range(500)])
@@ -119,27 +133,44 @@ def test_what_finds_much_scans(tmp_path: Path) -> None:
     assert updates.num_rows == 500
 
 
-def test_the_first_lookup_scans_and_so_does_what_does_not_fit(tmp_path: Path) -> None:
+def test_the_first_lookup_scans_and_so_does_what_does_not_fit(
+    mapped: MappedFiles, tmp_path: Path
+) -> None:
     desc = RelationDesc((Column("n", BIGINT),))
     version = stored(tmp_path, desc, [(n,) for n in range(100)])
-    lookups = KeyLookups(1 << 20)
+    lookups = KeyLookups(1 << 20, mapped)
     assert found(lookups, version, (0,), [(1,)]) is None
     assert found(lookups, version, (0,), [(1,)]) is not None
-    assert found(KeyLookups(100, from_request=1), version, (0,), [(1,)]) is None
+    assert found(KeyLookups(100, mapped, from_request=1), version, (0,), [(1,)]) is None
 
 
 def test_files_that_nobody_used_lately_make_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mapped: MappedFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desc = RelationDesc((Column("n", BIGINT),))
     first, second = (
         stored(tmp_path, desc, [(n,) for n in range(5_000)], id=id) for id in ("u1", "u2")
     )
-    lookups = KeyLookups(200_000, from_request=1)
+    lookups = KeyLookups(200_000, mapped, from_request=1)
     assert found(lookups, first, (0,), [(1,)]) is not None
     assert found(lookups, second, (0,), [(1,)]) is None
     monkeypatch.setattr("reclock.compute.engines.key_lookups._RECENT_S", -1.0)
     assert found(lookups, second, (0,), [(1,)]) is not None
+
+
+def test_a_full_disk_means_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desc = RelationDesc((Column("n", BIGINT),))
+    version = stored(tmp_path, desc, [(n,) for n in range(100)])
+    monkeypatch.setattr("reclock.compute.engines.arranged_files._SMALL_BYTES", 0)
+    lookups = KeyLookups(1 << 20, MappedFiles(tmp_path / "spill"), from_request=1)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pa, "OSFile", full)
+        assert found(lookups, version, (0,), [(1,)]) is None
+    assert found(lookups, version, (0,), [(1,)]) is not None
 
 
 class Counting(KeyLookups):
@@ -150,10 +181,12 @@ class Counting(KeyLookups):
         self.counts.append(None if updates is None else updates.num_rows)
         return updates
 
-    counts: list[int | None] = []  # noqa: RUF012  (one instance)
+    counts: list[int | None]
 
 
-def test_a_join_of_three_reads_only_what_matches_the_change(tmp_path: Path) -> None:
+def test_a_join_of_three_reads_only_what_matches_the_change(
+    mapped: MappedFiles, tmp_path: Path
+) -> None:
     """Customers are reached from a line by its order, whatever the order of the join."""
     world = World()
     for definition in (
@@ -182,7 +215,8 @@ def test_a_join_of_three_reads_only_what_matches_the_change(tmp_path: Path) -> N
         )
         for number, (relation, parts) in enumerate(zip(relations, rows, strict=True), 1)
     }
-    lookups = Counting(1 << 26, from_request=1)
+    lookups = Counting(1 << 26, mapped, from_request=1)
+    lookups.counts = []
     engine = DuckDbEngine([str(tmp_path)], lookups=lookups)
     maintainer = maintenance.maintainer(plan, plan.desc)
     updates = maintenance.refresh_each(
@@ -193,7 +227,9 @@ def test_a_join_of_three_reads_only_what_matches_the_change(tmp_path: Path) -> N
     assert lookups.counts == [2, 2]
 
 
-def test_an_anti_join_looks_up_only_rows_whose_matches_come_or_go(tmp_path: Path) -> None:
+def test_an_anti_join_looks_up_only_rows_whose_matches_come_or_go(
+    mapped: MappedFiles, tmp_path: Path
+) -> None:
     """Once the engine keeps how many orders each customer has, no order is read again."""
     world = World()
     world.execute("CREATE TABLE customers (id bigint, name text)")
@@ -217,7 +253,7 @@ def test_an_anti_join_looks_up_only_rows_whose_matches_come_or_go(tmp_path: Path
         customers.collection: CollectionInput(stored(tmp_path, customers.desc, *in_files, id="u1")),
         orders.collection: CollectionInput(stored(tmp_path, orders.desc, *with_orders, id="u2")),
     }
-    lookups = Counting(1 << 26, from_request=1)
+    lookups = Counting(1 << 26, mapped, from_request=1)
     lookups.counts = []
     engine = DuckDbEngine(
         [str(tmp_path)], lookups=lookups, group_states=GroupStates(1 << 26, from_request=1)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reclock.compute.engines.engine import Engine
@@ -55,6 +56,7 @@ class EnginePool:
     @cached_property
     def small(self) -> DuckDbEngine:
         """The engine for queries that read few bytes, in this process."""
+        from reclock.compute.engines.arranged_files import MappedFiles
         from reclock.compute.engines.duckdb import DuckDbEngine
         from reclock.compute.engines.group_states import GroupStates
         from reclock.compute.engines.key_lookups import KeyLookups
@@ -65,7 +67,9 @@ class EnginePool:
             memory_limit=settings.query_memory,
             threads=settings.query_threads,
             spill=settings.spill_root,
-            lookups=KeyLookups(settings.refresh_lookups_bytes)
+            lookups=KeyLookups(
+                settings.refresh_lookups_bytes, MappedFiles(Path(settings.spill_root))
+            )
             if settings.refresh_lookups_bytes
             else None,
             group_states=GroupStates(settings.refresh_groups_bytes)

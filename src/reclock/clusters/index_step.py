@@ -134,9 +134,13 @@ class IndexSteps:
         how = self.costs.choose(index.id, work)
         builds, began = self.small.state_builds(index.id), time.monotonic()
         updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
-        # else it does not tell what the next one takes
-        if self.small.state_builds(index.id) == builds:
-            self.costs.record(index.id, how, work, time.monotonic() - began)
+        self.costs.record(
+            index.id,
+            how,
+            work,
+            time.monotonic() - began,
+            is_warm=self.small.state_builds(index.id) == builds,
+        )
         return updates, how
 
     def _compute(

@@ -28,9 +28,13 @@ _SAMPLES = 3
 _SHARE_OF_TRIALS = 0.1
 """The share of the time spent on an index's refreshes that trials of the dearer way may waste."""
 
-_DEAREST_TRIAL = 4.0
-"""Recomputing is not tried if it is estimated to take this many times as long, because it could
-take hours."""
+_WARM_UPS = 3
+"""How many refreshes in a row may build state, and so tell nothing about the next ones. If there
+are more, the state does not last."""
+
+_DEAREST_TRIAL, _SHORT_TRIAL_SECONDS = 4.0, 1.0
+"""Recomputing is not tried if it is estimated to take this many times as long and is not short,
+because it could take hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,16 @@ class _IndexCosts:
         default_factory=lambda: dict.fromkeys(MaintenanceMode, 0.0)
     )
     """The time spent on refreshes since the way was last chosen."""
+    warm_ups: int = 0
+    """How many refreshes from changes in a row built state."""
+    warm_up_seconds: float = 0.0
+    """What the last of them took. A refresh in the other way makes it necessary again."""
 
     def estimate(self, mode: MaintenanceMode, bytes: int) -> float:
         """Seconds. Beyond a fixed part they follow the bytes.
 
         Until there are enough measurements the assumption stands if it is lower: the first
-        refreshes read files that are not in memory yet, and sort them for lookups.
+        refreshes read files that are not in memory yet.
         """
         measured = []
         for sample_bytes, seconds in self.samples[mode]:
@@ -91,28 +99,40 @@ class RefreshCosts:
         """The way with the lower estimate, or the other one as a trial.
 
         A trial takes place as soon as its estimated loss is a small share of the time spent on
-        refreshes since the other way was last chosen. So wrong estimates do not last.
+        refreshes since the other way was last chosen. So wrong estimates do not last. The loss
+        includes that state for refreshes from changes is built anew.
         """
         if work.all_bytes < self.least_bytes:
             return MaintenanceMode.FROM_CHANGES
         estimates = self.estimate(index, work)
         cheaper, dearer = sorted(MaintenanceMode, key=lambda mode: estimates[mode])
-        lost = estimates[dearer] - estimates[cheaper]
-        is_too_dear = (
-            dearer is MaintenanceMode.RECOMPUTED
-            and estimates[dearer] > _DEAREST_TRIAL * estimates[cheaper]
+        is_too_dear = dearer is MaintenanceMode.RECOMPUTED and estimates[dearer] > max(
+            _DEAREST_TRIAL * estimates[cheaper], _SHORT_TRIAL_SECONDS
         )
         with self._guard:
-            is_due = lost <= _SHARE_OF_TRIALS * self._indexes[index].seconds_since[dearer]
+            costs = self._indexes[index]
+            lost = estimates[dearer] - estimates[cheaper] + costs.warm_up_seconds
+            is_due = lost <= _SHARE_OF_TRIALS * costs.seconds_since[dearer]
         return dearer if is_due and not is_too_dear else cheaper
 
     def record(
-        self, index: GlobalId, mode: MaintenanceMode, work: RefreshWork, seconds: float
+        self,
+        index: GlobalId,
+        mode: MaintenanceMode,
+        work: RefreshWork,
+        seconds: float,
+        *,
+        is_warm: bool = True,
     ) -> None:
-        """Record what a refresh took."""
+        """Record what a refresh took, and whether it had all its state (``is_warm``)."""
         with self._guard:
             costs = self._indexes.setdefault(index, _IndexCosts())
-            costs.samples[mode].append((work.bytes_for(mode), seconds))
+            if mode is MaintenanceMode.FROM_CHANGES:
+                costs.warm_ups = 0 if is_warm else costs.warm_ups + 1
+                is_warm = is_warm or costs.warm_ups > _WARM_UPS
+                costs.warm_up_seconds = costs.warm_up_seconds if is_warm else seconds
+            if mode is MaintenanceMode.RECOMPUTED or is_warm:
+                costs.samples[mode].append((work.bytes_for(mode), seconds))
             for other in MaintenanceMode:
                 costs.seconds_since[other] = (
                     0.0 if other is mode else costs.seconds_since[other] + seconds

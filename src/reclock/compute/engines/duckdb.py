@@ -172,7 +172,8 @@ class DuckDbEngine:
         return self._group_states.step(session, index, before, as_of)
 
     def state_builds(self, index: GlobalId) -> int:
-        return 0 if self._group_states is None else self._group_states.builds(index)
+        groups = 0 if self._group_states is None else self._group_states.builds(index)
+        return groups + (0 if self._lookups is None else self._lookups.builds)
 
     def forget_index(self, index: GlobalId) -> None:
         if self._group_states is not None:

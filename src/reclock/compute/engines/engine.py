@@ -189,7 +189,7 @@ class Engine(Protocol):
 
     def state_builds(self, index: GlobalId) -> int:
         """How often ``changes`` has built state that makes the next refreshes of the index
-        cheaper."""
+        cheaper, or has left it to the next one. Other indexes' builds may be counted too."""
         ...
 
     def forget_index(self, index: GlobalId) -> None:

@@ -107,7 +107,7 @@ class GroupStates:
                 self._busy.discard(index)
 
     def builds(self, index: GlobalId) -> int:
-        """How many tables were created for the index so far."""
+        """How often a table was created for the index, or left to the next refresh."""
         with self._guard:
             return self._builds[index]
 
@@ -129,7 +129,9 @@ class GroupStates:
         """Whether the node was requested often enough for a table to pay off."""
         with self._guard:
             self._requests[key] += 1
-            return self._requests[key] >= self.from_request and key not in self._too_large
+            is_early = self._requests[key] < self.from_request
+            self._builds[key[0]] += is_early
+            return not is_early and key not in self._too_large
 
     def get(self, key: Key) -> _GroupTable | None:
         with self._guard:

@@ -1,0 +1,151 @@
+"""Data files arranged for lookups by key: the columns that are read, and orders of their rows.
+
+Both are kept as they are in memory. Large ones lie in memory-mapped files of the spill folder, so
+that the operating system decides how much of them is in memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reclock.collections.files import DataFile
+from reclock.collections.version import Version
+from reclock.compute.engines.database import NAME
+from reclock.compute.engines.spill import SpillFolder
+from reclock.compute.operators.get import stored
+from reclock.plan.functions.sql_names import type_sql
+
+_SMALL_BYTES = 1 << 20
+"""What is smaller stays in memory, because a file of its own would cost more."""
+
+Hashes = np.ndarray[tuple[int], np.dtype[np.uint64]]
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+_Item = TypeVar("_Item", bound="np.dtype[Any]")
+
+
+@dataclass(slots=True)
+class MappedFiles:
+    """Memory-mapped files in a folder of this process below ``root``."""
+
+    root: Path
+    _folder: SpillFolder | None = None
+    _numbers: count[int] = field(default_factory=count)
+
+    def column(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The same values, in one chunk if that is possible. Raises ``OSError`` if there is no space
+        for them."""
+        table = pa.table({"column": values}).combine_chunks()
+        if values.nbytes < _SMALL_BYTES:
+            return table.column(0)
+        path = self._new_path()
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        mapped = pa.ipc.open_file(pa.memory_map(str(path))).read_all().column(0)
+        path.unlink()  # the map keeps the data until nobody uses it
+        return mapped
+
+    def array(self, values: np.ndarray[tuple[int], _Item]) -> np.ndarray[tuple[int], _Item]:
+        """The same values. Raises ``OSError`` if there is no space for them."""
+        if values.nbytes < _SMALL_BYTES:
+            return values
+        path = self._new_path()
+        values.tofile(path)
+        mapped = np.memmap(path, values.dtype, "r", 0, values.shape)
+        path.unlink()
+        return cast("np.ndarray[tuple[int], _Item]", mapped)
+
+    def _new_path(self) -> Path:
+        if self._folder is None:
+            self._folder = SpillFolder(self.root)
+        return self._folder.path / f"lookup{next(self._numbers)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The rows of a file in the order of their hashes: ``hashes`` ascending, and the places of
+    their rows."""
+
+    hashes: Hashes
+    places: np.ndarray[tuple[int], np.dtype[np.int32]]
+
+    def find(self, keys: Hashes) -> Places:
+        """The places of the rows that have one of the hashes."""
+        lower = np.searchsorted(self.hashes, keys, "left")
+        counts = np.searchsorted(self.hashes, keys, "right") - lower
+        starts = np.repeat(lower - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        places: Places = self.places[starts + np.arange(counts.sum())]
+        return places
+
+
+@dataclass(slots=True)
+class ArrangedFile:
+    """One data file. Its columns are read when they are used first."""
+
+    file: DataFile
+    version: Version
+    mapped: MappedFiles
+    used: float = field(default_factory=time.monotonic)
+    _columns: dict[str, pa.ChunkedArray] = field(default_factory=dict)
+    _orders: dict[tuple[int, ...], Order] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its columns and orders, in memory or memory-mapped."""
+        columns: int = sum(column.nbytes for column in self._columns.values())
+        orders = self._orders.values()
+        return columns + sum(order.hashes.nbytes + order.places.nbytes for order in orders)
+
+    def has_columns(self, names: Iterable[str]) -> bool:
+        return self._columns.keys() >= set(names)
+
+    def has_order(self, columns: tuple[int, ...]) -> bool:
+        return columns in self._orders
+
+    def rows(self, places: Places, schema: pa.Schema) -> pa.Table:
+        """The columns of ``schema`` of the updates at ``places``."""
+        columns = self._read(schema.names).values()
+        return pa.table([column.take(places) for column in columns], schema)
+
+    def order(self, session: duckdb.DuckDBPyConnection, columns: tuple[int, ...]) -> Order:
+        """The order by the hash of these columns, as ``session`` computes it."""
+        if columns not in self._orders:
+            desc = self.version.desc
+            listed = ", ".join(
+                f"CAST({stored(NAME, desc.columns[index])} AS "
+                f"{type_sql(NAME, desc.columns[index].type)})"
+                for index in columns
+            )
+            keys = pa.table(self._read([desc.names[index] for index in columns]))
+            session.register("arranged_file", keys)
+            try:
+                hashes = session.sql(f"SELECT hash({listed}) AS h FROM arranged_file").fetchnumpy()[
+                    "h"
+                ]
+            finally:
+                session.unregister("arranged_file")
+            places = np.argsort(hashes, kind="stable").astype(np.int32)
+            self._orders[columns] = Order(
+                self.mapped.array(hashes[places]), self.mapped.array(places)
+            )
+        return self._orders[columns]
+
+    def _read(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        missing = [name for name in names if name not in self._columns]
+        if missing:
+            with pq.ParquetFile(
+                self.file.path, filesystem=self.version.folder.filesystem
+            ) as parquet:
+                for name in missing:  # one after the other, so that one is in memory at a time
+                    values = parquet.read(columns=[name]).column(0)
+                    self._columns[name] = self.mapped.column(values)
+        return {name: self._columns[name] for name in names}
