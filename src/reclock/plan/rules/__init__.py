@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from reclock.plan.relational import Plan
+from reclock.plan.rules.connect_joins import connect_joins
 from reclock.plan.rules.join_equalities import join_equalities
 from reclock.plan.rules.merge_projections import merge_projections
 from reclock.plan.rules.push_filters import push_filters
 
 Rule = Callable[[Plan], Plan]
 
-RULES: tuple[Rule, ...] = (push_filters, join_equalities, merge_projections)
+RULES: tuple[Rule, ...] = (push_filters, join_equalities, connect_joins, merge_projections)
 
 
 @dataclass(frozen=True, slots=True)
