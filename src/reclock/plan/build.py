@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.plan.functions.aggregates import COUNTS
@@ -23,21 +22,21 @@ from reclock.plan.relational import (
     Union,
 )
 from reclock.plan.scalar_trees import columns_of, is_nullable, move_columns
-from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
+from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal, Scalar
 from reclock.plan.totality import could_error
 
 ONE_ROW = Constant(rows=((),), desc=RelationDesc(()))
 """The input of a SELECT without FROM."""
 
 
-def filter_rows(plan: Plan, predicates: Iterable[Any]) -> Plan:
+def filter_rows(plan: Plan, predicates: Iterable[Scalar]) -> Plan:
     kept_predicates = tuple(
         predicate for predicate in predicates if predicate != Literal(True, predicate.type)
     )
     return Filter(plan, kept_predicates) if kept_predicates else plan
 
 
-def map_columns(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
+def map_columns(plan: Plan, scalars: Sequence[Scalar], names: Sequence[str] | None = None) -> Plan:
     """``plan`` with ``scalars`` appended to its columns."""
     if not scalars:
         return plan
@@ -72,10 +71,10 @@ def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = No
     return Project(plan, tuple(indexes), RelationDesc(columns, key_names))
 
 
-def compute(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
+def compute(plan: Plan, scalars: Sequence[Scalar], names: Sequence[str] | None = None) -> Plan:
     """A plan whose columns are exactly ``scalars``, computed from the rows of ``plan``."""
     width = len(plan.desc)
-    computed: list[Any] = []
+    computed: list[Scalar] = []
     indexes = []
     for scalar in scalars:
         if isinstance(scalar, ColumnRef):
@@ -91,7 +90,7 @@ def compute(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = No
     return project(map_columns(plan, computed, mapped_names), indexes, names)
 
 
-def _name(plan: Plan, scalar: Any, position: int) -> str:
+def _name(plan: Plan, scalar: Scalar, position: int) -> str:
     return (
         plan.desc.columns[scalar.index].name
         if isinstance(scalar, ColumnRef)
@@ -194,7 +193,7 @@ def distinct(plan: Plan) -> Plan:
 # --- joins ---
 
 
-def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> Plan:
+def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Scalar]) -> Plan:
     """The join on ``conditions``, which address the left columns followed by the right ones.
 
     An equality between the two sides becomes a join key. Expressions that are keys become columns,
@@ -202,10 +201,10 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
     join allows it and the condition cannot fail. All other conditions are residual.
     """
     width, right_width = len(left.desc), len(right.desc)
-    keys: list[tuple[Any, Any]] = []
-    residual: list[Any] = []
-    to_left: list[Any] = []
-    to_right: list[Any] = []
+    keys: list[tuple[Scalar, Scalar]] = []
+    residual: list[Scalar] = []
+    to_left: list[Scalar] = []
+    to_right: list[Scalar] = []
     for condition in conditions:
         columns = columns_of(condition)
         key = _key(condition, width)
@@ -249,7 +248,7 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
     return project(joined, [*range(width), *range(wide_width, wide_width + right_width)])
 
 
-def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
+def _key(condition: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
     """The left and the right expression, if ``condition`` can be a join key; the right one
     addresses the right columns alone.
 
@@ -269,7 +268,7 @@ def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
     return a, move_columns(b, lambda i: i - width)
 
 
-def _with_keys(plan: Plan, keys: Sequence[Any]) -> tuple[Plan, list[int]]:
+def _with_keys(plan: Plan, keys: Sequence[Scalar]) -> tuple[Plan, list[int]]:
     computed = list(dict.fromkeys(key for key in keys if not isinstance(key, ColumnRef)))
     width = len(plan.desc)
     indexes = [

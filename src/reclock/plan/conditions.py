@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from reclock.algebra.relations import ScalarType, TypeName
+from reclock.errors import InternalError
 from reclock.plan.scalar_trees import walk
-from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 
 _COMPARISONS = {
     "=": operator.eq,
@@ -31,7 +32,7 @@ _EXACT = (
 """Types that Python compares as SQL does."""
 
 
-def is_simple(condition: Any) -> bool:
+def is_simple(condition: Scalar) -> bool:
     """Whether ``is_satisfied`` knows the condition's truth."""
     return all(
         isinstance(part, ColumnRef | Literal) or (isinstance(part, Call) and _is_simple_call(part))
@@ -39,7 +40,7 @@ def is_simple(condition: Any) -> bool:
     )
 
 
-def is_satisfied(condition: Any, row: Sequence[Any]) -> bool | None:
+def is_satisfied(condition: Scalar, row: Sequence[Any]) -> bool | None:
     """The truth of a simple condition for a row; None where it is NULL."""
     match condition:
         case ColumnRef(index):
@@ -57,13 +58,11 @@ def is_satisfied(condition: Any, row: Sequence[Any]) -> bool | None:
         case Call("not", (argument,)):
             value = is_satisfied(argument, row)
             return None if value is None else not value
+        case Call(function, arguments):
+            left, right = (is_satisfied(argument, row) for argument in arguments)
+            return None if left is None or right is None else _COMPARISONS[function](left, right)
         case _:
-            left, right = (is_satisfied(argument, row) for argument in condition.arguments)
-            return (
-                None
-                if left is None or right is None
-                else _COMPARISONS[condition.function](left, right)
-            )
+            raise InternalError(f"the truth of a condition is not known: {condition}")
 
 
 def _is_simple_call(call: Call) -> bool:

@@ -1,88 +1,84 @@
-"""Scalars as trees: their children, a walk through them, and rewriting them.
-
-The SQL planner also registers its own scalars, which exist only during planning.
-"""
+"""Scalars as trees: their children, a walk through them, and rewriting them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from functools import singledispatch
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from reclock.algebra.relations import Column
 from reclock.plan.functions.intervals import SPAN
-from reclock.plan.scalars import Call, Case, Cast, ColumnRef, Literal
+from reclock.plan.scalars import Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
+
+T = TypeVar("T")
+
+Node = ColumnRef | Literal | Parameter | Call[T] | Cast[T] | Case[T]
+"""A scalar whose direct parts are of type ``T``."""
 
 
-@singledispatch
-def children(scalar: Any) -> tuple[Any, ...]:
+def children(scalar: Node[T]) -> tuple[T, ...]:
     """The direct parts of ``scalar``, in order."""
-    return ()
+    match scalar:
+        case Call():
+            return scalar.arguments
+        case Cast():
+            return (scalar.operand,)
+        case Case():
+            return (*(part for branch in scalar.branches for part in branch), scalar.otherwise)
+        case ColumnRef() | Literal() | Parameter():
+            return ()
 
 
-@singledispatch
-def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
+def with_children(scalar: Node[T], parts: Sequence[T]) -> Node[T]:
     """The same node over ``parts``, in the order of ``children``."""
-    return scalar
+    match scalar:
+        case Call():
+            return replace(scalar, arguments=tuple(parts))
+        case Cast():
+            return replace(scalar, operand=parts[0])
+        case Case():
+            branches = tuple(zip(parts[:-1:2], parts[1:-1:2], strict=True))
+            return replace(scalar, branches=branches, otherwise=parts[-1])
+        case ColumnRef() | Literal() | Parameter():
+            return scalar
 
 
-@children.register
-def _(scalar: Call) -> tuple[Any, ...]:
-    return scalar.arguments
+@dataclass
+class Trees(Generic[T]):
+    """Walks through trees of ``T``, which are scalars of a plan, or those of the SQL planner."""
+
+    children: Callable[[T], tuple[T, ...]]
+    with_children: Callable[[T, Sequence[T]], T]
+
+    def rewrite(self, scalar: T, change: Callable[[T], T | None]) -> T:
+        """Rewrite from the top. ``change`` returns a replacement, or None to rewrite the
+        children."""
+        changed = change(scalar)
+        if changed is not None:
+            return changed
+        parts = self.children(scalar)
+        if not parts:
+            return scalar
+        return self.with_children(scalar, [self.rewrite(part, change) for part in parts])
+
+    def walk(self, scalar: T) -> Iterator[T]:
+        """The scalar and all of its descendants, parents first."""
+        yield scalar
+        for part in self.children(scalar):
+            yield from self.walk(part)
+
+    def columns_of(self, scalar: T) -> frozenset[int]:
+        return frozenset(part.index for part in self.walk(scalar) if isinstance(part, ColumnRef))
+
+    def has(self, scalar: T, *kinds: type) -> bool:
+        return any(isinstance(part, kinds) for part in self.walk(scalar))
 
 
-@with_children.register
-def _(scalar: Call, parts: Sequence[Any]) -> Any:
-    return replace(scalar, arguments=tuple(parts))
+_trees = Trees[Scalar](children, with_children)
+rewrite, walk, columns_of, has = _trees.rewrite, _trees.walk, _trees.columns_of, _trees.has
 
 
-@children.register
-def _(scalar: Cast) -> tuple[Any, ...]:
-    return (scalar.operand,)
-
-
-@with_children.register
-def _(scalar: Cast, parts: Sequence[Any]) -> Any:
-    return replace(scalar, operand=parts[0])
-
-
-@children.register
-def _(scalar: Case) -> tuple[Any, ...]:
-    return (*(part for branch in scalar.branches for part in branch), scalar.otherwise)
-
-
-@with_children.register
-def _(scalar: Case, parts: Sequence[Any]) -> Any:
-    pairs = tuple(zip(parts[:-1:2], parts[1:-1:2], strict=True))
-    return replace(scalar, branches=pairs, otherwise=parts[-1])
-
-
-def rewrite(scalar: Any, change: Callable[[Any], Any | None]) -> Any:
-    """Rewrite from the top. ``change`` returns a replacement, or None to rewrite the children."""
-    changed = change(scalar)
-    if changed is not None:
-        return changed
-    parts = children(scalar)
-    return with_children(scalar, [rewrite(part, change) for part in parts]) if parts else scalar
-
-
-def walk(scalar: Any) -> Iterator[Any]:
-    """The scalar and all of its descendants, parents first."""
-    yield scalar
-    for part in children(scalar):
-        yield from walk(part)
-
-
-def columns_of(scalar: Any) -> frozenset[int]:
-    return frozenset(part.index for part in walk(scalar) if isinstance(part, ColumnRef))
-
-
-def has(scalar: Any, *kinds: type) -> bool:
-    return any(isinstance(part, kinds) for part in walk(scalar))
-
-
-def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
+def move_columns(scalar: Scalar, to: Callable[[int], int]) -> Scalar:
     """The scalar with every reference to column ``i`` made one to column ``to(i)``."""
     return rewrite(
         scalar,
@@ -116,7 +112,7 @@ _STRICT = frozenset(
 ) | {SPAN}
 
 
-def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:
+def is_nullable(scalar: object, columns: Sequence[Column]) -> bool:
     """Whether the scalar may be NULL over rows of ``columns``; True if unknown."""
     match scalar:
         case ColumnRef(index):

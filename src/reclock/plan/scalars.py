@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from reclock.algebra.relations import ScalarType
+
+Part = TypeVar("Part", covariant=True, default="Scalar")
+"""What a scalar may be made of. In a plan these are scalars; while SQL is planned, its expressions
+are made of others too (``sql/queries/planned.py``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +43,28 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Generic[Part]):
     """A call of a scalar function of ``reclock.plan.functions``, by its registered name."""
 
     function: str
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[Part, ...]
     type: ScalarType
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Generic[Part]):
     """``operand`` cast as in PostgreSQL: a value that does not fit is an error, never NULL."""
 
-    operand: Scalar
+    operand: Part
     type: ScalarType
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Case(Generic[Part]):
     """The result of the first branch whose condition is true, else ``otherwise``."""
 
-    branches: tuple[tuple[Scalar, Scalar], ...]
-    otherwise: Scalar
+    branches: tuple[tuple[Part, Part], ...]
+    otherwise: Part
     type: ScalarType
 
 
@@ -66,14 +72,14 @@ Scalar = ColumnRef | Literal | Parameter | Call | Cast | Case
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(Generic[Part]):
     """An aggregate function of ``reclock.plan.functions`` over the rows of a group.
 
     ``count`` without arguments is ``count(*)``.
     """
 
     function: str
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[Part, ...]
     type: ScalarType
     is_distinct: bool = False
-    filter: Scalar | None = None
+    filter: Part | None = None

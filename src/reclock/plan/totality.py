@@ -3,8 +3,6 @@ says."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from reclock.algebra.relations import ScalarType
 from reclock.plan.functions.intervals import SPAN
 from reclock.plan.scalars import Call, Case, Cast
@@ -45,7 +43,7 @@ _TOTAL = frozenset(
 """Operators and functions that have a result for all arguments."""
 
 
-def could_error(scalar: Any) -> bool:
+def could_error(scalar: object) -> bool:
     """Whether evaluating the scalar could raise an error for some row. Columns, constants and
     unplanned scalars could not."""
     match scalar:

@@ -21,7 +21,7 @@ from reclock.algebra.intervals import Interval
 from reclock.definitions.sinks import Avro, Json, Plain, Target
 from reclock.errors import InternalError, ReclockError
 from reclock.plan.relational import Constant, Plan
-from reclock.plan.scalars import Aggregate, Literal, Scalar
+from reclock.plan.scalars import Aggregate, Literal, Part, Scalar
 from reclock.protocol.compute import ComputeCommand, Refreshed, RefreshFailed, RefreshResponse
 from reclock.protocol.introspection import LogChanges, LogFailed, LogResponse, Row
 
@@ -184,8 +184,20 @@ def _read_table(text: str, _: object) -> pa.Table:
     return pa.ipc.open_stream(base64.b64decode(text)).read_all()
 
 
+def _is_part(type_: Any) -> bool:
+    return type_ in (Part, "Scalar")
+
+
 def _made() -> JsonConverter:
     converter = make_converter(forbid_extra_keys=True)
+
+    def write_scalar(scalar: Scalar) -> dict[str, Any]:
+        fields: dict[str, Any] = converter.unstructure(scalar, unstructure_as=Scalar)
+        return fields
+
+    def read_scalar(written: Any, _: Any) -> Scalar:
+        return converter.structure(written, cast(type[Scalar], Scalar))
+
     converter.register_unstructure_hook(StorageCollectionId, str)
     converter.register_structure_hook(
         StorageCollectionId, lambda text, _: StorageCollectionId.parse(text)
@@ -213,14 +225,13 @@ def _made() -> JsonConverter:
     converter.register_structure_hook_func(
         _is_error, lambda written, _: decode_error(json.dumps(written).encode())
     )
+    # The parts of a scalar in a plan are scalars: the default of their type variable, a name.
+    converter.register_unstructure_hook_func(_is_part, write_scalar)
+    converter.register_structure_hook_func(_is_part, read_scalar)
     configure_tagged_union(Scalar, converter)  # under "_type": operators have a "kind"
     optional = override(
-        unstruct_hook=lambda scalar: (
-            scalar and converter.unstructure(scalar, unstructure_as=Scalar)
-        ),
-        struct_hook=lambda written, _: (
-            written and converter.structure(written, cast(type[Scalar], Scalar))
-        ),
+        unstruct_hook=lambda scalar: scalar and write_scalar(scalar),
+        struct_hook=lambda written, type_: written and read_scalar(written, type_),
     )
     converter.register_unstructure_hook(
         Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional)

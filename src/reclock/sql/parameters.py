@@ -43,11 +43,13 @@ class Parameters:
             else constant(self.values[number - 1], type)
         )
 
-    def settle(self, number: int, type: ScalarType) -> Parameter | Literal | None:
+    def settle(self, number: int, type: ScalarType) -> Parameter | Literal:
         """Give the parameter this type, unless it has one."""
         if self.types[number - 1] is None:
             self.types[number - 1] = numeric() if type.name is TypeName.NUMERIC else type
-        return self.read(number)
+        parameter = self.read(number)
+        assert parameter is not None
+        return parameter
 
     def settled(self) -> tuple[ScalarType, ...]:
         """All types. Raises ``IndeterminateType``."""

@@ -12,7 +12,7 @@ from sqlglot import exp
 from reclock.algebra.relations import TypeName
 from reclock.plan.relational import Filter, Plan, inputs, with_inputs
 from reclock.plan.scalar_trees import rewrite, walk
-from reclock.plan.scalars import Call, Cast, Literal, Parameter
+from reclock.plan.scalars import Call, Cast, Literal, Parameter, Scalar
 from reclock.sql.parameters import constant
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.statements.query.values import Select
@@ -40,12 +40,15 @@ def is_lookup(node: exp.Expr, planned: object) -> bool:
 def with_values(select: Select, values: Sequence[Any]) -> Select:
     """The plan of a lookup with these values, none NULL, for its parameters."""
 
-    def bind(scalar: Any) -> Any | None:
+    def value_of(parameter: Parameter) -> Literal:
+        return constant(values[parameter.number - 1], parameter.type)
+
+    def bind(scalar: Scalar) -> Scalar | None:
         match scalar:
-            case Parameter(number, type):
-                return constant(values[number - 1], type)
+            case Parameter():
+                return value_of(scalar)
             case Cast(Parameter() as parameter, type):
-                return coerce(bind(parameter), type)
+                return coerce(value_of(parameter), type)
         return None
 
     def visit(plan: Plan) -> Plan:
@@ -71,14 +74,14 @@ def _parameters(part: Any) -> Iterator[Parameter]:
             yield from _parameters(getattr(part, place.name))
 
 
-def _predicates(plan: Plan) -> Iterator[Any]:
+def _predicates(plan: Plan) -> Iterator[Scalar]:
     if isinstance(plan, Filter):
         yield from plan.predicates
     for part in inputs(plan):
         yield from _predicates(part)
 
 
-def _compared_parameters(predicate: Any) -> int:
+def _compared_parameters(predicate: Scalar) -> int:
     """How many parameters the predicate compares by ``=``."""
     return sum(
         _is_parameter(side) and not isinstance(other, Literal) and not _is_parameter(other)
@@ -88,7 +91,7 @@ def _compared_parameters(predicate: Any) -> int:
     )
 
 
-def _is_parameter(scalar: Any) -> bool:
+def _is_parameter(scalar: Scalar) -> bool:
     match scalar:
         case Parameter(type=type):
             return type.element is None and type.name in _TYPES

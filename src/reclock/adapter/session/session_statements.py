@@ -12,7 +12,7 @@ from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
 from reclock.adapter.session.cursors import Cursor, Cursors
 from reclock.adapter.session.prepared import PreparedStatement, PreparedStatements, describe
-from reclock.algebra.relations import INTERVAL, ScalarType
+from reclock.algebra.relations import ScalarType
 from reclock.errors import NoTransaction, TypeMismatch, WrongNumberOfParameters
 from reclock.plan.scalars import Literal
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -21,8 +21,8 @@ from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.queries.coercion import coerce, scalar_type
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
-from reclock.sql.queries.literals import parse_text
-from reclock.sql.queries.rewrite import Untyped
+from reclock.sql.queries.literals import interval
+from reclock.sql.queries.planned import Untyped
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.session.prepared_syntax import (
     CloseStatement,
@@ -159,7 +159,7 @@ def _(node: FetchStatement, call: SessionCall) -> Result:
     )
     limit = None
     if timeout is not None:
-        limit = timedelta(microseconds=parse_text(timeout.name, INTERVAL).span_us)
+        limit = timedelta(microseconds=interval(timeout.name.strip()).span_us)
     return Result(
         "FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit)
     )

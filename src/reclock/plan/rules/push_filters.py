@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import Any
 
 from reclock.plan.build import filter_rows
 from reclock.plan.relational import (
@@ -23,6 +22,7 @@ from reclock.plan.relational import (
     with_inputs,
 )
 from reclock.plan.scalar_trees import columns_of, move_columns
+from reclock.plan.scalars import Scalar
 from reclock.plan.totality import could_error
 
 
@@ -36,24 +36,24 @@ def push_filters(plan: Plan) -> Plan:
     return filtered(pushed.input, pushed.predicates) if isinstance(pushed, Filter) else pushed
 
 
-def filtered(plan: Plan, predicates: Iterable[Any]) -> Plan:
+def filtered(plan: Plan, predicates: Iterable[Scalar]) -> Plan:
     """``plan``'s rows that satisfy ``predicates``, those that cannot fail pushed down."""
-    safe: list[Any] = []
-    unsafe: list[Any] = []
+    safe: list[Scalar] = []
+    unsafe: list[Scalar] = []
     for predicate in predicates:
         (unsafe if could_error(predicate) else safe).append(predicate)
     return filter_rows(push_into(plan, safe) if safe else plan, unsafe)
 
 
 @singledispatch
-def push_into(plan: Plan, predicates: Sequence[Any]) -> Plan:
+def push_into(plan: Plan, predicates: Sequence[Scalar]) -> Plan:
     """``plan``'s rows that satisfy ``predicates``, none of which can fail. By default they stay
     above the node."""
     return filter_rows(plan, predicates)
 
 
 @push_into.register
-def _(plan: Filter, predicates: Sequence[Any]) -> Plan:
+def _(plan: Filter, predicates: Sequence[Scalar]) -> Plan:
     if any(could_error(predicate) for predicate in plan.predicates):
         return Filter(filtered(plan.input, predicates), plan.predicates)
     added = [predicate for predicate in predicates if predicate not in plan.predicates]
@@ -61,30 +61,30 @@ def _(plan: Filter, predicates: Sequence[Any]) -> Plan:
 
 
 @push_into.register
-def _(plan: Project, predicates: Sequence[Any]) -> Plan:
+def _(plan: Project, predicates: Sequence[Scalar]) -> Plan:
     moved = [move_columns(predicate, lambda i: plan.indexes[i]) for predicate in predicates]
     return replace(plan, input=filtered(plan.input, moved))
 
 
 @push_into.register
-def _(plan: Map, predicates: Sequence[Any]) -> Plan:
+def _(plan: Map, predicates: Sequence[Scalar]) -> Plan:
     width = len(plan.input.desc)
     below, here = _split(predicates, lambda used: max(used) < width)
     return filter_rows(replace(plan, input=filtered(plan.input, below)), here)
 
 
 @push_into.register
-def _(plan: Distinct, predicates: Sequence[Any]) -> Plan:
+def _(plan: Distinct, predicates: Sequence[Scalar]) -> Plan:
     return Distinct(filtered(plan.input, predicates))
 
 
 @push_into.register
-def _(plan: Union, predicates: Sequence[Any]) -> Plan:
+def _(plan: Union, predicates: Sequence[Scalar]) -> Plan:
     return replace(plan, inputs=tuple(filtered(part, predicates) for part in plan.inputs))
 
 
 @push_into.register
-def _(plan: Reduce, predicates: Sequence[Any]) -> Plan:
+def _(plan: Reduce, predicates: Sequence[Scalar]) -> Plan:
     """Whole groups go or stay, so predicates on the keys do; without keys there is a row even for
     no input."""
     below, here = _split(predicates, lambda used: max(used) < len(plan.group_by))
@@ -93,17 +93,17 @@ def _(plan: Reduce, predicates: Sequence[Any]) -> Plan:
 
 
 @push_into.register
-def _(plan: TopK, predicates: Sequence[Any]) -> Plan:
+def _(plan: TopK, predicates: Sequence[Scalar]) -> Plan:
     below, here = _split(predicates, lambda used: used <= set(plan.group_by))
     return filter_rows(replace(plan, input=filtered(plan.input, below)), here)
 
 
 @push_into.register
-def _(plan: Join, predicates: Sequence[Any]) -> Plan:
+def _(plan: Join, predicates: Sequence[Scalar]) -> Plan:
     """To the sides that the join does not fill up with NULLs."""
     width = len(plan.left.desc)
-    to_left: list[Any] = []
-    to_right: list[Any] = []
+    to_left: list[Scalar] = []
+    to_right: list[Scalar] = []
     here = list(predicates)
     if plan.kind not in (JoinKind.RIGHT, JoinKind.FULL):
         to_left, here = _split(here, lambda used: max(used) < width)
@@ -117,8 +117,8 @@ def _(plan: Join, predicates: Sequence[Any]) -> Plan:
 
 
 def _split(
-    predicates: Sequence[Any], goes: Callable[[frozenset[int]], bool]
-) -> tuple[list[Any], list[Any]]:
+    predicates: Sequence[Scalar], goes: Callable[[frozenset[int]], bool]
+) -> tuple[list[Scalar], list[Scalar]]:
     """Those whose columns ``goes`` accepts (a predicate without columns stays), and the others."""
     below = [
         predicate for predicate in predicates if (used := columns_of(predicate)) and goes(used)

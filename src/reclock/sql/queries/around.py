@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -13,12 +12,12 @@ from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
 from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation, UnsupportedSql
 from reclock.plan.build import compute, distinct, join, map_columns, project, reduce
 from reclock.plan.relational import Get, JoinKind, Plan
-from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal
+from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal, Scalar
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import to_outer
 from reclock.sql.queries.context import Context, PlannedQuery
 from reclock.sql.queries.overloads import is_null, negated
-from reclock.sql.queries.rewrite import AROUND, OuterRef, SubqueryValue
+from reclock.sql.queries.planned import AROUND, OuterRef, SubqueryValue, TypedExpr, scalar_of
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 
 _TRUE = Literal(True, BOOLEAN)
@@ -33,17 +32,17 @@ class RowsAround:
 
     plan: Plan
     width: int
-    domain: tuple[Any, ...]
+    domain: tuple[TypedExpr, ...]
 
     @property
-    def conditions(self) -> tuple[Any, ...]:
+    def conditions(self) -> tuple[TypedExpr, ...]:
         """For a plan of the domain's columns alone: those of the row around are the same."""
         return tuple(
             Call("is_not_distinct", (scalar, ColumnRef(i, scalar.type)), BOOLEAN)
             for i, scalar in enumerate(self.domain)
         )
 
-    def value_of(self, plan: Plan, result: Any) -> SubqueryValue:
+    def value_of(self, plan: Plan, result: TypedExpr) -> SubqueryValue:
         """``result`` over the row of ``plan``, which has the domain's columns first and one row at
         most for each."""
         return SubqueryValue(plan, self.conditions, result, domain=self.domain)
@@ -90,8 +89,8 @@ def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = N
 
 
 def planned_around(
-    query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()
-) -> tuple[PlannedQuery, tuple[Any, ...]]:
+    query: exp.Expr, scope: Scope, context: Context, operands: Sequence[TypedExpr] = ()
+) -> tuple[PlannedQuery, tuple[TypedExpr, ...]]:
     """``query`` for every row around, and what its columns behind the visible ones are of that row:
     what it names, ``operands``."""
     candidates = named_around(query, scope)
@@ -109,7 +108,7 @@ def _planned(
     named: Sequence[int],
     used: set[int],
     context: Context,
-    operands: Sequence[Any],
+    operands: Sequence[TypedExpr],
 ) -> PlannedQuery:
     columns = [scope.columns[i] for i in named]
     desc = RelationDesc(
@@ -126,7 +125,7 @@ def _planned(
 
 
 def rows_around(
-    query: exp.Expr, scope: Scope, context: Context, operands: Sequence[Any] = ()
+    query: exp.Expr, scope: Scope, context: Context, operands: Sequence[TypedExpr] = ()
 ) -> RowsAround:
     """The rows of ``query`` for what it names of the rows around, and for each value of
     ``operands``, which are of these rows."""
@@ -153,14 +152,16 @@ def exists_around(rows: RowsAround) -> SubqueryValue:
 
 
 def any_around(
-    rows: RowsAround, compare: Callable[[Sequence[Any], Sequence[Any]], Any], operands: int
+    rows: RowsAround,
+    compare: Callable[[Sequence[TypedExpr], Sequence[TypedExpr]], TypedExpr],
+    operands: int,
 ) -> SubqueryValue:
     """Whether a row compares as true with the operands, the last of the domain; unknown if a NULL
     leaves it open."""
     types = rows.plan.desc.types
     shown = [ColumnRef(i, types[i]) for i in range(rows.width)]
-    domain = [ColumnRef(i, types[i]) for i in rows.places]
-    compared = compare(domain[len(domain) - operands :], shown)
+    domain: list[Scalar] = [ColumnRef(i, types[i]) for i in rows.places]
+    compared = scalar_of(compare(domain[len(domain) - operands :], shown))
     is_true = Call("is_true", (compared,), BOOLEAN)
     plan = compute(rows.plan, [*domain, is_true, is_null(compared)])
     flags = [ColumnRef(len(domain) + i, BOOLEAN) for i in range(2)]
@@ -168,7 +169,7 @@ def any_around(
         plan, range(len(domain)), [Aggregate("bool_or", (flag,), BOOLEAN) for flag in flags]
     )
     any_true, any_open = flags  # in the groups they are at the same places
-    result = Case(
+    result: Scalar = Case(
         ((any_true, _TRUE), (any_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN
     )
     return rows.value_of(grouped, result)

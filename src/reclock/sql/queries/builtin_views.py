@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from reclock.plan.relational import Filter, FlatMap, Join, Map, Plan, Reduce, inputs, with_inputs
 from reclock.plan.scalar_trees import rewrite, walk
-from reclock.plan.scalars import Aggregate, Call
+from reclock.plan.scalars import Aggregate, Call, Scalar
 from reclock.sql.queries.session_functions import is_about_session
 
 
-def in_session(plan: Plan, answer: Callable[[Call], Any]) -> Plan:
+def in_session(plan: Plan, answer: Callable[[Call], Scalar]) -> Plan:
     """``plan`` with the session's answers to questions about the session."""
 
-    def ask(part: Any) -> Any | None:
+    def ask(part: Scalar) -> Scalar | None:
         return answer(part) if isinstance(part, Call) and is_about_session(part.function) else None
 
-    def scalars(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    def scalars(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         return tuple(rewrite(part, ask) for part in parts)
 
     below = [in_session(input, answer) for input in inputs(plan)]
@@ -49,13 +48,13 @@ def in_session(plan: Plan, answer: Callable[[Call], Any]) -> Plan:
 
 
 def _aggregate(
-    aggregate: Aggregate, scalars: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    aggregate: Aggregate, scalars: Callable[[tuple[Scalar, ...]], tuple[Scalar, ...]]
 ) -> Aggregate:
     filter = scalars((aggregate.filter,))[0] if aggregate.filter is not None else None
     return replace(aggregate, arguments=scalars(aggregate.arguments), filter=filter)
 
 
-def _scalars(plan: Plan) -> tuple[Any, ...]:
+def _scalars(plan: Plan) -> tuple[Scalar, ...]:
     match plan:
         case Map():
             return plan.scalars

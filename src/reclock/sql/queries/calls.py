@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -33,7 +32,6 @@ from reclock.errors import (
 )
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
 from reclock.plan.functions.collected import direction
-from reclock.plan.scalar_trees import walk
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.plan.totality import could_error
 from reclock.sql.names import fold
@@ -66,13 +64,16 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.overloads import call, check_unique, is_open, negated
-from reclock.sql.queries.rewrite import (
+from reclock.sql.queries.planned import (
     AggregateCall,
     Elements,
     GroupingCall,
     OuterRef,
+    Planned,
     SubqueryValue,
+    TypedExpr,
     Untyped,
+    walk,
 )
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
@@ -82,7 +83,7 @@ from reclock.sql.syntax.dialect import to_sql
 
 
 @scalar.register
-def _cast(node: exp.Cast, context: ExprContext) -> Any:
+def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "to")
     limit = text_limit(node.args["to"])
     if limit is not None:
@@ -105,7 +106,7 @@ def _cast(node: exp.Cast, context: ExprContext) -> Any:
     return _cast_to(scalar(node.this, context), target, context)
 
 
-def _cast_to(value: Any, target: ScalarType, context: ExprContext) -> Any:
+def _cast_to(value: Planned, target: ScalarType, context: ExprContext) -> TypedExpr:
     if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
         is_constant = value.type is None or isinstance(value, Literal | Parameter)
         return (
@@ -119,7 +120,7 @@ def _cast_to(value: Any, target: ScalarType, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _function(node: exp.Anonymous, context: ExprContext) -> Any:
+def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     name, arguments = function_name(node), node.expressions
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
         return context.subqueries.array(arguments[0], context.scope)
@@ -217,7 +218,7 @@ SORTED = {"array_agg": 1, "string_agg": 2}
 
 
 @scalar.register
-def _within_group(node: exp.WithinGroup, context: ExprContext) -> Any:
+def _within_group(node: exp.WithinGroup, context: ExprContext) -> TypedExpr:
     return _aggregate(*_ordered_set(node), None, context)
 
 
@@ -244,7 +245,7 @@ def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
 
 
 @scalar.register
-def _filtered(node: exp.Filter, context: ExprContext) -> Any:
+def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
     function = node.this
     if isinstance(function, exp.WithinGroup):
         return _aggregate(*_ordered_set(function), node.expression.this, context)
@@ -262,7 +263,7 @@ def _filtered(node: exp.Filter, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _qualified_function(node: exp.Dot, context: ExprContext) -> Any:
+def _qualified_function(node: exp.Dot, context: ExprContext) -> Planned:
     """A function with its schema, or a part of a pair."""
     if isinstance(node.expression, exp.Anonymous):
         if fold(node.this) == (
@@ -276,7 +277,7 @@ def _qualified_function(node: exp.Dot, context: ExprContext) -> Any:
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
 
-def _session_word(node: exp.Expr, context: ExprContext) -> Any:
+def _session_word(node: exp.Expr, context: ExprContext) -> TypedExpr:
     return _about_session(SESSION_WORDS[type(node)], [], context)
 
 
@@ -284,13 +285,13 @@ for _word in SESSION_WORDS:
     scalar.register(_word)(_session_word)
 
 
-def _about_session(name: str, values: Sequence[Any], context: ExprContext) -> Any:
+def _about_session(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     types, result = signature(name, values)
     arguments = tuple(coerce(value, type) for value, type in zip(values, types, strict=True))
     return context.subqueries.about_session(Call(name, arguments, result))
 
 
-def catalog_call(name: str, values: Sequence[Any], context: ExprContext) -> Any:
+def catalog_call(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     """A call of a function that is defined in SQL over system relations: its definition with these
     arguments."""
     if name in OF_CURRENT_USER and len(values) == 2:
@@ -308,8 +309,11 @@ def catalog_call(name: str, values: Sequence[Any], context: ExprContext) -> Any:
 
 
 def _over(
-    types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], context: ExprContext
-) -> Any:
+    types: Sequence[ScalarType],
+    body: exp.Expr,
+    arguments: Sequence[TypedExpr],
+    context: ExprContext,
+) -> TypedExpr:
     """``body`` over ``argument1``, …; missing arguments are NULL."""
     scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
     whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
@@ -318,7 +322,7 @@ def _over(
     )
 
 
-def _argument(value: Any, type: ScalarType, context: ExprContext) -> Any:
+def _argument(value: Planned, type: ScalarType, context: ExprContext) -> TypedExpr:
     """``value`` for a catalog function: a name of a relation or role becomes its id."""
     is_name = value.type is None or value.type == TEXT
     if (
@@ -338,9 +342,9 @@ def _argument(value: Any, type: ScalarType, context: ExprContext) -> Any:
     return coerce(value, type)
 
 
-def _printed(value: Any) -> Any:
+def _printed(value: Planned) -> Planned:
     """``value`` as text for a function of printed values: a boolean is one letter."""
-    if value.type != BOOLEAN:
+    if isinstance(value, Untyped) or value.type != BOOLEAN:
         return value
     return Case(
         ((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))),
@@ -349,7 +353,7 @@ def _printed(value: Any) -> Any:
     )
 
 
-def _formatted(values: Sequence[Any], context: ExprContext) -> Any:
+def _formatted(values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     text = default_to_text(values[0])
     if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
         raise UnsupportedSql("format of what is no constant text is not supported")
@@ -357,7 +361,7 @@ def _formatted(values: Sequence[Any], context: ExprContext) -> Any:
     return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, context)
 
 
-def _elements(name: str, values: Sequence[Any], context: ExprContext) -> Any:
+def _elements(name: str, values: Sequence[Planned], context: ExprContext) -> TypedExpr:
     _check_answers_rows(name, context)
     columns = ROW_FUNCTIONS[name](call, values)
     if len(columns) != 1:
@@ -370,7 +374,7 @@ def _check_answers_rows(name: str, context: ExprContext) -> None:
         raise UnsupportedSql(f"{name}, which answers rows, is not supported in {context.clause}")
 
 
-def _only_text(values: Sequence[Any]) -> Any:
+def _only_text(values: Sequence[Planned]) -> Planned:
     if len(values) != 1:
         raise UnsupportedSql("the name of an object is one text")
     return values[0]
@@ -378,7 +382,7 @@ def _only_text(values: Sequence[Any]) -> Any:
 
 def _aggregate(
     name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
-) -> Any:
+) -> TypedExpr:
     if not context.takes_aggregates:
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
     within = replace(context, takes_aggregates=False, clause="an aggregate function")
@@ -387,7 +391,7 @@ def _aggregate(
     return AggregateCall(aggregate(name, arguments, filter, within))
 
 
-def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContext) -> Any:
+def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContext) -> TypedExpr:
     """Of ``any_value(x ORDER BY …)``: the first that is not NULL."""
     value = ordered.this
     if isinstance(value, exp.Distinct):
@@ -405,7 +409,7 @@ def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContex
 
 def _document_aggregate(
     name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
-) -> Any:
+) -> TypedExpr:
     """An array or object of the values of a group: ``array_agg`` of documents, made one
     document."""
     if len(arguments) != DOCUMENT_AGGREGATES[name]:
@@ -437,7 +441,7 @@ def _document(function: str, arguments: list[exp.Expr]) -> exp.Expr:
 
 def aggregate(
     name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext
-) -> Aggregate:
+) -> Aggregate[TypedExpr]:
     """The aggregate function ``name`` of ``arguments``, which are read as ``within``, over the rows
     that ``filter`` keeps."""
     orderings: list[exp.Ordered] = []
@@ -470,7 +474,7 @@ def aggregate(
         for key, word in zip(keys, directions, strict=True):
             values += [key, Literal(word, TEXT)]
     resolved = resolve_aggregate(name, [value.type for value in values])
-    cast_values = tuple(
+    cast_values: tuple[TypedExpr, ...] = tuple(
         coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True)
     )
     kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
@@ -480,7 +484,7 @@ def aggregate(
     return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept)
 
 
-def _only_where(kept: Any, value: Any) -> Any:
+def _only_where(kept: TypedExpr, value: TypedExpr) -> TypedExpr:
     """``value``, which engines compute of every row, but not where FILTER leaves the row out and it
     could raise an error."""
     return (
@@ -490,7 +494,7 @@ def _only_where(kept: Any, value: Any) -> Any:
     )
 
 
-def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
+def _check_level(name: str, parts: Sequence[TypedExpr], scope: Scope) -> None:
     """An aggregate is of the query that its columns come from, in SQL; one of the query around
     would need its groups."""
     columns = list(_columns_of(parts))
@@ -503,7 +507,7 @@ def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
         )
 
 
-def _columns_of(parts: Sequence[Any]) -> Iterator[ColumnRef | OuterRef]:
+def _columns_of(parts: Sequence[TypedExpr]) -> Iterator[ColumnRef | OuterRef]:
     """The columns in ``parts``, and those that subqueries in them name of the query that these
     stand in."""
     for part in (part for value in parts for part in walk(value)):

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from sqlglot import exp
 
@@ -24,10 +23,9 @@ from reclock.algebra.relations import (
     ScalarType,
 )
 from reclock.errors import InternalError, UnknownFunction
-from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.queries.attach import to_outer
-from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
+from reclock.sql.queries.planned import OuterRef, Planned, SubqueryValue, TypedExpr, rewrite
 from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse_one
 
@@ -239,7 +237,7 @@ def _parsed(body: str) -> exp.Expr:
     return expression
 
 
-def definition(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ...], exp.Expr]:
+def definition(name: str, arguments: Sequence[Planned]) -> tuple[tuple[ScalarType, ...], exp.Expr]:
     """The types of all arguments, and the expression. Raises ``UnknownFunction``."""
     types, required, body = CATALOG_FUNCTIONS[name]
     if not required <= len(arguments) <= len(types):
@@ -250,11 +248,11 @@ def definition(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, .
     return types, expression(body)
 
 
-def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:
+def with_arguments(scalar: TypedExpr, arguments: Sequence[TypedExpr]) -> TypedExpr:
     """``scalar`` over a row of arguments, as a scalar over the row from which the arguments are
     computed."""
 
-    def here(part: Any) -> Any | None:
+    def here(part: TypedExpr) -> TypedExpr | None:
         match part:
             case ColumnRef(index):
                 return arguments[index]
@@ -263,7 +261,7 @@ def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:
             case _:
                 return None
 
-    def inside(part: Any) -> Any | None:
+    def inside(part: TypedExpr) -> TypedExpr | None:
         match part:
             case OuterRef(index):
                 return to_outer(arguments[index])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import overload
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -47,10 +47,10 @@ from reclock.plan.functions import operand_type as operand_of
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.intervals import SPAN, SPAN_TYPE
 from reclock.plan.functions.typing import as_numeric
-from reclock.plan.scalars import Call, Cast, Literal
+from reclock.plan.scalars import Call, Cast, Literal, Scalar
 from reclock.sql.names import fold
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text
-from reclock.sql.queries.rewrite import OpenParameter, Untyped
+from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
 from reclock.sql.syntax.dialect import to_sql
 
 _TYPES = {
@@ -152,14 +152,18 @@ _MOST_CHARACTERS = 10_485_760
 """PostgreSQL's limit."""
 
 
-def limited(value: Any, limit: TextLimit) -> Any:
+def limited(value: E, limit: TextLimit) -> E:
     """A text with the column's limit. A longer text is an error, now or when it is computed, unless
     only blanks exceed the limit."""
     if isinstance(value, Literal):
         return (
             value if value.value is None else Literal(within_limit(value.value, limit), value.type)
         )
-    arguments = (value, Literal(limit.characters, INTEGER), Literal(limit.ignores_blanks, BOOLEAN))
+    arguments: tuple[E, ...] = (
+        value,
+        Literal(limit.characters, INTEGER),
+        Literal(limit.ignores_blanks, BOOLEAN),
+    )
     return Call("within_length", arguments, TEXT)
 
 
@@ -227,7 +231,7 @@ def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
     return common
 
 
-def with_own_digits(values: Sequence[Any], types: Sequence[ScalarType | None]) -> list[Any]:
+def with_own_digits(values: Sequence[Planned], types: Sequence[ScalarType | None]) -> list[Planned]:
     """``values``, where constants of open type that shall be numerics are numerics of the digits
     that they are written with.
 
@@ -242,13 +246,13 @@ def with_own_digits(values: Sequence[Any], types: Sequence[ScalarType | None]) -
     ]
 
 
-def _number(value: Untyped) -> Any:
+def _number(value: Untyped) -> Planned:
     if isinstance(value, OpenParameter):
         return value.parameters.settle(value.number, numeric())
     return value if value.text is None else Literal(*natural(parse_number(value.text), numeric()))
 
 
-def unified(values: Sequence[Any], what: str) -> tuple[list[Any], ScalarType]:
+def unified(values: Sequence[Planned], what: str) -> tuple[list[TypedExpr], ScalarType]:
     """``values`` in the type that all of them take, and that type. Raises as ``common_type``."""
     values = with_own_digits(
         values, [common_type([value.type for value in values], what)] * len(values)
@@ -257,7 +261,11 @@ def unified(values: Sequence[Any], what: str) -> tuple[list[Any], ScalarType]:
     return [coerce(value, type) for value in values], type
 
 
-def coerce(value: Any, target: ScalarType) -> Any:
+@overload
+def coerce(value: Scalar | Untyped, target: ScalarType) -> Scalar: ...
+@overload
+def coerce(value: Planned, target: ScalarType) -> TypedExpr: ...
+def coerce(value: Planned, target: ScalarType) -> TypedExpr:
     """``value`` as ``target``: a constant is parsed, anything else is cast. The caller has checked
     that the cast is allowed."""
     if isinstance(value, OpenParameter):
@@ -283,7 +291,7 @@ def coerce(value: Any, target: ScalarType) -> Any:
     return Cast(value, target)
 
 
-def cast(value: Any, target: ScalarType) -> Any:
+def cast(value: Planned, target: ScalarType) -> TypedExpr:
     """``CAST(value AS target)``. Raises ``TypeMismatch``.
 
     As an unconstrained numeric, a value keeps the digits that it has.
@@ -298,7 +306,7 @@ def cast(value: Any, target: ScalarType) -> Any:
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
 
 
-def _natural(value: Any) -> Any | None:
+def _natural(value: Planned) -> TypedExpr | None:
     """A number, or a constant that spells one, as an unconstrained numeric; None if its digits are
     only known when it is computed."""
     if (
@@ -323,24 +331,27 @@ def _natural(value: Any) -> Any | None:
     return None if value.type.is_float else coerce(value, as_numeric(value.type))
 
 
-def expect(value: Any, target: ScalarType, what: str) -> Any:
+def expect(value: Planned, target: ScalarType, what: str) -> TypedExpr:
     """``value`` as the required type ``target``. Raises ``TypeMismatch``."""
     if not isinstance(value, Untyped) and not is_implicit(value.type, target):
         raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
     return coerce(value, target)
 
 
-def assign(value: Any, column: Column) -> Any:
+@overload
+def assign(value: Scalar | Untyped, column: Column) -> Scalar: ...
+@overload
+def assign(value: Planned, column: Column) -> TypedExpr: ...
+def assign(value: Planned, column: Column) -> TypedExpr:
     """``value`` as it is stored in ``column``, with PostgreSQL's assignment casts. Raises
     ``TypeMismatch``, ``TextTooLong``."""
     source, target = value.type, column.type
-    is_allowed = (
+    if source is not None and not (
         is_implicit(source, target)
         or target == TEXT
         or (source.is_number and target.is_number)
         or (source.is_moment and target.is_moment)
-    )
-    if not is_allowed:
+    ):
         raise TypeMismatch(
             (
                 f'column "{column.name}" is of type {target.name} but expression is of type '
@@ -352,18 +363,22 @@ def assign(value: Any, column: Column) -> Any:
     return assigned if column.limit is None else limited(assigned, column.limit)
 
 
-def default_to_text(value: Any) -> Any:
+@overload
+def default_to_text(value: Scalar | Untyped) -> Scalar: ...
+@overload
+def default_to_text(value: Planned) -> TypedExpr: ...
+def default_to_text(value: Planned) -> TypedExpr:
     """The scalar; a constant without a type becomes text."""
     return coerce(value, TEXT) if isinstance(value, Untyped) else value
 
 
-def equal(a: Any, b: Any) -> Any:
+def equal(a: E, b: E) -> E:
     """``a = b`` in their common type."""
     type = operand_of([a.type, b.type]) or common_type([a.type, b.type], "=")
     return Call("=", (comparable(coerce(a, type)), comparable(coerce(b, type))), BOOLEAN)
 
 
-def comparable(value: Any) -> Any:
+def comparable(value: E) -> E:
     """The expression that engines compare for ``value``: of an interval, its span."""
     if value.type.name is not TypeName.INTERVAL:
         return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -16,6 +16,7 @@ from reclock.plan.scalars import Call
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
+from reclock.sql.queries.planned import TypedExpr
 from reclock.sql.queries.scope import Scope, ScopedPlan
 
 
@@ -26,7 +27,7 @@ class Block:
 
     node: exp.Select
     relation: ScopedPlan
-    correlated: tuple[Any, ...]
+    correlated: tuple[TypedExpr, ...]
 
 
 class Queries(Protocol):
@@ -41,11 +42,11 @@ class Queries(Protocol):
     ) -> PlannedQuery: ...
     def select_values(
         self, node: exp.Select, relation: ScopedPlan, context: Context
-    ) -> list[Any]: ...
+    ) -> list[TypedExpr]: ...
     def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan: ...
     def order(
         self, node: exp.Select, relation: ScopedPlan, context: Context
-    ) -> list[tuple[Any, bool, bool]]: ...
+    ) -> list[tuple[TypedExpr, bool, bool]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Context:
     catalog: PlannerCatalog
     session: SessionNames
     queries: Queries
-    about_session: Callable[[Call], Any]
+    about_session: Callable[[Call[TypedExpr]], TypedExpr]
     """Replaces a question about the session."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict)

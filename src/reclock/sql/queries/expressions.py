@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import NoReturn, Protocol
 
 from sqlglot import exp
 
@@ -29,8 +29,7 @@ from reclock.errors import (
     UnknownParameter,
     UnsupportedSql,
 )
-from reclock.plan.scalar_trees import has
-from reclock.plan.scalars import Call, Case, Literal
+from reclock.plan.scalars import Call, Case, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
@@ -45,7 +44,15 @@ from reclock.sql.queries.overloads import (
     operator,
     row_comparison,
 )
-from reclock.sql.queries.rewrite import Elements, OpenParameter, Untyped
+from reclock.sql.queries.planned import (
+    Elements,
+    OpenParameter,
+    Planned,
+    SubqueryRows,
+    TypedExpr,
+    Untyped,
+    has,
+)
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import consume, written
 from reclock.sql.syntax.dialect import to_sql
@@ -57,22 +64,22 @@ class Subqueries(Protocol):
 
     @property
     def parameters(self) -> Parameters: ...
-    def about_session(self, call: Call) -> Any: ...
-    def object_id(self, value: Any, target: ScalarType) -> Any: ...
-    def array(self, query: exp.Expr, scope: Scope) -> Any: ...
-    def value(self, query: exp.Expr, scope: Scope) -> Any: ...
-    def exists(self, query: exp.Expr, scope: Scope) -> Any: ...
-    def contains(self, operands: Sequence[Any], query: exp.Expr, scope: Scope) -> Any: ...
+    def about_session(self, call: Call[TypedExpr]) -> TypedExpr: ...
+    def object_id(self, value: Planned, target: ScalarType) -> TypedExpr: ...
+    def array(self, query: exp.Expr, scope: Scope) -> TypedExpr: ...
+    def value(self, query: exp.Expr, scope: Scope) -> TypedExpr: ...
+    def exists(self, query: exp.Expr, scope: Scope) -> TypedExpr: ...
+    def contains(self, operands: Sequence[Planned], query: exp.Expr, scope: Scope) -> TypedExpr: ...
     def any(
         self,
-        operands: Sequence[Any],
+        operands: Sequence[Planned],
         name: str,
         query: exp.Expr,
         scope: Scope,
         *,
         is_negated: bool = False,
-    ) -> Any: ...
-    def rows(self, query: exp.Expr, scope: Scope) -> Any: ...
+    ) -> TypedExpr: ...
+    def rows(self, query: exp.Expr, scope: Scope) -> SubqueryRows: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +113,21 @@ def reject_unsupported(node: exp.Expr, *known: str) -> None:
             raise UnsupportedSql(f"not supported here: {written(node, name)}")
 
 
-def reject_rows(values: Sequence[Any], where: str) -> None:
+def reject_rows(values: Sequence[Planned], where: str) -> None:
     """Raises ``UnsupportedSql`` if a function that answers rows is in any of them."""
-    if any(has(value, Elements) for value in values):
+    if any(not isinstance(value, Untyped) and has(value, Elements) for value in values):
         raise UnsupportedSql(
             f"set-returning functions are not allowed in {where}",
             hint="move the function into a LATERAL item of FROM",
         )
 
 
-def typed(node: exp.Expr, context: ExprContext) -> Any:
+def typed(node: exp.Expr, context: ExprContext) -> TypedExpr:
     """The scalar with a type: an untyped constant becomes text."""
     return default_to_text(scalar(node, context))
 
 
-def condition(node: exp.Expr, context: ExprContext) -> Any:
+def condition(node: exp.Expr, context: ExprContext) -> TypedExpr:
     """The scalar, which must be boolean."""
     return expect(scalar(node, context), BOOLEAN, f"argument of {context.clause}")
 
@@ -140,7 +147,7 @@ def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]
 
 
 @singledispatch
-def scalar(node: exp.Expr, context: ExprContext) -> Any:
+def scalar(node: exp.Expr, context: ExprContext) -> Planned:
     """The scalar that ``node`` means. A constant whose type is open comes back as ``Untyped``."""
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
@@ -152,24 +159,24 @@ TABLE_OID = "tableoid"
 
 
 @scalar.register
-def _literal(node: exp.Literal, context: ExprContext) -> Any:
+def _literal(node: exp.Literal, context: ExprContext) -> Literal | Untyped:
     if node.is_string:
         return Untyped(node.name)
     return Literal(*number(node.name))
 
 
 @scalar.register
-def _null(node: exp.Null, context: ExprContext) -> Any:
+def _null(node: exp.Null, context: ExprContext) -> Untyped:
     return Untyped(None)
 
 
 @scalar.register
-def _boolean(node: exp.Boolean, context: ExprContext) -> Any:
+def _boolean(node: exp.Boolean, context: ExprContext) -> TypedExpr:
     return Literal(bool(node.this), BOOLEAN)
 
 
 @scalar.register
-def _interval(node: exp.Interval, context: ExprContext) -> Any:
+def _interval(node: exp.Interval, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "unit")
     fields, _, digits = node.text("unit").partition("(")
     precision = int(digits[:-1][:3]) if digits else None
@@ -177,7 +184,7 @@ def _interval(node: exp.Interval, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _column(node: exp.Column, context: ExprContext) -> Any:
+def _column(node: exp.Column, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "table", "db", "catalog")
     qualifier = [
         fold(part)
@@ -204,12 +211,12 @@ def _column(node: exp.Column, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _star(node: exp.Star, context: ExprContext) -> Any:
+def _star(node: exp.Star, context: ExprContext) -> NoReturn:
     raise SqlSyntaxError(f"* is not allowed in {context.clause}")
 
 
 @scalar.register
-def _parameter(node: exp.Parameter, context: ExprContext) -> Any:
+def _parameter(node: exp.Parameter, context: ExprContext) -> Parameter | Literal | OpenParameter:
     name = node.this.name
     if not isinstance(node.this, exp.Literal) or not name.isdigit():
         raise UnknownParameter(to_sql(node))
@@ -219,7 +226,7 @@ def _parameter(node: exp.Parameter, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _paren(node: exp.Paren, context: ExprContext) -> Any:
+def _paren(node: exp.Paren, context: ExprContext) -> Planned:
     return scalar(node.this, context)
 
 
@@ -278,7 +285,7 @@ WRITTEN_OPERATORS |= {
 }
 
 
-def _binary(node: exp.Binary, context: ExprContext) -> Any:
+def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "expression", "typed", "safe", "negate")
     if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
         return _quantified(node, context)
@@ -306,7 +313,7 @@ for _kind in OPERATORS:
     scalar.register(_kind)(_binary)
 
 
-def _as_array(value: Any, element: ScalarType | None) -> Any:
+def _as_array(value: Planned, element: ScalarType | None) -> Planned:
     """An element beside ``||`` as an array of one."""
     if value.type is None or value.type.element is not None or element is None:
         return value
@@ -328,7 +335,7 @@ def row_items(node: exp.Expr) -> list[exp.Expr] | None:
 
 def _rows_compared(
     name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], context: ExprContext
-) -> Any:
+) -> TypedExpr:
     if len(left) != len(right):
         raise SqlSyntaxError("unequal number of entries in row expressions")
     if not left:
@@ -351,7 +358,7 @@ def _is_all(node: exp.Expr) -> bool:
     )
 
 
-def _quantified(node: exp.Binary, context: ExprContext) -> Any:
+def _quantified(node: exp.Binary, context: ExprContext) -> TypedExpr:
     among = (
         node.expression.this
         if isinstance(node.expression, exp.Any | exp.All)
@@ -378,7 +385,7 @@ def _quantified(node: exp.Binary, context: ExprContext) -> Any:
 
 def _quantified_query(
     node: exp.Binary, name: str, query: exp.Expr, is_any: bool, context: ExprContext
-) -> Any:
+) -> TypedExpr:
     items = row_items(_operand(node.this))
     operands = [scalar(item, context) for item in (items if items is not None else [node.this])]
     is_negated = bool(node.args.get("negate"))
@@ -391,7 +398,7 @@ def _quantified_query(
     return found if is_any else negated(found)
 
 
-def _is_member(operand: Any, among: exp.Expr, context: ExprContext) -> Any:
+def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> TypedExpr:
     """Whether ``operand`` is an element of an array: of one that is written out, equal to one of
     its items."""
     if isinstance(among, exp.Array) and among.expressions:
@@ -402,7 +409,7 @@ def _is_member(operand: Any, among: exp.Expr, context: ExprContext) -> Any:
     return operator("= any", [operand, array_value])
 
 
-def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
+def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
     if len(values) == 1:
         return operator("=", [value, *values])
     (value, *items), _ = unified([value, *values], "IN")
@@ -410,7 +417,7 @@ def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
 
 
 @scalar.register
-def _array(node: exp.Array, context: ExprContext) -> Any:
+def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
     if not node.expressions:
         raise SqlSyntaxError(
             "cannot determine type of empty array",
@@ -420,7 +427,7 @@ def _array(node: exp.Array, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _subscript(node: exp.Bracket, context: ExprContext) -> Any:
+def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
     if len(node.expressions) != 1:
         raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
     value, position = scalar(node.this, context), scalar(node.expressions[0], context)
@@ -430,7 +437,7 @@ def _subscript(node: exp.Bracket, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _operator(node: exp.Operator, context: ExprContext) -> Any:
+def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
     """``OPERATOR(schema.op)``: the operator, whatever its schema."""
     name = str(node.args["operator"]).rpartition(".")[2].strip()
     known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(
@@ -445,7 +452,7 @@ def _operator(node: exp.Operator, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _collate(node: exp.Collate, context: ExprContext) -> Any:
+def _collate(node: exp.Collate, context: ExprContext) -> Planned:
     """Every collation compares text by its bytes."""
     collation = node.expression
     name, schema = collation.name, fold(collation.args.get("table"))
@@ -459,7 +466,7 @@ _COLLATIONS = ("default", "c", "posix", "ucs_basic")
 
 
 @scalar.register
-def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> Any:
+def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> TypedExpr:
     return negated(
         operator(
             "is_not_distinct",
@@ -470,7 +477,7 @@ def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _negate(node: exp.Neg, context: ExprContext) -> Any:
+def _negate(node: exp.Neg, context: ExprContext) -> TypedExpr:
     written_number = _operand(node.this)
     if isinstance(written_number, exp.Literal) and not written_number.is_string:
         # -2147483648 is an integer, 2147483648 is none
@@ -488,29 +495,29 @@ def _negate(node: exp.Neg, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _power(node: exp.Pow, context: ExprContext) -> Any:
+def _power(node: exp.Pow, context: ExprContext) -> TypedExpr:
     return operator("power", [scalar(node.this, context), scalar(node.expression, context)], "^")
 
 
 @scalar.register(exp.And)
 @scalar.register(exp.Or)
-def _connector(node: exp.Connector, context: ExprContext) -> Any:
+def _connector(node: exp.Connector, context: ExprContext) -> TypedExpr:
     kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
     within = replace(context, clause=word)
     return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
 
 
 @scalar.register
-def _not(node: exp.Not, context: ExprContext) -> Any:
+def _not(node: exp.Not, context: ExprContext) -> TypedExpr:
     return negated(condition(node.this, replace(context, clause="NOT")))
 
 
 @scalar.register
-def _is(node: exp.Is, context: ExprContext) -> Any:
+def _is(node: exp.Is, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "expression", "negate")
     operand, what = scalar(node.this, context), node.expression
     if isinstance(what, exp.Null):
-        result = is_null(operand)
+        result = is_null(default_to_text(operand))
     elif isinstance(what, exp.Boolean):
         result = call(
             "is_true" if what.this else "is_false",
@@ -524,11 +531,11 @@ def _is(node: exp.Is, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _between(node: exp.Between, context: ExprContext) -> Any:
+def _between(node: exp.Between, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "low", "high", "symmetric")
     value, low, high = (scalar(node.args[name], context) for name in ("this", "low", "high"))
 
-    def is_between(low: Any, high: Any) -> Any:
+    def is_between(low: Planned, high: Planned) -> TypedExpr:
         return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
 
     if node.args.get("symmetric"):
@@ -537,7 +544,7 @@ def _between(node: exp.Between, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _in(node: exp.In, context: ExprContext) -> Any:
+def _in(node: exp.In, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "expressions", "query")
     operand, query = _operand(node.this), node.args.get("query")
     if query is not None:
@@ -554,7 +561,7 @@ def _in(node: exp.In, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _case(node: exp.Case, context: ExprContext) -> Any:
+def _case(node: exp.Case, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "ifs", "default")
     operand, within = node.args.get("this"), replace(context, clause="CASE/WHEN")
     conditions = []
@@ -569,17 +576,17 @@ def _case(node: exp.Case, context: ExprContext) -> Any:
     default = node.args.get("default")
     otherwise = scalar(default, context) if default is not None else Untyped(None)
     reject_rows([*conditions, *results, otherwise], "CASE")
-    (*results, otherwise), type = unified([*results, otherwise], "CASE")
-    return Case(tuple(zip(conditions, results, strict=True)), otherwise, type)
+    values, type = unified([*results, otherwise], "CASE")
+    return Case(tuple(zip(conditions, values[:-1], strict=True)), values[-1], type)
 
 
 @scalar.register
-def _at_time_zone(node: exp.AtTimeZone, context: ExprContext) -> Any:
+def _at_time_zone(node: exp.AtTimeZone, context: ExprContext) -> TypedExpr:
     return call("timezone", [scalar(node.args["zone"], context), scalar(node.this, context)])
 
 
 @scalar.register
-def _extract(node: exp.Extract, context: ExprContext) -> Any:
+def _extract(node: exp.Extract, context: ExprContext) -> TypedExpr:
     field = Literal(node.this.name.lower(), TEXT)
     return call("extract", [field, scalar(node.expression, context)])
 
@@ -588,10 +595,10 @@ def _extract(node: exp.Extract, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _subquery(node: exp.Subquery, context: ExprContext) -> Any:
+def _subquery(node: exp.Subquery, context: ExprContext) -> TypedExpr:
     return context.subqueries.value(node, context.scope)
 
 
 @scalar.register
-def _exists(node: exp.Exists, context: ExprContext) -> Any:
+def _exists(node: exp.Exists, context: ExprContext) -> TypedExpr:
     return context.subqueries.exists(node.this, context.scope)

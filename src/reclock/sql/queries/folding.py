@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Any
 
 from reclock.algebra.intervals import Interval, between, shifted
 from reclock.algebra.relations import DATE, TIMESTAMP, TypeName
 from reclock.plan.scalars import Call, Cast, Literal
+from reclock.sql.queries.planned import TypedExpr
+
+Moment = datetime | Interval
 
 
-def folded(call: Call) -> Any:
+def folded(call: Call[TypedExpr]) -> TypedExpr:
     """The constant that ``call`` computes, or ``call`` itself if the engine must compute it."""
     if call.function not in ("+", "-", "negate") or not _is_of_time(call.type.name):
         return call
-    values = [_constant(argument) for argument in call.arguments]
-    if any(value is None for value in values):
+    values = [value for value in map(_constant, call.arguments) if value is not None]
+    if len(values) < len(call.arguments):
         return call
     try:
         value = _computed(call.function, values)
@@ -27,20 +29,20 @@ def folded(call: Call) -> Any:
     return Literal(value, call.type)
 
 
-def comparable_moments(operands: Sequence[Any]) -> Sequence[Any]:
+def comparable_moments(operands: Sequence[TypedExpr]) -> Sequence[TypedExpr]:
     """A date and a constant at the start of a day, compared as timestamps, are compared as dates.
 
     A reader of files can then use the date's statistics.
     """
     if len(operands) != 2:
         return operands
-    dates = [_as_date(operand) for operand in operands]
-    if None in dates or all(isinstance(operand, Literal) for operand in operands):
+    dates = [date for date in map(_as_date, operands) if date is not None]
+    if len(dates) < 2 or all(isinstance(operand, Literal) for operand in operands):
         return operands
     return dates
 
 
-def _as_date(operand: Any) -> Any | None:
+def _as_date(operand: TypedExpr) -> TypedExpr | None:
     match operand:
         case Cast(inner, target) if inner.type == DATE and target == TIMESTAMP:
             return inner
@@ -58,7 +60,7 @@ def _is_of_time(name: TypeName) -> bool:
     return name in (TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ, TypeName.INTERVAL)
 
 
-def _constant(scalar: Any) -> Any | None:
+def _constant(scalar: TypedExpr) -> Moment | None:
     """The moment or interval that ``scalar`` is; None for NULL and other scalars."""
     match scalar:
         case Literal(datetime() | Interval() as value, _):
@@ -69,7 +71,7 @@ def _constant(scalar: Any) -> Any | None:
             return None
 
 
-def _computed(function: str, values: Sequence[Any]) -> Any | None:
+def _computed(function: str, values: Sequence[Moment]) -> Moment | None:
     match (function, *values):
         case ("negate", Interval() as interval):
             return -interval

@@ -5,28 +5,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from reclock.algebra.relations import BIGINT
 from reclock.errors import GroupingError, InvalidGrouping
 from reclock.plan.build import compute, map_columns, reduce, union
 from reclock.plan.relational import Plan
-from reclock.plan.scalar_trees import children, rewrite, walk, with_children
-from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
+from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal, Scalar
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, OuterRef, SubqueryValue
+from reclock.sql.queries.planned import (
+    AggregateCall,
+    GroupingCall,
+    OuterRef,
+    SubqueryValue,
+    TypedExpr,
+    aggregate_of_parts,
+    parts_of_aggregate,
+    rewrite,
+    scalars_of,
+    walk,
+)
 from reclock.sql.queries.scope import Scope, ScopedPlan
+
+T = TypeVar("T")
 
 
 def group(
-    relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]
-) -> tuple[Plan, list[Any]]:
+    relation: ScopedPlan, keys: Sequence[TypedExpr], expressions: Sequence[TypedExpr]
+) -> tuple[Plan, list[TypedExpr]]:
     """The plan of the groups by ``keys``, and ``expressions`` over its rows.
 
     Raises ``GroupingError`` for a column outside of an aggregate that is not a key,
     ``InvalidGrouping``.
     """
-    aggregates = _found(expressions, AggregateCall)
+    aggregates = _parts_of_kind(expressions, AggregateCall)
     plan, indexes, attached = _attached(relation, keys, aggregates)
     return reduce(plan, indexes, attached), [
         _over_groups(expression, keys, aggregates, [], relation.scope) for expression in expressions
@@ -34,47 +46,52 @@ def group(
 
 
 def group_by_sets(
-    relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]
-) -> tuple[Plan, list[Any]]:
+    relation: ScopedPlan,
+    sets: Sequence[Sequence[TypedExpr]],
+    expressions: Sequence[TypedExpr],
+) -> tuple[Plan, list[TypedExpr]]:
     """As `group`, by each of several sets of keys. Keys by which a row is not grouped are NULL."""
     keys = list(dict.fromkeys(key for grouping_set in sets for key in grouping_set))
-    aggregates, questions = _found(expressions, AggregateCall), _found(expressions, GroupingCall)
+    aggregates = _parts_of_kind(expressions, AggregateCall)
+    groupings = _parts_of_kind(expressions, GroupingCall)
     plan, indexes, attached = _attached(relation, keys, aggregates)
     names = [
         *(plan.desc.columns[i].name for i in indexes),
         *(aggregate.function for aggregate in attached),
-        *("grouping" for _ in questions),
+        *("grouping" for _ in groupings),
     ]
     branches = []
     for chosen in sets:
         grouped = reduce(plan, [indexes[keys.index(key)] for key in chosen], attached)
-        shown = [
+        shown: list[Scalar] = [
             ColumnRef(chosen.index(key), key.type) if key in chosen else Literal(None, key.type)
             for key in keys
         ]
         values = [
             ColumnRef(len(chosen) + i, aggregate.type) for i, aggregate in enumerate(attached)
         ]
-        bits = [Literal(_bits(question, chosen), question.type) for question in questions]
+        bits = [Literal(_bits(grouping, chosen), grouping.type) for grouping in groupings]
         branches.append(compute(grouped, [*shown, *values, *bits], names))
     return union(branches), [
-        _over_groups(expression, keys, aggregates, questions, relation.scope)
+        _over_groups(expression, keys, aggregates, groupings, relation.scope)
         for expression in expressions
     ]
 
 
 def _attached(
-    relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCall]
+    relation: ScopedPlan, keys: Sequence[TypedExpr], calls: list[AggregateCall]
 ) -> tuple[Plan, list[int], list[Aggregate]]:
     """Rows that have the keys at these indexes, and the aggregates of them."""
     plan, placed = attach(
         relation.plan,
-        [*keys, *(part for aggregate_call in calls for part in children(aggregate_call))],
+        [*keys, *(part for call in calls for part in parts_of_aggregate(call.aggregate))],
     )
-    places = placed[: len(keys)]
-    rest = iter(placed[len(keys) :])
-    attached: list[Aggregate] = [
-        with_children(call, [next(rest) for _ in children(call)]).aggregate for call in calls
+    complete = scalars_of(placed)
+    places = complete[: len(keys)]
+    rest = iter(complete[len(keys) :])
+    attached = [
+        aggregate_of_parts(call.aggregate, [next(rest) for _ in parts_of_aggregate(call.aggregate)])
+        for call in calls
     ]
     width = len(plan.desc)
     computed = [place for place in places if not isinstance(place, ColumnRef)]
@@ -85,11 +102,11 @@ def _attached(
     return map_columns(plan, computed), indexes, attached
 
 
-def of_no_rows(value: Any, plan: Plan, width: int) -> Any:
+def of_no_rows(value: TypedExpr, plan: Plan, width: int) -> TypedExpr:
     """``value`` over groups of ``width`` keys, or over no row, for which aggregates are NULL and
     counts are 0."""
 
-    def change(part: Any) -> Any | None:
+    def change(part: TypedExpr) -> TypedExpr | None:
         if not isinstance(part, ColumnRef) or part.index < width:
             return None
         is_count = not plan.desc.columns[part.index].is_nullable
@@ -98,41 +115,41 @@ def of_no_rows(value: Any, plan: Plan, width: int) -> Any:
     return rewrite(value, change)
 
 
-def makes_groups(expression: Any) -> bool:
+def makes_groups(expression: TypedExpr) -> bool:
     """Whether an aggregate stands in ``expression``, or beside a subquery in it."""
-    return bool(_found([expression], AggregateCall) or _found([expression], GroupingCall))
+    return any(_parts_of_kind([expression], kind) for kind in (AggregateCall, GroupingCall))
 
 
-def _bits(question: GroupingCall, chosen: Sequence[Any]) -> int:
-    return int("".join("01"[key not in chosen] for key in question.keys), 2)
+def _bits(grouping: GroupingCall, chosen: Sequence[TypedExpr]) -> int:
+    return int("".join("01"[key not in chosen] for key in grouping.keys), 2)
 
 
-def _found(expressions: Sequence[Any], kind: type) -> list[Any]:
-    """Those that occur in the expressions, each once."""
-    parts: dict[Any, None] = {}
+def _parts_of_kind(expressions: Sequence[TypedExpr], kind: type[T]) -> list[T]:
+    """The parts of a class that occur in the expressions, each once."""
+    parts: dict[T, None] = {}
     for expression in expressions:
         for part in walk(expression):
             if isinstance(part, SubqueryValue):
-                parts |= dict.fromkeys(_found([part.result, *part.conditions], kind))
+                parts |= dict.fromkeys(_parts_of_kind([part.result, *part.conditions], kind))
             elif isinstance(part, kind):
                 parts[part] = None
     return list(parts)
 
 
 def _over_groups(
-    expression: Any,
-    keys: Sequence[Any],
+    expression: TypedExpr,
+    keys: Sequence[TypedExpr],
     aggregates: list[AggregateCall],
-    questions: list[GroupingCall],
+    groupings: list[GroupingCall],
     scope: Scope,
-) -> Any:
+) -> TypedExpr:
     def column(index: int) -> str:
-        found = scope.columns[index] if index < len(scope.columns) else None
-        if found is None:
+        if index >= len(scope.columns):
             return f"column {index + 1}"
-        return f"{found.relation}.{found.name}" if found.relation else found.name
+        named = scope.columns[index]
+        return f"{named.relation}.{named.name}" if named.relation else named.name
 
-    def change(part: Any) -> Any | None:
+    def change(part: TypedExpr) -> TypedExpr | None:
         if isinstance(part, AggregateCall):
             return ColumnRef(len(keys) + aggregates.index(part), part.type)
         if isinstance(part, GroupingCall):
@@ -141,9 +158,9 @@ def _over_groups(
                     "arguments to GROUPING must be grouping expressions of the "
                     "associated query level"
                 )
-            if part not in questions:
+            if part not in groupings:
                 return Literal(0, part.type)
-            return ColumnRef(len(keys) + len(aggregates) + questions.index(part), part.type)
+            return ColumnRef(len(keys) + len(aggregates) + groupings.index(part), part.type)
         if part in keys:
             return ColumnRef(keys.index(part), part.type)
         if isinstance(part, ColumnRef):
@@ -156,7 +173,7 @@ def _over_groups(
             )
         return None
 
-    def around(part: Any) -> Any | None:
+    def around(part: TypedExpr) -> TypedExpr | None:
         # Inside a subquery's expressions, the row that is being grouped here is the one around.
         if isinstance(part, AggregateCall):
             return OuterRef(len(keys) + aggregates.index(part), part.type)

@@ -17,6 +17,7 @@ from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.columns import check_stored
 from reclock.sql.queries.expressions import ExprContext, typed
 from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.planned import scalar_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.dialect import to_sql
 
@@ -61,6 +62,6 @@ def _expression(node: exp.Expr, desc: RelationDesc, on: QualifiedName) -> KeyPar
     value = typed(node, ExprContext(Scope.of(desc, on.item, on), constants_only, "index keys"))
     if isinstance(value, ColumnRef):
         return _column(desc.names[value.index], desc)
-    [column] = compute(Constant((), desc), [value], [EXPRESSION]).desc.columns
+    [column] = compute(Constant((), desc), [scalar_of(value)], [EXPRESSION]).desc.columns
     check_stored([column])
     return KeyPart(column, to_sql(node))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -18,7 +17,7 @@ from reclock.errors import (
 )
 from reclock.plan.build import filter_rows, join, map_columns, project
 from reclock.plan.relational import JoinKind, Plan
-from reclock.plan.scalar_trees import has, move_columns, rewrite, walk
+from reclock.plan.scalar_trees import move_columns
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold, nearest
 from reclock.sql.queries.attach import attach
@@ -26,7 +25,15 @@ from reclock.sql.queries.coercion import coerce, common_type, equal
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, split
 from reclock.sql.queries.overloads import call
-from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
+from reclock.sql.queries.planned import (
+    OuterRef,
+    SubqueryValue,
+    TypedExpr,
+    has,
+    rewrite,
+    scalars_of,
+    walk,
+)
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error
 
@@ -77,45 +84,44 @@ def join_relations(
     return ScopedPlan(joined_on(left.plan, right.plan, JOIN_KINDS[side], conditions), scope)
 
 
-def join_conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[Any]:
+def join_conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[TypedExpr]:
     expr_context = ExprContext(scope, SubqueryPlanner(context), "JOIN/ON")
     return [condition(term, expr_context) for term in split(on)] if on is not None else []
 
 
-def filtered(relation: ScopedPlan, conditions: Sequence[Any]) -> ScopedPlan:
+def filtered(relation: ScopedPlan, conditions: Sequence[TypedExpr]) -> ScopedPlan:
     """The rows of ``relation`` that meet ``conditions``, in which subqueries may stand."""
     if any(has(condition, OuterRef) for condition in conditions):
         raise correlated_error()
     plan, placed = attach(relation.plan, conditions)
     return ScopedPlan(
-        project(filter_rows(plan, placed), range(len(relation.plan.desc))), relation.scope
+        project(filter_rows(plan, scalars_of(placed)), range(len(relation.plan.desc))),
+        relation.scope,
     )
 
 
-def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Any]) -> Plan:
+def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[TypedExpr]) -> Plan:
     """The join on ``conditions``. A subquery in one of them is computed for the rows of the side
     that it names."""
-    plain = [condition for condition in conditions if not has(condition, SubqueryValue)]
+    plain = scalars_of(term for term in conditions if not has(term, SubqueryValue))
     others = [condition for condition in conditions if has(condition, SubqueryValue)]
     width, right_width = len(left.desc), len(right.desc)
     if kind is JoinKind.INNER and others:
         joined, placed = attach(join(left, right, kind, plain), others)
-        return project(filter_rows(joined, placed), range(width + right_width))
-    of_left, of_right = list[Any](), list[Any]()
+        return project(filter_rows(joined, scalars_of(placed)), range(width + right_width))
+    of_left, of_right = list[TypedExpr](), list[TypedExpr]()
     for other in others:
-        places = _places(other)
-        if all(place < width for place in places):
+        used = _all_columns_of(other)
+        if all(column < width for column in used):
             of_left.append(other)
-        elif all(place >= width for place in places):
+        elif all(column >= width for column in used):
             of_right.append(_moved(other, -width))
         else:
             raise UnsupportedSql(
                 "a subquery in ON of an outer join that names both sides is not supported",
                 hint="join to a subquery in FROM that has the condition",
             )
-    wide_left, wide_right = (
-        map_columns(*attach(side, of)) for side, of in ((left, of_left), (right, of_right))
-    )
+    wide_left, wide_right = _with_columns(left, of_left), _with_columns(right, of_right)
     left_places = range(len(wide_left.desc) - len(of_left), len(wide_left.desc))
     start = len(wide_left.desc)
     end = start + len(wide_right.desc)
@@ -128,48 +134,49 @@ def joined_on(left: Plan, right: Plan, kind: JoinKind, conditions: Sequence[Any]
     return project(joined, [*range(width), *range(start, start + right_width)])
 
 
-def _places(scalar: Any) -> list[int]:
-    """The columns that ``scalar``, and the subqueries in it, name."""
-    found: list[int] = []
-    for part in walk(scalar):
+def _with_columns(plan: Plan, expressions: Sequence[TypedExpr]) -> Plan:
+    """``plan`` with the values of ``expressions``, in which subqueries stand, as its last
+    columns."""
+    wide, placed = attach(plan, expressions)
+    return map_columns(wide, scalars_of(placed))
+
+
+def _all_columns_of(expression: TypedExpr) -> list[int]:
+    """The columns that ``expression``, and the subqueries in it, name."""
+    columns: list[int] = []
+    for part in walk(expression):
         if isinstance(part, ColumnRef):
-            found.append(part.index)
+            columns.append(part.index)
         elif isinstance(part, SubqueryValue):
-            around = [*part.conditions, *part.domain, part.result]
-            found += [
-                inner.index
-                for each in around
-                for inner in walk(each)
-                if isinstance(inner, OuterRef)
-            ]
-    return found
+            for of_subquery in (*part.conditions, *part.domain, part.result):
+                columns += [ref.index for ref in walk(of_subquery) if isinstance(ref, OuterRef)]
+    return columns
 
 
-def _moved(scalar: Any, by: int) -> Any:
-    """``scalar`` over columns that are ``by`` further to the right, also as its subqueries name
+def _moved(expression: TypedExpr, by: int) -> TypedExpr:
+    """``expression`` over columns that are ``by`` further to the right, also as its subqueries name
     them."""
 
-    def around(part: Any) -> Any | None:
+    def around(part: TypedExpr) -> TypedExpr | None:
         return (
             OuterRef(part.index + by, part.type)
             if isinstance(part, OuterRef)
             else change(part, is_inner=True)
         )
 
-    def change(part: Any, *, is_inner: bool = False) -> Any | None:
+    def change(part: TypedExpr, *, is_inner: bool = False) -> TypedExpr | None:
         if isinstance(part, ColumnRef) and not is_inner:
             return ColumnRef(part.index + by, part.type)
         if isinstance(part, SubqueryValue):
-            conditions, domain = (
-                tuple(rewrite(each, around) for each in parts)
-                for parts in (part.conditions, part.domain)
-            )
             return replace(
-                part, conditions=conditions, domain=domain, result=rewrite(part.result, around)
+                part,
+                conditions=tuple(rewrite(condition, around) for condition in part.conditions),
+                domain=tuple(rewrite(column, around) for column in part.domain),
+                result=rewrite(part.result, around),
             )
         return None
 
-    return rewrite(scalar, change)
+    return rewrite(expression, change)
 
 
 def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]) -> ScopedPlan:
@@ -202,7 +209,7 @@ def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]
             call("coalesce", [coerce(ColumnRef(i, columns[i].type), type) for i in value])
             for value, type in zip(values, types, strict=True)
         ]
-        plan = map_columns(plan, merged, names)
+        plan = map_columns(plan, scalars_of(merged), names)
         shared = [len(columns) + i for i in range(len(pairs))]
         columns += tuple(
             ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True)

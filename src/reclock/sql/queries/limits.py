@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, ScalarType
 from reclock.errors import InvalidOption, UnsupportedSql
-from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, Literal, Parameter
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.planned import Planned, TypedExpr, has
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.session_functions import VOLATILE_FUNCTIONS
 from reclock.sql.syntax.dialect import to_sql
@@ -71,10 +71,10 @@ class NoSubqueries:
 
     exists = contains = any = rows = array = value
 
-    def about_session(self, call: Call) -> Any:
+    def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
         if call.function in VOLATILE_FUNCTIONS:
             return call
         raise UnsupportedSql(f"{call.function} is not supported here", hint=self.hint)
 
-    def object_id(self, value: Any, target: ScalarType) -> NoReturn:
+    def object_id(self, value: Planned, target: ScalarType) -> NoReturn:
         raise UnsupportedSql(f"a cast to {target} is not supported here", hint=self.hint)

@@ -51,7 +51,19 @@ _MOMENT = re.compile(
 )
 
 
-def parse_text(text: str, type: ScalarType) -> Any:
+Number = int | float | Decimal
+Value = (
+    Number
+    | str
+    | bytes
+    | date
+    | datetime
+    | Interval
+    | tuple["Value | None", ...]  # an array; booleans are integers to Python
+)
+
+
+def parse_text(text: str, type: ScalarType) -> Value:
     """The value of ``text`` in ``type``.
 
     Raises ``InvalidText``, ``InvalidJson``, ``MomentOutOfRange`` or ``NumberOutOfRange``.
@@ -74,7 +86,7 @@ def parse_text(text: str, type: ScalarType) -> Any:
     return fit(value, type) if type.is_number else value
 
 
-def fit(value: Any, type: ScalarType) -> Any:
+def fit(value: Number, type: ScalarType) -> Number:
     """A number as a value of the numeric type ``type``, rounded as in PostgreSQL.
 
     Raises ``NumberOutOfRange``, and ``TooManyDigits`` if rounding would drop digits of an
@@ -130,7 +142,7 @@ def _range_hint(value: Decimal, type: ScalarType) -> str | None:
     )
 
 
-def natural(value: Any, type: ScalarType) -> tuple[Decimal, ScalarType]:
+def natural(value: Number, type: ScalarType) -> tuple[Decimal, ScalarType]:
     """A number of ``type`` as an unconstrained numeric of its own digits; a floating-point one has
     15 of them, a real 6.
 
@@ -149,7 +161,8 @@ def natural(value: Any, type: ScalarType) -> tuple[Decimal, ScalarType]:
     precision = max(len(digits) + max(0, exponent), scale, 1)
     if precision > MAX_PRECISION:
         raise NumberOutOfRange(f"{exact:.50g}", "numeric", hint="a numeric has 38 digits at most")
-    return fit(exact, numeric(precision, scale)), numeric(precision, scale)
+    type = numeric(precision, scale)
+    return Decimal(fit(exact, type)), type
 
 
 def number(text: str) -> tuple[Any, ScalarType]:

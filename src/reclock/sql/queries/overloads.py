@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from reclock.algebra.relations import BOOLEAN
 from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.scalars import Call, Literal
-from reclock.sql.queries.coercion import coerce, comparable, default_to_text, with_own_digits
+from reclock.sql.queries.coercion import coerce, comparable, with_own_digits
 from reclock.sql.queries.folding import comparable_moments, folded
-from reclock.sql.queries.rewrite import OpenParameter, Untyped
+from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
 
 
-def call(name: str, arguments: Sequence[Any]) -> Any:
+def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
     """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
     check_unique(name, arguments)
     resolved = resolve_scalar(
@@ -23,15 +22,15 @@ def call(name: str, arguments: Sequence[Any]) -> Any:
     numbers = with_own_digits(arguments, resolved.argument_types)
     if any(number is not argument for number, argument in zip(numbers, arguments, strict=True)):
         return call(name, numbers)
-    cast_arguments = tuple(
+    cast_arguments: tuple[TypedExpr, ...] = tuple(
         coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True)
     )
     if resolved.function in _COMPARISONS:
-        cast_arguments = tuple(map(comparable, comparable_moments(cast_arguments)))
+        cast_arguments = tuple(comparable(moment) for moment in comparable_moments(cast_arguments))
     return folded(Call(resolved.function, cast_arguments, resolved.result))
 
 
-def operator(name: str, arguments: Sequence[Any], written: str | None = None) -> Any:
+def operator(name: str, arguments: Sequence[Planned], written: str | None = None) -> TypedExpr:
     """As ``call``, with an operator's message."""
     try:
         return call(name, arguments)
@@ -60,12 +59,12 @@ _OVERLOADED: dict[str, tuple[str, tuple[int, ...]]] = {
 """PostgreSQL's functions of several types, none of which it prefers."""
 
 
-def is_open(value: Any) -> bool:
+def is_open(value: Planned) -> bool:
     """Whether a constant's type is open, and cannot be inferred from what a client sends."""
     return isinstance(value, Untyped) and not isinstance(value, OpenParameter)
 
 
-def check_unique(name: str, arguments: Sequence[Any]) -> None:
+def check_unique(name: str, arguments: Sequence[Planned]) -> None:
     """Raises ``AmbiguousFunction`` if the types of the arguments do not choose an overload."""
     written, deciding = _OVERLOADED.get(name, (name, ()))
     if deciding and len(arguments) > deciding[-1] and all(is_open(arguments[i]) for i in deciding):
@@ -75,14 +74,14 @@ def check_unique(name: str, arguments: Sequence[Any]) -> None:
         )
 
 
-def _constants(arguments: Sequence[Any]) -> dict[int, object]:
+def _constants(arguments: Sequence[Planned]) -> dict[int, object]:
     constants: dict[int, object] = {
         i: a.value for i, a in enumerate(arguments) if isinstance(a, Literal)
     }
     return constants | {i: a.text for i, a in enumerate(arguments) if isinstance(a, Untyped)}
 
 
-def balanced(name: str, terms: Sequence[Any]) -> Any:
+def balanced(name: str, terms: Sequence[E]) -> E:
     """``terms`` joined by ``and`` or ``or``, as a balanced tree."""
     if len(terms) == 1:
         return terms[0]
@@ -93,7 +92,7 @@ def balanced(name: str, terms: Sequence[Any]) -> Any:
 ROW_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 
 
-def row_comparison(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
+def row_comparison(name: str, left: Sequence[Planned], right: Sequence[Planned]) -> TypedExpr:
     """Two rows compared as PostgreSQL does: by the first column in which they differ, or in which a
     NULL leaves it open."""
     pairs = list(zip(left, right, strict=True))
@@ -108,9 +107,9 @@ def row_comparison(name: str, left: Sequence[Any], right: Sequence[Any]) -> Any:
     return result
 
 
-def negated(value: Any) -> Any:
+def negated(value: E) -> E:
     return Call("not", (value,), BOOLEAN)
 
 
-def is_null(value: Any) -> Any:
-    return Call("is_null", (default_to_text(value),), BOOLEAN)
+def is_null(value: E) -> E:
+    return Call("is_null", (value,), BOOLEAN)

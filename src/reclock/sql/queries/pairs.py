@@ -8,18 +8,19 @@ one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from reclock.algebra.relations import INTEGER, array
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import cast
-from reclock.sql.queries.rewrite import Elements
+from reclock.sql.queries.planned import Elements, Planned, TypedExpr
 
 NAME = "_pg_expandarray"
 _PLACES = {"x": 1, "n": 2}
 
 
-def pairs(call: Callable[[str, Sequence[Any]], Any], values: Sequence[Any]) -> Any:
+def pairs(
+    call: Callable[[str, Sequence[Planned]], TypedExpr], values: Sequence[Planned]
+) -> TypedExpr:
     """One pair for each row. Raises ``UnknownFunction``."""
     numbers = call("elements", values)
     places = call(
@@ -28,7 +29,9 @@ def pairs(call: Callable[[str, Sequence[Any]], Any], values: Sequence[Any]) -> A
     return call("array", [cast(Elements(numbers), INTEGER), Elements(places)])
 
 
-def part(call: Callable[[str, Sequence[Any]], Any], pair: Any, field: str) -> Any | None:
+def part(
+    call: Callable[[str, Sequence[Planned]], TypedExpr], pair: Planned, field: str
+) -> TypedExpr | None:
     """``(pair).field``, or None if there is no such field."""
     if pair.type != array(INTEGER) or field not in _PLACES:
         return None

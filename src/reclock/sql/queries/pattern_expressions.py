@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlglot import exp
 
 from reclock.algebra.relations import TEXT
@@ -19,11 +17,12 @@ from reclock.sql.queries.expressions import (
     scalar,
 )
 from reclock.sql.queries.overloads import negated, operator
+from reclock.sql.queries.planned import Planned, TypedExpr
 from reclock.sql.syntax.dialect import to_sql
 
 
 @scalar.register
-def _escape(node: exp.Escape, context: ExprContext) -> Any:
+def _escape(node: exp.Escape, context: ExprContext) -> TypedExpr:
     like = node.this
     if isinstance(like, exp.SimilarTo):
         return _similar(like, context, scalar(node.expression, context))
@@ -37,11 +36,11 @@ def _escape(node: exp.Escape, context: ExprContext) -> Any:
 
 
 @scalar.register
-def _similar_to(node: exp.SimilarTo, context: ExprContext) -> Any:
+def _similar_to(node: exp.SimilarTo, context: ExprContext) -> TypedExpr:
     return _similar(node, context, Literal("\\", TEXT))
 
 
-def _similar(node: exp.SimilarTo, context: ExprContext, escape: Any) -> Any:
+def _similar(node: exp.SimilarTo, context: ExprContext, escape: Planned) -> TypedExpr:
     reject_unsupported(node, "this", "expression", "negate")
     pattern, escape = (default_to_text(part) for part in (scalar(node.expression, context), escape))
     if not isinstance(pattern, Literal) or not isinstance(escape, Literal):

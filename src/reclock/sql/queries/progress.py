@@ -6,7 +6,7 @@ from reclock.algebra.relations import BIGINT, Column, RelationDesc
 from reclock.definitions.sources import Reclocking, frontiers_desc
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.relational import Get, Map, Plan, Project
-from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 
 
 def over_frontiers(progress: Get, reclocking: Reclocking) -> Plan:
@@ -19,6 +19,7 @@ def over_frontiers(progress: Get, reclocking: Reclocking) -> Plan:
     if reclocking.unit == 1:
         return Project(frontiers, tuple(range(width)), progress.desc)
     offset, unit = ColumnRef(width - 1, desc.types[-1]), Literal(reclocking.unit, BIGINT)
-    shown = Call(resolve_scalar("/", [BIGINT, BIGINT], {}).function, (offset, unit), BIGINT)
+    divide = resolve_scalar("/", [BIGINT, BIGINT], {}).function
+    shown: Scalar = Call(divide, (offset, unit), BIGINT)
     mapped = Map(frontiers, (shown,), RelationDesc((*desc.columns, Column("shown", BIGINT, False))))
     return Project(mapped, (*range(width - 1), width), progress.desc)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -31,6 +30,7 @@ from reclock.sql.queries.coercion import cast, coerce, common_type, unified
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.limits import limits
+from reclock.sql.queries.planned import TypedExpr, Untyped, scalars_of
 from reclock.sql.queries.recursion import (
     column_names,
     in_planning_order,
@@ -38,7 +38,6 @@ from reclock.sql.queries.recursion import (
     plan_recursive,
     recursive_union,
 )
-from reclock.sql.queries.rewrite import Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select import (
     finish_select,
@@ -252,21 +251,19 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     types = [type for _, type in columns_of_values]
     typed = [[column[n] for column, _ in columns_of_values] for n in range(len(rows))]
     names = [f"column{i + 1}" for i in range(width)]
-    if context.around is None and all(isinstance(value, Literal) for row in typed for value in row):
+    constants = [tuple(v.value for v in row if isinstance(v, Literal)) for row in typed]
+    if context.around is None and all(len(row) == width for row in constants):
         columns = (
-            Column(name, types[i], any(row[i].value is None for row in typed))
+            Column(name, types[i], any(row[i] is None for row in constants))
             for i, name in enumerate(names)
         )
-        plan: Plan = Constant(
-            tuple(tuple(value.value for value in row) for row in typed),
-            RelationDesc(tuple(columns)),
-        )
+        plan: Plan = Constant(tuple(constants), RelationDesc(tuple(columns)))
     else:
-        kept = _columns(start.plan)
+        around = _columns(start.plan)
         attached = [attach(start.plan, row) for row in typed]
         plan = union(
             [
-                compute(rows, [*row, *kept], [*names, *start.plan.desc.names])
+                compute(rows, [*scalars_of(row), *around], [*names, *start.plan.desc.names])
                 for rows, row in attached
             ]
         )
@@ -286,7 +283,7 @@ def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
         for column, value in zip(columns, _columns(query.plan), strict=True)
     ]
     plan, named = attach(query.plan, named)
-    return replace(query, plan=compute(plan, named, query.plan.desc.names))
+    return replace(query, plan=compute(plan, scalars_of(named), query.plan.desc.names))
 
 
 class _Queries:
@@ -303,12 +300,14 @@ class _Queries:
     ) -> PlannedQuery:
         return finish_select(node, relation, with_ctes(node, context), around=around)
 
-    def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
+    def select_values(
+        self, node: exp.Select, relation: ScopedPlan, context: Context
+    ) -> list[TypedExpr]:
         return select_values(node, relation, replace(with_ctes(node, context), around=None))
 
     def order(
         self, node: exp.Select, relation: ScopedPlan, context: Context
-    ) -> list[tuple[Any, bool, bool]]:
+    ) -> list[tuple[TypedExpr, bool, bool]]:
         return select_order(node, relation, replace(with_ctes(node, context), around=None))
 
     def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
@@ -339,7 +338,7 @@ def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
     values = [
         cast(column, type) for column, type in zip(_columns(plan), entry.desc.types, strict=True)
     ]
-    computed = optimize(compute(plan, values, entry.desc.names))
+    computed = optimize(compute(plan, scalars_of(values), entry.desc.names))
     inner, indexes = (
         (computed.input, computed.indexes)
         if isinstance(computed, Project)

@@ -6,43 +6,66 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 
-from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
+from reclock.algebra.relations import (
+    INTEGER,
+    OID,
+    TEXT,
+    Column,
+    RelationDesc,
+    ScalarType,
+    TypeName,
+    array,
+)
 from reclock.plan.build import map_columns
 from reclock.plan.functions.jsonb import ROWS_OF
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
-from reclock.plan.scalar_trees import has, rewrite, walk
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 from reclock.sql.queries.coercion import comparable
-from reclock.sql.queries.rewrite import Elements, InWindow
+from reclock.sql.queries.planned import (
+    Elements,
+    InWindow,
+    Planned,
+    TypedExpr,
+    has,
+    rewrite,
+    scalar_of,
+    scalars_of,
+    walk,
+)
 
-Call = Callable[[str, Sequence[Any]], Any]
+T = TypeVar("T")
+
+CallFunction = Callable[[str, Sequence[Planned]], TypedExpr]
 
 
-def _nothing(columns: Sequence[Any]) -> Callable[[Call, Sequence[Any]], list[Any]]:
+def _nothing(
+    columns: Sequence[ScalarType],
+) -> Callable[[CallFunction, Sequence[Planned]], list[TypedExpr]]:
     return lambda call, arguments: [Literal((), array(type)) for type in columns]
 
 
-def _document_rows(name: str) -> Callable[[Call, Sequence[Any]], list[Any]]:
+def _document_rows(name: str) -> Callable[[CallFunction, Sequence[Planned]], list[TypedExpr]]:
     return lambda call, arguments: [call(f"{ROWS_OF}{name}", arguments)]
 
 
-def _members(name: str) -> Callable[[Call, Sequence[Any]], list[Any]]:
+def _members(name: str) -> Callable[[CallFunction, Sequence[Planned]], list[TypedExpr]]:
     return lambda call, arguments: [
         call(f"{ROWS_OF}keys", arguments),
         call(f"{ROWS_OF}{name}", arguments),
     ]
 
 
-def _subscripts(call: Call, arguments: Sequence[Any]) -> Any:
+def _subscripts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
     length = call("array_length", arguments)
-    if arguments[0].type.name is not TypeName.VECTOR:
+    type = arguments[0].type
+    if type is None or type.name is not TypeName.VECTOR:
         return call("series", [Literal(1, INTEGER), length])
     return call("series", [Literal(0, INTEGER), call("-", [length, Literal(1, INTEGER)])])
 
 
-ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
+ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedExpr]]] = {
     # name: the arrays whose elements are its columns
     "unnest": lambda call, arguments: (
         [call("elements", [argument]) for argument in arguments] or [call("elements", [])]
@@ -75,25 +98,25 @@ COLUMNS = {
 """The names of the columns of functions that name them."""
 
 
-def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+def in_windows(plan: Plan, values: Sequence[TypedExpr]) -> tuple[Plan, list[TypedExpr]]:
     """``plan`` with the window functions of ``values``, and the values over it."""
-    for window in _found(values, InWindow):
+    for window in _parts_of_kind(values, InWindow):
         plan, result = _in_window(plan, window)
         values = [_replaced(value, window, result) for value in values]
     return plan, list(values)
 
 
-def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+def spread(plan: Plan, values: Sequence[TypedExpr]) -> tuple[Plan, list[TypedExpr]]:
     """``plan`` with the rows that functions of ``values`` return, and the values over it. Several
     functions advance side by side."""
-    while elements := [each for each in _found(values, Elements) if not has(each.array, Elements)]:
+    while elements := _innermost_elements(values):
         width = len(plan.desc)
         columns = tuple(
             Column(f"column{width + i + 1}", element.type) for i, element in enumerate(elements)
         )
         plan = FlatMap(
             plan,
-            tuple(element.array for element in elements),
+            tuple(scalar_of(element.array) for element in elements),
             RelationDesc(plan.desc.columns + columns),
         )
         for i, element in enumerate(elements):
@@ -103,16 +126,14 @@ def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
     return plan, list(values)
 
 
-def has_rows(values: Sequence[Any]) -> bool:
+def has_rows(values: Sequence[TypedExpr]) -> bool:
     """Whether one of them contains a function that returns several rows."""
     return any(has(value, Elements) for value in values)
 
 
 def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
-    partition, ordered_by = (
-        list(map(comparable, part)) for part in (window_call.partition, window_call.order)
-    )
-    needed = [*partition, *ordered_by, *window_call.arguments]
+    keys = (*window_call.partition, *window_call.order)
+    needed = scalars_of([*(comparable(key) for key in keys), *window_call.arguments])
     computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
     width = len(plan.desc)
     plan = map_columns(plan, computed)
@@ -153,11 +174,16 @@ def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
     return window, ColumnRef(len(plan.desc), window_call.type)
 
 
-def _found(values: Sequence[Any], kind: type) -> list[Any]:
+def _parts_of_kind(values: Sequence[TypedExpr], kind: type[T]) -> list[T]:
     return list(
         dict.fromkeys(part for value in values for part in walk(value) if isinstance(part, kind))
     )
 
 
-def _replaced(value: Any, part: Any, by: Any) -> Any:
-    return rewrite(value, lambda each: by if each == part else None)
+def _innermost_elements(values: Sequence[TypedExpr]) -> list[Elements]:
+    elements = _parts_of_kind(values, Elements)
+    return [element for element in elements if not has(element.array, Elements)]
+
+
+def _replaced(value: TypedExpr, old: TypedExpr, new: TypedExpr) -> TypedExpr:
+    return rewrite(value, lambda part: new if part == old else None)

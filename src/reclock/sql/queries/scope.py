@@ -10,7 +10,7 @@ from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation
 from reclock.plan.relational import Plan
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import QualifiedName, nearest
-from reclock.sql.queries.rewrite import OuterRef
+from reclock.sql.queries.planned import OuterRef
 
 
 @dataclass(frozen=True, slots=True)

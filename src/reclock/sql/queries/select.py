@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, product
+from itertools import chain, combinations, product, zip_longest
 from math import prod
-from typing import Any
+from typing import Generic, TypeVar
 
 from sqlglot import exp
 
@@ -31,8 +31,7 @@ from reclock.plan.build import (
     with_spans,
 )
 from reclock.plan.relational import JoinKind, Ordering, Plan, Reduce, TopK
-from reclock.plan.scalar_trees import has, move_columns, rewrite
-from reclock.plan.scalars import Call, ColumnRef
+from reclock.plan.scalars import Call, ColumnRef, Scalar
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import coerce, default_to_text, with_own_digits
@@ -47,8 +46,20 @@ from reclock.sql.queries.expressions import (
 from reclock.sql.queries.grouping import group, group_by_sets, makes_groups, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.output_names import output_name
+from reclock.sql.queries.planned import (
+    AggregateCall,
+    InWindow,
+    OuterRef,
+    Planned,
+    TypedExpr,
+    Untyped,
+    has,
+    move_columns,
+    rewrite,
+    scalar_of,
+    scalars_of,
+)
 from reclock.sql.queries.recursion import reads_work_table
-from reclock.sql.queries.rewrite import AggregateCall, InWindow, OuterRef, Untyped
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error
@@ -96,7 +107,7 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     plan, plain = attach(
         relation.plan, [predicate for predicate in applied if not has(predicate, OuterRef)]
     )
-    plan = filter_rows(plan, plain)
+    plan = filter_rows(plan, scalars_of(plain))
     for term in later:
         plan = filter_by_subquery(term, plan, expr_context)
     return Block(
@@ -106,11 +117,15 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     )
 
 
+V = TypeVar("V", Planned, TypedExpr, covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(Generic[V]):
+    """A column of the select list."""
+
     name: str
-    value: Any
-    node: exp.Expr | None
+    value: V
 
 
 def finish_select(
@@ -130,12 +145,13 @@ def finish_select(
     expr_context = ExprContext(
         relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True
     )
-    items = [item for projection in node.expressions for item in _items(projection, expr_context)]
-    untyped = frozenset(i for i, item in enumerate(items) if isinstance(item.value, Untyped))
-    given = [*hints, *[None] * len(items)]
+    open_items = [
+        item for projection in node.expressions for item in _items(projection, expr_context)
+    ]
+    untyped = frozenset(i for i, item in enumerate(open_items) if isinstance(item.value, Untyped))
     items = [
-        replace(item, value=_typed(item.value, hint))
-        for item, hint in zip(items, given, strict=False)
+        _Item(item.name, _typed(item.value, hint))
+        for item, hint in zip_longest(open_items, hints[: len(open_items)])
     ]
     order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
     order = [
@@ -151,7 +167,7 @@ def finish_select(
     )
 
     values = [item.value for item in items]
-    kept = (
+    kept: list[TypedExpr] = (
         [ColumnRef(i, type) for i, type in enumerate(around.desc.types)]
         if around is not None
         else []
@@ -185,7 +201,7 @@ def finish_select(
                 plan, everything = _with_empty(around, plan, everything)
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
-        plan = filter_rows(plan, [having])
+        plan = filter_rows(plan, [scalar_of(having)])
     plan, everything = in_windows(
         *attach(plan, [*kept, *(_within(kept, expression) for expression in everything)])
     )
@@ -194,7 +210,11 @@ def finish_select(
     if unique_on and order and has_rows(everything) and not has_rows(sorting):
         # As in PostgreSQL, ORDER BY and DISTINCT ON come before the functions of several rows.
         plan = _first_rows(
-            plan, everything[: len(kept)], sorting[: len(order)], order_nodes, sorting[len(order) :]
+            plan,
+            scalars_of(everything[: len(kept)]),
+            scalars_of(sorting[: len(order)]),
+            order_nodes,
+            scalars_of(sorting[len(order) :]),
         )
         unique_on, everything, is_distinct = (
             [],
@@ -202,26 +222,27 @@ def finish_select(
             False,
         )
     plan, everything = spread(plan, everything)
-    kept, everything = everything[: len(kept)], everything[len(kept) :]
-    values, order = everything[: len(items)], everything[len(items) : len(items) + len(order)]
-    unique_on = everything[len(items) + len(order) :]
+    columns = scalars_of(everything)
+    around_columns, columns = columns[: len(kept)], columns[len(kept) :]
     names = [item.name for item in items]
     limited = limits(node, context.session.parameters)
     return _shape(
         plan,
-        values,
-        kept,
+        columns[: len(items)],
+        around_columns,
         names,
-        order,
+        columns[len(items) : len(items) + len(order)],
         order_nodes,
-        unique_on,
+        columns[len(items) + len(order) :],
         untyped,
         limited,
         is_distinct=is_distinct,
     )
 
 
-def _with_empty(around: Plan, groups: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+def _with_empty(
+    around: Plan, groups: Plan, values: Sequence[TypedExpr]
+) -> tuple[Plan, list[TypedExpr]]:
     """The groups by a row around, and those of the rows around that have none: an aggregate answers
     a row for each."""
     assert isinstance(groups, Reduce)
@@ -237,7 +258,7 @@ def _with_empty(around: Plan, groups: Plan, values: Sequence[Any]) -> tuple[Plan
     return join(around, groups, JoinKind.LEFT, same), moved
 
 
-def _within(partition: Sequence[Any], value: Any) -> Any:
+def _within(partition: Sequence[TypedExpr], value: TypedExpr) -> TypedExpr:
     """Its windows are of the rows for one row around."""
     return rewrite(
         value,
@@ -249,7 +270,7 @@ def _within(partition: Sequence[Any], value: Any) -> Any:
     )
 
 
-def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
+def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[TypedExpr]:
     """The values of the select list over the rows of ``relation``."""
     expr_context = ExprContext(
         relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True
@@ -263,14 +284,14 @@ def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> l
 
 def select_order(
     node: exp.Select, relation: ScopedPlan, context: Context
-) -> list[tuple[Any, bool, bool]]:
+) -> list[tuple[TypedExpr, bool, bool]]:
     """The keys of ORDER BY over the rows of ``relation``, and for each whether it is descending,
     and begins with NULLs."""
     expr_context = ExprContext(
         relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True
     )
     items = [
-        replace(item, value=default_to_text(item.value))
+        _Item(item.name, default_to_text(item.value))
         for projection in node.expressions
         for item in _items(projection, expr_context)
     ]
@@ -287,7 +308,7 @@ def select_order(
 
 def select_list(
     expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str
-) -> list[tuple[str, Any]]:
+) -> list[tuple[str, TypedExpr]]:
     """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
     expr_context = ExprContext(scope, SubqueryPlanner(context), clause)
     return [
@@ -297,7 +318,7 @@ def select_list(
     ]
 
 
-def _typed(value: Any, hint: ScalarType | None) -> Any:
+def _typed(value: Planned, hint: ScalarType | None) -> TypedExpr:
     if not isinstance(value, Untyped) or hint is None:
         return default_to_text(value)
     (number,) = with_own_digits([value], [hint])
@@ -306,12 +327,12 @@ def _typed(value: Any, hint: ScalarType | None) -> Any:
 
 def _shape(
     plan: Plan,
-    values: list[Any],
-    kept: list[Any],
+    values: list[Scalar],
+    kept: list[Scalar],
     names: list[str],
-    order: list[Any],
+    order: list[Scalar],
     order_nodes: list[exp.Expr],
-    unique_on: list[Any],
+    unique_on: list[Scalar],
     untyped: frozenset[int],
     limited: tuple[int | None, int],
     *,
@@ -346,10 +367,10 @@ def _shape(
 
 def _first_rows(
     plan: Plan,
-    kept: Sequence[Any],
-    order: Sequence[Any],
+    kept: Sequence[Scalar],
+    order: Sequence[Scalar],
     order_nodes: Sequence[exp.Expr],
-    unique_on: Sequence[Any],
+    unique_on: Sequence[Scalar],
 ) -> Plan:
     """Of the rows of ``plan`` the first of each group of DISTINCT ON, and behind their columns what
     they were sorted by."""
@@ -389,7 +410,7 @@ def _ordering(index: int, node: exp.Expr) -> Ordering:
 # --- the select list ---
 
 
-def _items(node: exp.Expr, expr_context: ExprContext) -> list[_Item]:
+def _items(node: exp.Expr, expr_context: ExprContext) -> list[_Item[Planned]]:
     if isinstance(node, exp.Star):
         reject_unsupported(node)
         return _star(expr_context.scope, [])
@@ -402,13 +423,13 @@ def _items(node: exp.Expr, expr_context: ExprContext) -> list[_Item]:
         ]
         return _star(expr_context.scope, qualifier)
     if isinstance(node, exp.Alias):
-        return [_Item(fold(node.args["alias"]), scalar(node.this, expr_context), node.this)]
+        return [_Item(fold(node.args["alias"]), scalar(node.this, expr_context))]
     if isinstance(node, exp.Aliases):
         raise SqlSyntaxError("a column has one alias")
-    return [_Item(output_name(node), scalar(node, expr_context), node)]
+    return [_Item(output_name(node), scalar(node, expr_context))]
 
 
-def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
+def _star(scope: Scope, qualifier: list[str]) -> list[_Item[Planned]]:
     if not scope.columns:
         raise SqlSyntaxError("SELECT * with no tables specified is not valid")
     if qualifier:
@@ -421,13 +442,13 @@ def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
         ]
     if not chosen:
         raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
-    return [_Item(scope.columns[i].name, ColumnRef(i, scope.columns[i].type), None) for i in chosen]
+    return [_Item(scope.columns[i].name, ColumnRef(i, scope.columns[i].type)) for i in chosen]
 
 
 # --- names and positions in GROUP BY, ORDER BY, DISTINCT ON ---
 
 
-def _position(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
+def _position(node: exp.Expr, items: Sequence[_Item[TypedExpr]], clause: str) -> TypedExpr | None:
     inner = node.unnest() if isinstance(node, exp.Paren) else node
     if not isinstance(inner, exp.Literal):
         return None
@@ -438,7 +459,7 @@ def _position(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None
     return items[int(inner.name) - 1].value
 
 
-def _named(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
+def _named(node: exp.Expr, items: Sequence[_Item[TypedExpr]], clause: str) -> TypedExpr | None:
     if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
         return None
     values = {item.value: None for item in items if item.name == fold(node.this)}
@@ -447,16 +468,20 @@ def _named(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
     return next(iter(values), None)
 
 
-def _by_output(node: exp.Expr, items: Sequence[_Item], clause: str = "ORDER BY") -> Any | None:
+def _by_output(
+    node: exp.Expr, items: Sequence[_Item[TypedExpr]], clause: str = "ORDER BY"
+) -> TypedExpr | None:
     position = _position(node, items, clause)
     return position if position is not None else _named(node, items, clause)
 
 
-def _by_input(node: exp.Expr, expr_context: ExprContext, clause: str) -> Any:
+def _by_input(node: exp.Expr, expr_context: ExprContext, clause: str) -> TypedExpr:
     return default_to_text(scalar(node, replace(expr_context, clause=clause)))
 
 
-def _distinct_on(node: exp.Select, items: Sequence[_Item], expr_context: ExprContext) -> list[Any]:
+def _distinct_on(
+    node: exp.Select, items: Sequence[_Item[TypedExpr]], expr_context: ExprContext
+) -> list[TypedExpr]:
     distinct = node.args.get("distinct")
     on = distinct.args.get("on") if distinct is not None else None
     if on is None:
@@ -469,8 +494,8 @@ def _distinct_on(node: exp.Select, items: Sequence[_Item], expr_context: ExprCon
 
 
 def _grouping_sets(
-    node: exp.Select, items: Sequence[_Item], expr_context: ExprContext
-) -> list[list[Any]]:
+    node: exp.Select, items: Sequence[_Item[TypedExpr]], expr_context: ExprContext
+) -> list[list[TypedExpr]]:
     """The keys of GROUP BY, in all their combinations."""
     clause = node.args.get("group")
     if clause is None:
@@ -481,7 +506,7 @@ def _grouping_sets(
     if not clause.expressions:
         raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
 
-    def key(node: exp.Expr) -> Any:
+    def key(node: exp.Expr) -> TypedExpr:
         by_name = None
         if (
             isinstance(node, exp.Column)
@@ -501,14 +526,14 @@ def _grouping_sets(
             )
         return found
 
-    def together(node: exp.Expr) -> list[Any]:
+    def together(node: exp.Expr) -> list[TypedExpr]:
         return (
             [key(expression) for expression in node.expressions]
             if isinstance(node, exp.Tuple)
             else [key(node)]
         )
 
-    def sets(node: exp.Expr) -> list[list[Any]]:
+    def sets(node: exp.Expr) -> list[list[TypedExpr]]:
         match node:
             case exp.GroupingSets():
                 return [found for expression in node.expressions for found in sets(expression)]

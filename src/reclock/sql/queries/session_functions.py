@@ -23,6 +23,7 @@ from reclock.algebra.relations import (
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SERVER_VERSION, SessionNames, nearest
+from reclock.sql.queries.planned import Planned, TypedExpr
 
 Answer = Callable[..., Any]
 
@@ -62,7 +63,7 @@ def is_about_session(name: str) -> bool:
     return name in _FUNCTIONS or name in VOLATILE_FUNCTIONS
 
 
-def signature(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ...], ScalarType]:
+def signature(name: str, arguments: Sequence[Planned]) -> tuple[tuple[ScalarType, ...], ScalarType]:
     """The types of the arguments and of the result. Raises ``UnknownFunction``."""
     if name in VOLATILE_FUNCTIONS:
         if arguments:
@@ -87,7 +88,7 @@ VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID}
 """Functions without arguments that engines compute for each row, each time another value."""
 
 
-def answered(call: Call, session: SessionNames) -> Any:
+def answered(call: Call[TypedExpr], session: SessionNames) -> TypedExpr:
     """The value of ``call`` in this session: a constant, or, for a setting named by a row, a choice
     among all settings."""
     if not all(isinstance(argument, Literal) for argument in call.arguments):
@@ -107,7 +108,7 @@ def answered(call: Call, session: SessionNames) -> Any:
     )
 
 
-def not_in_definitions(call: Call) -> Literal:
+def not_in_definitions(call: Call[TypedExpr]) -> Literal:
     raise UnsupportedSql(
         f"{call.function} is not supported in a definition",
         detail="its value depends on who asks and when",

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -31,8 +30,7 @@ from reclock.plan.build import compute, distinct, filter_rows, map_columns, redu
 from reclock.plan.functions.collected import direction
 from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
 from reclock.plan.relational import Get, Ordering, Plan, TopK
-from reclock.plan.scalar_trees import columns_of, has, rewrite
-from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
 from reclock.plan.totality import could_error
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.around import (
@@ -53,15 +51,22 @@ from reclock.sql.queries.grouping import group, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
 from reclock.sql.queries.overloads import balanced, is_null, negated, row_comparison
-from reclock.sql.queries.rewrite import (
+from reclock.sql.queries.planned import (
     AROUND,
     AggregateCall,
     Elements,
     InWindow,
     OpenParameter,
     OuterRef,
+    Planned,
+    SubqueryRows,
     SubqueryValue,
+    TypedExpr,
     Untyped,
+    columns_of,
+    has,
+    rewrite,
+    scalars_of,
 )
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.syntax.consumption import consume, tracked_copy
@@ -71,8 +76,9 @@ _COUNT = Aggregate("count", (), BIGINT)
 _CUT = ("distinct", "group", "having", "limit", "offset", "with_")
 
 
-def of_type(operand: Any, like: Any) -> Any:
-    return coerce(operand, like.type) if operand.type is None else operand
+def of_type(operand: Planned, like: TypedExpr) -> TypedExpr:
+    """``operand``; a constant without a type gets that of ``like``."""
+    return coerce(operand, like.type) if isinstance(operand, Untyped) else operand
 
 
 def counted_values(values: Plan) -> Plan:
@@ -80,16 +86,6 @@ def counted_values(values: Plan) -> Plan:
     return reduce(
         values, (), [_COUNT, Aggregate("count", (ColumnRef(0, values.desc.types[0]),), BIGINT)]
     )
-
-
-@dataclass(frozen=True, slots=True)
-class SubqueryRows:
-    """A subquery's rows before its select list, ``shown``, and the conditions on the outer row that
-    they must meet."""
-
-    plan: Plan
-    conditions: tuple[Any, ...]
-    shown: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ class SubqueryPlanner:
     def parameters(self) -> Parameters:
         return self.context.session.parameters
 
-    def value(self, node: exp.Expr, scope: Scope) -> Any:
+    def value(self, node: exp.Expr, scope: Scope) -> TypedExpr:
         """The only column of the only row; NULL without a row. Several rows are an error of the
         query."""
         query = unwrapped(node)
@@ -124,7 +120,7 @@ class SubqueryPlanner:
             return SubqueryValue(plan, (), value, is_exactly_one=True)
         return SubqueryValue(plan, (), value) if most_rows(plan) is not None else _only_row(plan)
 
-    def exists(self, node: exp.Expr, scope: Scope) -> Any:
+    def exists(self, node: exp.Expr, scope: Scope) -> TypedExpr:
         """Whether there is a row."""
         try:
             return self._exists(node, scope)
@@ -134,7 +130,7 @@ class SubqueryPlanner:
                 raise
             return exists_around(rows_around(query, scope, self.context))
 
-    def _exists(self, node: exp.Expr, scope: Scope) -> Any:
+    def _exists(self, node: exp.Expr, scope: Scope) -> TypedExpr:
         inner = self.rows(node, scope)
         if not inner.conditions:
             counted = reduce(inner.plan, (), [_COUNT])
@@ -145,7 +141,7 @@ class SubqueryPlanner:
                 is_exactly_one=True,
             )
         pairs = [_equality(condition) for condition in inner.conditions]
-        keys = distinct(compute(inner.plan, [mine for _, mine in pairs]))
+        keys = distinct(compute(inner.plan, scalars_of(mine for _, mine in pairs)))
         conditions = tuple(
             equal(outer, ColumnRef(i, mine.type)) for i, (outer, mine) in enumerate(pairs)
         )
@@ -153,7 +149,7 @@ class SubqueryPlanner:
             map_columns(keys, [_TRUE]), conditions, negated(is_null(ColumnRef(len(pairs), BOOLEAN)))
         )
 
-    def contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
+    def contains(self, operands: Sequence[Planned], node: exp.Expr, scope: Scope) -> TypedExpr:
         """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open,
         else false."""
         with suppress(*NOT_ALONE):
@@ -162,18 +158,19 @@ class SubqueryPlanner:
 
     def any(
         self,
-        operands: Sequence[Any],
+        operands: Sequence[Planned],
         name: str,
         node: exp.Expr,
         scope: Scope,
         *,
         is_negated: bool = False,
-    ) -> Any:
+    ) -> TypedExpr:
         """Whether the operator ``name``, or its negation, holds for any row; unknown if a NULL
         leaves it open."""
-        if any(has(operand, OuterRef) for operand in operands):
+        plain = [default_to_text(operand) for operand in operands]
+        if any(has(operand, OuterRef) for operand in plain):
             raise correlated_error()
-        if any(has(operand, InWindow, Elements) for operand in operands):
+        if any(has(operand, InWindow, Elements) for operand in plain):
             raise UnsupportedSql(
                 (
                     "a window function or a function of several rows beside a subquery is "
@@ -182,7 +179,6 @@ class SubqueryPlanner:
                 hint="compute it in a subquery in FROM",
             )
         query = unwrapped(node)
-        plain = [default_to_text(operand) for operand in operands]
         rows = rows_around(query, scope, self.context, plain)
         _check_width(rows.width, len(operands))
         typed = [
@@ -192,26 +188,27 @@ class SubqueryPlanner:
         if typed != plain:
             rows = rows_around(query, scope, self.context, typed)
 
-        def compare(left: Sequence[Any], right: Sequence[Any]) -> Any:
+        def compare(left: Sequence[TypedExpr], right: Sequence[TypedExpr]) -> TypedExpr:
             result = row_comparison(name, left, right)
             return negated(result) if is_negated else result
 
         return any_around(rows, compare, len(operands))
 
-    def _contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
+    def _contains(self, operands: Sequence[Planned], node: exp.Expr, scope: Scope) -> TypedExpr:
         inner = self.rows(node, scope)
         columns = shown_columns(inner, len(operands))
         unplaced = (OuterRef, InWindow, Elements)
+        typed = [of_type(*pair) for pair in zip(operands, columns, strict=True)]
         if (
             inner.conditions
             or len(operands) > 1
-            or any(has(column, *unplaced) for column in (*operands, *columns))
+            or any(has(column, *unplaced) for column in (*typed, *columns))
         ):
             raise correlated_error()
-        values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
-        operand = to_outer(of_type(operands[0], columns[0]))
+        values, value = compute(inner.plan, scalars_of(columns)), ColumnRef(0, columns[0].type)
+        operand = to_outer(typed[0])
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
-        found = negated(is_null(ColumnRef(1, BOOLEAN)))
+        is_match = negated(is_null(ColumnRef(1, BOOLEAN)))
         counted, rows, known = counted_values(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
         any_row = SubqueryValue(
             counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True
@@ -220,8 +217,8 @@ class SubqueryPlanner:
             counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True
         )
         is_open = balanced("or", [balanced("and", [is_null(operand), any_row]), any_null])
-        result = Case(
-            ((found, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN
+        result: TypedExpr = Case(
+            ((is_match, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN
         )
         return SubqueryValue(matches, (equal(operand, value),), result)
 
@@ -244,7 +241,7 @@ class SubqueryPlanner:
         plan, values = attach(block.relation.plan, values)
         return SubqueryRows(plan, block.correlated, tuple(values))
 
-    def array(self, node: exp.Expr, scope: Scope) -> Any:
+    def array(self, node: exp.Expr, scope: Scope) -> TypedExpr:
         """The only column of all rows, in their order."""
         query = unwrapped(node)
         order = query.args.get("order")
@@ -253,7 +250,7 @@ class SubqueryPlanner:
             or len(query.expressions) != 1
             or any(query.args.get(clause) for clause in _CUT)
         ):
-            found = self._collected(query, scope)
+            elements = self._collected(query, scope)
         else:
             [item] = query.expressions
             item = item.this if isinstance(item, exp.Alias) else item
@@ -278,14 +275,14 @@ class SubqueryPlanner:
             collecting = tracked_copy(query)
             collecting.set("order", None)
             collecting.set("expressions", [exp.Anonymous(this="array_agg", expressions=[argument])])
-            found = self.value(collecting, scope)
-        return Call("coalesce", (found, Literal((), found.type)), found.type)
+            elements = self.value(collecting, scope)
+        return Call("coalesce", (elements, Literal((), elements.type)), elements.type)
 
-    def _collected(self, query: exp.Expr, scope: Scope) -> Any:
+    def _collected(self, query: exp.Expr, scope: Scope) -> TypedExpr:
         """An array of the rows of ``query`` as they are ordered; NULL for none."""
         try:
             planned = self.context.queries.plan(query, self.context)
-            domain: tuple[Any, ...] = ()
+            domain: tuple[TypedExpr, ...] = ()
         except NOT_ALONE:
             if not named_around(query, scope):
                 raise
@@ -294,7 +291,7 @@ class SubqueryPlanner:
         plan, places = planned.plan, range(1, 1 + len(domain))
         if planned.limit is not None or planned.offset:
             plan = TopK(plan, tuple(places), planned.order, planned.limit, planned.offset)
-        value, keys = ColumnRef(0, plan.desc.types[0]), list[Any]()
+        value, keys = ColumnRef(0, plan.desc.types[0]), list[Scalar]()
         for ordering in planned.order:
             word = direction(is_descending=ordering.is_descending, nulls_first=ordering.nulls_first)
             keys += [
@@ -309,10 +306,10 @@ class SubqueryPlanner:
             return RowsAround(collected, 1, domain).value_of(collected, result)
         return SubqueryValue(collected, (), result, is_exactly_one=True)
 
-    def about_session(self, call: Call) -> Any:
+    def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
         return self.context.about_session(call)
 
-    def object_id(self, value: Any, target: ScalarType) -> Any:
+    def object_id(self, value: Planned, target: ScalarType) -> TypedExpr:
         """The id of the object that ``value``, a text, names."""
         if isinstance(value, OpenParameter):
             value = coerce(value, TEXT)
@@ -328,7 +325,7 @@ class SubqueryPlanner:
             return Parameter(value.number, target)
         raise UnsupportedSql(f"a cast to {target} of what is no constant is not supported")
 
-    def _value_by_key(self, block: Block) -> Any | None:
+    def _value_by_key(self, block: Block) -> TypedExpr | None:
         """A value of the only row that meets the conditions, where these are equalities of a
         key."""
         values = self._values(block)
@@ -348,7 +345,7 @@ class SubqueryPlanner:
         result = Case(((there, value),), Literal(None, value.type), value.type)
         return SubqueryValue(map_columns(plan, [_TRUE]), block.correlated, result)
 
-    def _value_around(self, query: exp.Select, scope: Scope, around: list[int]) -> Any:
+    def _value_around(self, query: exp.Select, scope: Scope, around: list[int]) -> TypedExpr:
         """The value for every row around that differs in what the subquery names of it, joined by
         that."""
         used: set[int] = set()
@@ -356,7 +353,9 @@ class SubqueryPlanner:
         named = sorted(used & set(around))
         return value if named == around else self._value_for(query, scope, named, used)
 
-    def _value_for(self, query: exp.Select, scope: Scope, around: list[int], used: set[int]) -> Any:
+    def _value_for(
+        self, query: exp.Select, scope: Scope, around: list[int], used: set[int]
+    ) -> TypedExpr:
         columns = [scope.columns[i] for i in around]
         desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
         rows = ScopedPlan(Get(AROUND, "around", desc), scope_around(scope, around, used))
@@ -385,7 +384,7 @@ class SubqueryPlanner:
             plan, (value,) = group(
                 relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))]
             )
-        outer: list[Any] = [OuterRef(i, scope.columns[i].type) for i in around]
+        outer: list[TypedExpr] = [OuterRef(i, scope.columns[i].type) for i in around]
         # What it names of the row around is there without a group too.
         value = rewrite(
             value,
@@ -401,7 +400,7 @@ class SubqueryPlanner:
         )
         return SubqueryValue(plan, same, of_no_rows(value, plan, len(keys)), domain=tuple(outer))
 
-    def _value_of_rows(self, rows: RowsAround) -> Any:
+    def _value_of_rows(self, rows: RowsAround) -> TypedExpr:
         """The only column of the only row for each row around."""
         _check_width(rows.width, 1)
         value = ColumnRef(0, rows.plan.desc.types[0])
@@ -411,7 +410,7 @@ class SubqueryPlanner:
         )
         return rows.value_of(grouped, _checked(count, found))
 
-    def _aggregate_value(self, block: Block) -> Any:
+    def _aggregate_value(self, block: Block) -> TypedExpr:
         """An aggregate of the rows that are equal in the conditions: grouped by these, then joined
         by them."""
         values = self._values(block)
@@ -432,7 +431,7 @@ class SubqueryPlanner:
 
     def _values(
         self, block: Block, context: Context | None = None, *, may_have_limit: bool = False
-    ) -> list[Any]:
+    ) -> list[TypedExpr]:
         if any(
             block.node.args.get(name)
             for name in ("group", "having", *(() if may_have_limit else ("limit", "offset")))
@@ -454,18 +453,21 @@ class SubqueryPlanner:
 
 
 def _computed(
-    relation: ScopedPlan, value: Any, keys: Sequence[Any], order: Sequence[tuple[Any, bool, bool]]
+    relation: ScopedPlan,
+    value: TypedExpr,
+    keys: Sequence[Scalar],
+    order: Sequence[tuple[TypedExpr, bool, bool]],
 ) -> tuple[Plan, tuple[Ordering, ...]]:
     """The keys, the value and what rows are ordered by; and where that is."""
-    plan, (value, *terms) = attach(relation.plan, [value, *(term for term, _, _ in order)])
+    plan, computed = attach(relation.plan, [value, *(term for term, _, _ in order)])
     by = tuple(
         Ordering(len(keys) + 1 + i, is_descending, nulls_first)
         for i, (_, is_descending, nulls_first) in enumerate(order)
     )
-    return compute(plan, [*keys, value, *terms]), by
+    return compute(plan, [*keys, *scalars_of(computed)]), by
 
 
-def _equal_columns(condition: Any) -> list[ColumnRef]:
+def _equal_columns(condition: TypedExpr) -> list[ColumnRef]:
     """The columns of the subquery that ``condition`` says are equal to something of the query
     around."""
     if not isinstance(condition, Call) or condition.function != "=":
@@ -516,7 +518,7 @@ def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
     return query
 
 
-def shown_columns(rows: SubqueryRows, width: int) -> Sequence[Any]:
+def shown_columns(rows: SubqueryRows, width: int) -> Sequence[TypedExpr]:
     _check_width(len(rows.shown), width)
     return rows.shown
 
@@ -532,7 +534,7 @@ def _check_width(width: int, expected: int) -> None:
         raise SqlSyntaxError("subquery has too few columns")
 
 
-def _equality(condition: Any) -> tuple[Any, Any]:
+def _equality(condition: TypedExpr) -> tuple[TypedExpr, TypedExpr]:
     """The two sides of a condition ``outer = inner``. Raises ``UnsupportedSql`` for any other
     condition."""
     if isinstance(condition, Call) and condition.function == "=":
@@ -557,13 +559,13 @@ def _only_row(plan: Plan) -> SubqueryValue:
     )
 
 
-def _any_of(value: Any) -> Aggregate:
+def _any_of(value: Scalar) -> Aggregate:
     return Aggregate(
         "bool_or" if value.type.name is TypeName.BOOLEAN else "max", (value,), value.type
     )
 
 
-def _checked(rows: Any, value: Any) -> Any:
+def _checked(rows: TypedExpr, value: TypedExpr) -> TypedExpr:
     """``value``, unless it is one of several ``rows``."""
     return Call("only row", (rows, value), value.type)
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN
 from reclock.plan.build import compute, filter_rows, join, project
 from reclock.plan.relational import JoinKind, Plan
-from reclock.plan.scalar_trees import has, is_nullable
-from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.plan.scalar_trees import is_nullable
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.sql.queries.around import NOT_ALONE
 from reclock.sql.queries.attach import attach, shift_inner
 from reclock.sql.queries.coercion import equal
-from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.expressions import ExprContext, condition, scalar
 from reclock.sql.queries.overloads import balanced, is_null, negated
-from reclock.sql.queries.rewrite import OuterRef
+from reclock.sql.queries.planned import OuterRef, SubqueryRows, TypedExpr, has, scalars_of
 from reclock.sql.queries.subqueries import (
-    SubqueryRows,
     correlated_error,
     counted_values,
     of_type,
@@ -50,11 +48,11 @@ def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) ->
     with suppress(*NOT_ALONE):
         return _joined_filter(node, plan, expr_context)
     width = len(plan.desc)
-    kept = scalar(node, expr_context)
-    if has(kept, OuterRef):
+    predicate = condition(node, expr_context)
+    if has(predicate, OuterRef):
         raise correlated_error()
-    plan, (kept,) = attach(plan, [kept])
-    return project(filter_rows(plan, [kept]), range(width))
+    plan, predicates = attach(plan, [predicate])
+    return project(filter_rows(plan, scalars_of(predicates)), range(width))
 
 
 def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
@@ -64,35 +62,33 @@ def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Pla
     planner = expr_context.subqueries
     if isinstance(predicate, exp.Exists):
         inner = planner.rows(predicate.this, expr_context.scope)
-        return join(
-            plan,
-            inner.plan,
-            kind,
-            [shift_inner(condition, len(plan.desc)) for condition in inner.conditions],
-        )
+        return join(plan, inner.plan, kind, _shifted(inner.conditions, len(plan.desc)))
     visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
     operands = [
         scalar(item, expr_context)
         for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])
     ]
-    plan, operands = attach(plan, operands)
-    if any(has(operand, OuterRef) for operand in operands):
-        raise correlated_error()
     inner = planner.rows(predicate.args["query"], expr_context.scope)
-    return project(_match(plan, operands, inner, is_negated), visible)
+    columns = shown_columns(inner, len(operands))
+    plan, attached = attach(plan, [of_type(*pair) for pair in zip(operands, columns, strict=True)])
+    if any(has(operand, OuterRef) for operand in attached):
+        raise correlated_error()
+    return project(_match(plan, scalars_of(attached), inner, is_negated), visible)
 
 
-def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated: bool) -> Plan:
+def _shifted(expressions: Sequence[TypedExpr], width: int) -> list[Scalar]:
+    return scalars_of(shift_inner(expression, width) for expression in expressions)
+
+
+def _match(plan: Plan, operands: Sequence[Scalar], inner: SubqueryRows, is_negated: bool) -> Plan:
     """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the
     subquery's rows."""
     width = len(plan.desc)
     columns = shown_columns(inner, len(operands))
-    operands = [of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
-    conditions = [shift_inner(condition, width) for condition in inner.conditions]
+    conditions = _shifted(inner.conditions, width)
     pairs = [
-        equal(mine, shift_inner(theirs, width))
-        for mine, theirs in zip(operands, columns, strict=True)
+        equal(mine, theirs) for mine, theirs in zip(operands, _shifted(columns, width), strict=True)
     ]
     if not is_negated:
         return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
@@ -106,7 +102,10 @@ def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated:
         unsure = [balanced("or", [pair, is_null(pair)]) for pair in pairs]
         return join(plan, inner.plan, JoinKind.ANTI, [*conditions, *unsure])
     rows, known = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
-    counted = join(unmatched, counted_values(compute(inner.plan, columns)), JoinKind.INNER, ())
-    is_empty = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
-    is_sure = balanced("and", [negated(is_null(operands[0])), Call("=", (rows, known), BOOLEAN)])
+    counted = join(
+        unmatched, counted_values(compute(inner.plan, scalars_of(columns))), JoinKind.INNER, ()
+    )
+    is_empty: Scalar = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
+    are_known: Scalar = Call("=", (rows, known), BOOLEAN)
+    is_sure = balanced("and", [negated(is_null(operands[0])), are_known])
     return filter_rows(counted, [balanced("or", [is_empty, is_sure])])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -13,7 +12,6 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, Relation
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import ONE_ROW, distinct, join, map_columns, project
 from reclock.plan.relational import FlatMap, Get, JoinKind
-from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold, parts
 from reclock.sql.queries.around import NOT_ALONE, named_around, scope_around
@@ -31,7 +29,14 @@ from reclock.sql.queries.joins import (
     joined_on,
 )
 from reclock.sql.queries.overloads import call
-from reclock.sql.queries.rewrite import OuterRef
+from reclock.sql.queries.planned import (
+    Elements,
+    OuterRef,
+    TypedExpr,
+    has,
+    scalar_of,
+    scalars_of,
+)
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, unwrapped
@@ -192,9 +197,9 @@ def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else first
     named_arrays = [
-        found
+        array
         for function in functions
-        for found in _arrays(function, called, len(functions), expr_context)
+        for array in _arrays(function, called, len(functions), expr_context)
     ]
     names, arrays = [name for name, _ in named_arrays], [array for _, array in named_arrays]
     is_value = len(arrays) == 1
@@ -205,9 +210,9 @@ def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
         names = [*names, fold(number) if isinstance(number, exp.Identifier) else "ordinality"]
         arrays = [*arrays, _numbers(arrays)]
     columns = tuple(
-        Column(name, value.type.element) for name, value in zip(names, arrays, strict=True)
+        Column(name, Elements(value).type) for name, value in zip(names, arrays, strict=True)
     )
-    spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
+    spread = FlatMap(plan, tuple(scalars_of(arrays)), RelationDesc(plan.desc.columns + columns))
     width = len(plan.desc)
     shown = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
     scope_of_columns = Scope(
@@ -235,7 +240,7 @@ def _called(node: exp.Expr) -> exp.Anonymous:
 
 def _arrays(
     function: exp.Anonymous, called: str, functions: int, expr_context: ExprContext
-) -> list[tuple[str, Any]]:
+) -> list[tuple[str, TypedExpr]]:
     """The columns of a function in FROM as arrays, and their names. A function that answers no rows
     has one row."""
     name = function.name.lower()
@@ -251,7 +256,7 @@ def _arrays(
     return list(zip(COLUMNS.get(name, unnamed), arrays, strict=True))
 
 
-def _numbers(arrays: Sequence[Any]) -> Any:
+def _numbers(arrays: Sequence[TypedExpr]) -> TypedExpr:
     """The numbers of the elements, from 1: the column of WITH ORDINALITY."""
     lengths = [call("array_length", [rows, Literal(1, INTEGER)]) for rows in arrays]
     longest = lengths[0] if len(lengths) == 1 else call("greatest", lengths)
@@ -267,7 +272,7 @@ def _one_value(
         raise correlated_error()
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
-    computed = map_columns(plan, [value])
+    computed = map_columns(plan, [scalar_of(value)])
     computed = project(computed, [*range(len(left.plan.desc)), len(plan.desc)])
     return ScopedPlan(
         computed,
@@ -436,7 +441,8 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
     context.depends_on.add(entry.id)
     if entry.builtin_view is not None:
         plan = in_session(
-            context.queries.builtin_plan(entry, context.catalog), context.about_session
+            context.queries.builtin_plan(entry, context.catalog),
+            lambda call: scalar_of(context.about_session(call)),
         )
         return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection

@@ -19,7 +19,7 @@ from reclock.errors import (
 )
 from reclock.plan.functions import AGGREGATES
 from reclock.plan.relational import Frame, WindowFunction
-from reclock.plan.scalars import Case, Literal
+from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.calls import ORDERED_SETS, SORTED, aggregate
 from reclock.sql.queries.coercion import unified
@@ -31,7 +31,7 @@ from reclock.sql.queries.expressions import (
     typed,
 )
 from reclock.sql.queries.overloads import is_open
-from reclock.sql.queries.rewrite import InWindow
+from reclock.sql.queries.planned import InWindow, Planned, TypedExpr
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
 
@@ -51,7 +51,7 @@ ORDERED = (*SORTED, *ORDERED_SETS)
 
 
 @scalar.register
-def _window(node: exp.Window, context: ExprContext) -> Any:
+def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "partition_by", "order", "spec", "alias", "over")
     if node.args.get("over") not in (None, "OVER"):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
@@ -127,7 +127,7 @@ def _aggregated(
             for value in values or (Literal(1, INTEGER),)
         )
     return replace(
-        of, function=replace(call, arguments=(), filter=None), arguments=values, type=call.type
+        of, function=Aggregate(call.function, (), call.type), arguments=values, type=call.type
     )
 
 
@@ -219,8 +219,8 @@ def _bound(bound: Any, side: str, *, is_range: bool) -> int | None:
 
 
 def _called(
-    name: str, arguments: Sequence[Any]
-) -> tuple[WindowFunction, tuple[Any, ...], ScalarType]:
+    name: str, arguments: Sequence[Planned]
+) -> tuple[WindowFunction, tuple[TypedExpr, ...], ScalarType]:
     """The function, its value and default, and the type of what it says. Raises
     ``UnknownFunction``."""
     most = 3 if name in ("lag", "lead") else 1
@@ -242,13 +242,12 @@ def _called(
     value, *others = arguments
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
-    shown = [value, *others[1:]]
-    shown, type = unified(shown, name)
+    shown, type = unified([value, *others[1:]], name)
     offset = _constant(name, others[0]) if others else 1
     return WindowFunction(name, offset=offset), tuple(shown), type
 
 
-def _constant(name: str, argument: Any, least: int | None = None) -> int:
+def _constant(name: str, argument: Planned, least: int | None = None) -> int:
     if not isinstance(argument, Literal) or not isinstance(argument.value, int):
         raise UnsupportedSql(f"an offset of {name} that is not a constant integer is not supported")
     if least is not None and argument.value < least:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from sqlglot import exp
 
@@ -12,14 +11,13 @@ from reclock.algebra.intervals import Interval
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
-from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import default_to_text
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.literals import parse_text
-from reclock.sql.queries.rewrite import OpenParameter, Untyped
+from reclock.sql.queries.planned import OpenParameter, Planned, Untyped, has
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.query.values import AsOf
 from reclock.sql.syntax import nodes
@@ -33,9 +31,9 @@ def plan_as_of(node: nodes.AsOfClause, parameters: Parameters) -> AsOf:
     UTC without a zone)."""
     value = scalar(node.this, ExprContext(Scope(), NoSubqueries(parameters), "AS OF"))
     value = default_to_text(value) if isinstance(value, OpenParameter) else value
-    if has(value, Parameter):
+    if not isinstance(value, Untyped) and has(value, Parameter):
         return AsOf(MINIMUM, bool(node.args.get("at_least")))
-    if isinstance(node.this, exp.Parameter) and value.type == TEXT:
+    if isinstance(node.this, exp.Parameter) and isinstance(value, Literal) and value.type == TEXT:
         value = Untyped(value.value)
     at = _milliseconds(value, to_sql(node.this)[:80])
     if not 0 <= at <= MAXIMUM:
@@ -46,7 +44,7 @@ def plan_as_of(node: nodes.AsOfClause, parameters: Parameters) -> AsOf:
     return AsOf(Timestamp(at), bool(node.args.get("at_least")))
 
 
-def _milliseconds(value: Any, written: str) -> int:
+def _milliseconds(value: Planned, written: str) -> int:
     if isinstance(value, Untyped):
         if value.text is None:
             raise InvalidOption("AS OF NULL is not a timestamp")

@@ -28,6 +28,7 @@ from reclock.sql.planning.registry import plans, require_experimental_mode
 from reclock.sql.queries.expressions import ExprContext, condition
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.overloads import call
+from reclock.sql.queries.planned import scalar_of
 from reclock.sql.queries.scope import Scope as ExpressionScope
 from reclock.sql.statements.clusters.plan import create_cluster_text
 from reclock.sql.statements.query.values import Select
@@ -264,19 +265,11 @@ def shown(
         name = next(
             i for i, column in enumerate(desc.names) if column in ("name", "key_name", "replica")
         )
-        plan = Filter(plan, (call("like", [ColumnRef(name, TEXT), Literal(like.name, TEXT)]),))
+        is_like = call("like", [ColumnRef(name, TEXT), Literal(like.name, TEXT)])
+        plan = Filter(plan, (scalar_of(is_like),))
     if where is not None:
-        shown = RelationDesc(desc.columns[:visible])
-        plan = Filter(
-            plan,
-            (
-                condition(
-                    where,
-                    ExprContext(
-                        ExpressionScope.of(shown, None), NoSubqueries(NO_PARAMETERS), "WHERE"
-                    ),
-                ),
-            ),
-        )
+        scope = ExpressionScope.of(RelationDesc(desc.columns[:visible]), None)
+        expr_context = ExprContext(scope, NoSubqueries(NO_PARAMETERS), "WHERE")
+        plan = Filter(plan, (scalar_of(condition(where, expr_context)),))
     finishing = Finishing(tuple(Ordering(i) for i in ordered_by), visible=visible)
     return Select(plan, finishing, RelationDesc(desc.columns[:visible]), tag="SHOW")

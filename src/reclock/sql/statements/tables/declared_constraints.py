@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, RelationDesc
 from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnknownColumn, WrongObjectType
-from reclock.plan.scalars import Call
+from reclock.plan.scalars import Call, Scalar
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -25,6 +24,7 @@ from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.planned import TypedExpr, scalar_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint
 from reclock.sql.statements.tables.syntax import CreateTableStatement
@@ -146,29 +146,29 @@ def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: Relat
     return bool(asks.calls)
 
 
-def check_condition(constraint: Constraint, desc: RelationDesc) -> Any:
+def check_condition(constraint: Constraint, desc: RelationDesc) -> Scalar:
     """The condition of an enforced CHECK, as a scalar over the columns of the table."""
     subqueries = NoSubqueries(NO_PARAMETERS, "it may use the columns of the row")
     return _plan_check(constraint.condition, Scope.of(desc, None), subqueries)
 
 
-def _plan_check(condition: exp.Expr, scope: Scope, subqueries: NoSubqueries) -> Any:
+def _plan_check(condition: exp.Expr, scope: Scope, subqueries: NoSubqueries) -> Scalar:
     try:
         value = scalar(condition, ExprContext(scope, subqueries, "CHECK"))
     except AggregateNotAllowed as error:
         raise AggregateNotAllowed(
             "aggregate functions are not allowed in check constraints"
         ) from error
-    return expect(value, BOOLEAN, "argument of CHECK")
+    return scalar_of(expect(value, BOOLEAN, "argument of CHECK"))
 
 
 @dataclass(frozen=True, slots=True)
 class _InCheck(NoSubqueries):
     """A condition may ask about the session, as in PostgreSQL."""
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Call[TypedExpr]] = field(default_factory=list)
 
-    def about_session(self, call: Call) -> Any:
+    def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
         self.calls.append(call)
         return call
 

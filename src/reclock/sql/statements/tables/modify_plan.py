@@ -17,8 +17,7 @@ from reclock.errors import SqlSyntaxError, SystemObjectProtected, UnsupportedSql
 from reclock.plan.build import ONE_ROW, compute
 from reclock.plan.relational import Constant, Plan, Union
 from reclock.plan.rules import optimize
-from reclock.plan.scalar_trees import has
-from reclock.plan.scalars import Cast, ColumnRef, Literal
+from reclock.plan.scalars import Cast, ColumnRef, Literal, Scalar
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
@@ -28,8 +27,8 @@ from reclock.sql.queries.coercion import assign, coerce
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, function_name, scalar
 from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.planned import Planned, SubqueryValue, TypedExpr, has, scalars_of
 from reclock.sql.queries.query import new_context, plan_query
-from reclock.sql.queries.rewrite import SubqueryValue
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.session_functions import answered
@@ -253,7 +252,7 @@ def _stored(
     count: int,
 ) -> list[Any] | None:
     """The value of the expression in each execution; None if one of them is not a constant."""
-    scalars: list[Any]
+    scalars: list[Planned]
     if isinstance(expression, exp.Parameter):
         number = int(expression.this.name) - 1
         values, type = parameters[number], types[number]
@@ -269,11 +268,8 @@ def _stored(
             scalar(expression, ExprContext(Scope(), NoSubqueries(each), "VALUES")) for each in bound
         ]
     assigned = [assign(value, column) for value in scalars]
-    return (
-        [value.value for value in assigned]
-        if all(isinstance(value, Literal) for value in assigned)
-        else None
-    )
+    constants = [value.value for value in assigned if isinstance(value, Literal)]
+    return constants if len(constants) == len(assigned) else None
 
 
 # --- parts ---
@@ -293,7 +289,7 @@ def _values(
 ) -> Plan:
     """Rows of constants and expressions, each value cast to the type of its column."""
     expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
-    rows = []
+    rows: list[list[TypedExpr]] = []
     for row in node.expressions:
         if not isinstance(row, exp.Tuple):
             raise SqlSyntaxError("a row of VALUES stands in parentheses")
@@ -314,13 +310,14 @@ def _values(
     names = [table.desc.names[i] for i in positions[: len(rows[0])]]
     types = [table.desc.types[i] for i in positions[: len(rows[0])]]
     desc = RelationDesc(tuple(Column(name, type) for name, type in zip(names, types, strict=True)))
-    if all(isinstance(value, Literal) for row in rows for value in row):
-        return Constant(tuple(tuple(value.value for value in row) for row in rows), desc)
-    parts = tuple(compute(ONE_ROW, row, names) for row in rows)
+    constants = [tuple(value.value for value in row if isinstance(value, Literal)) for row in rows]
+    if all(len(values) == len(row) for values, row in zip(constants, rows, strict=True)):
+        return Constant(tuple(constants), desc)
+    parts = tuple(compute(ONE_ROW, scalars_of(row), names) for row in rows)
     return Union(parts, desc) if len(parts) > 1 else parts[0]
 
 
-def _default(table: RelationEntry, position: int, session: SessionNames) -> Any | None:
+def _default(table: RelationEntry, position: int, session: SessionNames) -> Scalar | None:
     node = table.table.defaults[position] if table.table is not None else None
     column = table.desc.columns[position]
     if node is None:
@@ -328,16 +325,17 @@ def _default(table: RelationEntry, position: int, session: SessionNames) -> Any 
     return default_value(node, column, partial(answered, session=session))
 
 
-def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constant | None:
+def _folded(plan: Plan, scalars: Sequence[Scalar], names: Sequence[str]) -> Constant | None:
     """The rows that the scalars make of constants, if no engine is needed to compute them."""
     if not isinstance(plan, Constant):
         return None
     rows = []
     for row in plan.rows:
         values = [_constant(scalar, row) for scalar in scalars]
-        if not all(isinstance(value, Literal) for value in values):
+        constants = tuple(value.value for value in values if isinstance(value, Literal))
+        if len(constants) < len(values):
             return None
-        rows.append(tuple(value.value for value in values))
+        rows.append(constants)
     columns = (
         Column(name, scalars[i].type, any(row[i] is None for row in rows))
         for i, name in enumerate(names)
@@ -345,7 +343,7 @@ def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constan
     return Constant(tuple(rows), RelationDesc(tuple(columns)))
 
 
-def _constant(value: Any, row: Sequence[Any]) -> Any:
+def _constant(value: Scalar, row: Sequence[Any]) -> Scalar:
     match value:
         case ColumnRef(index=index, type=type):
             return Literal(row[index], type)

@@ -14,7 +14,7 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, Column, RelationDesc
 from reclock.errors import InvalidConstraint, SqlSyntaxError, UnknownConflictTarget
 from reclock.plan.build import compute, join
 from reclock.plan.relational import Filter, Get, JoinKind, Plan, inputs, with_inputs
-from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold
@@ -22,6 +22,7 @@ from reclock.sql.queries.attach import attach
 from reclock.sql.queries.coercion import assign, expect
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.planned import scalars_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.tables import plan_from
@@ -55,7 +56,7 @@ class ConflictPlan:
     def among(self, column: int, values: Sequence[Any]) -> Plan:
         """The plan, if the key's ``column`` of the table has one of the values."""
         of = self.target.desc.types[column]
-        equal = [
+        equal: list[Scalar] = [
             Call("=", (ColumnRef(column, of), Literal(value, of)), BOOLEAN) for value in values
         ]
         condition = equal[0] if len(equal) == 1 else Call("or", tuple(equal), BOOLEAN)
@@ -159,9 +160,10 @@ def _plan_update(
         if where is not None
         else Literal(True, BOOLEAN)
     )
-    wide, (*news, applies) = attach(pairs, [*assigned, condition])
+    wide, attached = attach(pairs, [*assigned, condition])
+    *news, applies = scalars_of(attached)
     old = column_refs(table.desc)
-    new = list(old)
+    new = list[Scalar](old)
     for position, value in zip(positions, news, strict=True):
         new[position] = value
     number = ColumnRef(2 * width, BIGINT)

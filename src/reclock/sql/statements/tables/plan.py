@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+
+from sqlglot import exp
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType, TextLimit, numeric
@@ -17,7 +18,7 @@ from reclock.errors import (
     UnknownColumn,
 )
 from reclock.plan.functions.typing import declared
-from reclock.plan.scalars import Call
+from reclock.plan.scalars import Call, Scalar
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -29,6 +30,7 @@ from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.columns import check_columns, check_stored, declared_column
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.planned import TypedExpr, scalar_of
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
@@ -125,9 +127,15 @@ def _columns(node: CreateTableStatement) -> RelationDesc:
     return RelationDesc(tuple(columns))
 
 
+SessionAnswer = Callable[[Call[TypedExpr]], TypedExpr]
+"""What a call about the session becomes."""
+
+
 def default_value(
-    node: Any, column: Column, answer: Callable[[Call], Any] = lambda call: call
-) -> Any:
+    node: exp.Expr,
+    column: Column,
+    answer: SessionAnswer = lambda call: call,
+) -> Scalar:
     """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone.
     ``answer`` replaces its calls about the session."""
     try:
@@ -141,7 +149,7 @@ def default_value(
             "aggregate functions are not allowed in DEFAULT expressions"
         ) from error
     try:
-        return assign(value, column)
+        return scalar_of(assign(value, column))
     except TypeMismatch as error:
         of = value.type.name if value.type is not None else "unknown"
         raise TypeMismatch(
@@ -154,9 +162,9 @@ def default_value(
 class _InDefault(NoSubqueries):
     """A default may ask about the session that inserts the row."""
 
-    answer: Callable[[Call], Any] = lambda call: call
+    answer: SessionAnswer = lambda call: call
 
-    def about_session(self, call: Call) -> Any:
+    def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
         return self.answer(call)
 
 
