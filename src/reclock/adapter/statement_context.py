@@ -10,6 +10,7 @@ from typing import Any
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
+from reclock.adapter.context.sequences import SessionSequences
 from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import SessionVariables
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
@@ -42,6 +43,7 @@ class StatementContext:
     current_users: Callable[[], Users]
     """The roles of the session now: a later statement may have changed them while rows of this one
     are still fetched."""
+    sequences: SessionSequences
     set_role: Callable[[str | None], None]
     """Gives the session the privileges of the role with this id; None goes back to its own role."""
 

@@ -48,6 +48,7 @@ class ItemType(StrEnum):
     SINK = "sink"
     SECRET = "secret"  # noqa: S105  (a word, no password)
     CONNECTION = "connection"
+    SEQUENCE = "sequence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A source, table, view, index, sink, progress relation, secret or connection.
+    """A source, table, view, index, sink, progress relation, secret, connection or sequence.
 
     ``create_sql`` is the normalised statement; it is None for a progress relation, which has
     ``progress`` instead. ``created_at`` is a time of the data timeline: the item's collections

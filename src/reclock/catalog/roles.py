@@ -24,6 +24,7 @@ APPLICABLE: Mapping[str, str] = {
     "sink": "",
     "secret": "U",
     "connection": "U",
+    "sequence": "rwU",
     "schema": "UC",
     "database": "UC",
     "cluster": "UC",

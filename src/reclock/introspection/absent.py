@@ -64,11 +64,6 @@ pg_replication_slots: slot_name text, plugin text, slot_type text, datoid oid, d
 pg_rules: schemaname text, tablename text, rulename text, definition text
 pg_seclabels: objoid oid, classoid oid, objsubid integer, objtype text, objnamespace oid, objname
     text, provider text, label text
-pg_sequence: seqrelid! oid, seqtypid oid, seqstart bigint, seqincrement bigint, seqmax bigint,
-    seqmin bigint, seqcache bigint, seqcycle boolean
-pg_sequences: schemaname text, sequencename text, sequenceowner text, data_type regtype, start_value
-    bigint, min_value bigint, max_value bigint, increment_by bigint, cycle boolean, cache_size
-    bigint, last_value bigint
 pg_shdepend: dbid oid, classid oid, objid oid, objsubid integer, refclassid oid, refobjid oid,
     deptype text
 pg_shdescription: objoid oid, classoid oid, description text

@@ -17,6 +17,7 @@ from reclock.algebra.object_ids import (
     type_rows,
 )
 from reclock.algebra.relations import (
+    BIGINT,
     BOOLEAN,
     INTEGER,
     OID,
@@ -101,7 +102,7 @@ def _held(state: SystemState) -> Rows:
 
 
 def _columns(state: SystemState) -> Rows:
-    defaults = state.defaults()
+    defaults, generated = state.defaults(), state.generated()
     for id_, relation in state.descs.items():
         column_defaults = defaults.get(id_, {})
         for position, column in enumerate(relation.columns, 1):
@@ -115,6 +116,7 @@ def _columns(state: SystemState) -> Rows:
                 modifier,
                 not column.is_nullable,
                 default,
+                generated.get(id_, {}).get(column.name, ""),
             )
     for id_, facts in state.indexes.items():
         for position, column in enumerate((part.column for part in facts.key), 1):
@@ -126,6 +128,7 @@ def _columns(state: SystemState) -> Rows:
                 column_type_modifier(column),
                 False,
                 None,
+                "",
             )
     for id_, constraints in state.constraints().items():
         for constraint in constraints:
@@ -140,6 +143,7 @@ def _columns(state: SystemState) -> Rows:
                         column_type_modifier(column),
                         False,
                         None,
+                        "",
                     )
 
 
@@ -180,6 +184,25 @@ def _indexes(state: SystemState) -> Rows:
                     False,
                     *traits,
                 )
+
+
+def _sequences(state: SystemState) -> Rows:
+    for facts in state.sequences():
+        table, position = facts.owner or (None, None)
+        yield (
+            object_oid(facts.id),
+            type_oid(facts.type),
+            facts.start,
+            facts.increment,
+            facts.maximum,
+            facts.minimum,
+            facts.cache,
+            facts.is_cyclic,
+            object_oid(table) if table is not None else None,
+            position,
+            facts.is_identity,
+            facts.last_value,
+        )
 
 
 def _queries(state: SystemState) -> Rows:
@@ -253,6 +276,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             type_modifier=INTEGER,
             not_null=BOOLEAN,
             default_sql=TEXT,
+            identity=TEXT,
         ),
         _columns,
     ),
@@ -274,6 +298,26 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             is_immediate=BOOLEAN,
         ),
         _indexes,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_sequences",
+        desc(
+            "oid",
+            oid=OID,
+            type_oid=OID,
+            start=BIGINT,
+            increment=BIGINT,
+            maximum=BIGINT,
+            minimum=BIGINT,
+            cache=BIGINT,
+            is_cyclic=BOOLEAN,
+            owner_oid=OID,
+            owner_position=SMALLINT,
+            is_identity=BOOLEAN,
+            last_value=BIGINT,
+        ),
+        _sequences,
     ),
     Builtin("mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), _queries),
     Builtin(

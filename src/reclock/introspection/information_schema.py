@@ -17,6 +17,7 @@ INFORMATION_SCHEMA: tuple[Builtin, ...] = (
         "columns",
         "applicable_roles",
         "enabled_roles",
+        "sequences",
         "character_sets",
     ),
     *absent(
@@ -24,7 +25,6 @@ INFORMATION_SCHEMA: tuple[Builtin, ...] = (
         """
 routines: specific_catalog text, specific_schema text, specific_name text, routine_catalog text,
     routine_schema text, routine_name text, routine_type text, data_type text
-sequences: sequence_catalog text, sequence_schema text, sequence_name text, data_type text
 """,
     ),
 )

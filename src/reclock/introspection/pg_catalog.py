@@ -27,6 +27,8 @@ PG_CATALOG = views(
     "pg_views",
     "pg_matviews",
     "pg_indexes",
+    "pg_sequence",
+    "pg_sequences",
 )
 
 PG_DEPENDENCIES = views("pg_catalog", "pg_rewrite", "pg_depend")

@@ -105,6 +105,24 @@ class BrokenObject:
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceFacts:
+    """A sequence, the table and the position of the column that owns it, and the value that was
+    taken last."""
+
+    id: GlobalId
+    type: ScalarType
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    is_cyclic: bool
+    owner: tuple[GlobalId, int] | None
+    is_identity: bool
+    last_value: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class SystemState:
     """Everything from which system relations compute their rows, read once per statement.
 
@@ -133,6 +151,9 @@ class SystemState:
     """The defaults of each table's columns, as SQL."""
     constraints: Callable[[], Mapping[GlobalId, Sequence[ConstraintFacts]]]
     """The constraints that each table declares."""
+    generated: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
+    """How each table's identity columns are generated: ``a`` for ALWAYS, ``d`` for BY DEFAULT."""
+    sequences: Callable[[], Iterable[SequenceFacts]]
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
     maintenance: Callable[[], Mapping[GlobalId, str]]

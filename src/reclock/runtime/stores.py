@@ -32,6 +32,7 @@ from reclock.consensus.frontiers.shared_holds import SharedHolds
 from reclock.consensus.leadership.fence import Leadership, known_epoch
 from reclock.consensus.objects.pending_cleanup import PendingCleanups
 from reclock.consensus.objects.restart_requests import RestartRequests
+from reclock.consensus.objects.sequences import Sequences
 from reclock.consensus.objects.statistics import Statistics
 from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects
@@ -197,6 +198,10 @@ class Stores:
     @property
     def restarts(self) -> RestartRequests:
         return RestartRequests(self.consensus, self.leadership)
+
+    @property
+    def sequences(self) -> Sequences:
+        return Sequences(self.consensus, self.leadership)
 
     @property
     def pending_cleanup(self) -> PendingCleanups:

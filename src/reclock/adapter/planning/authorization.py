@@ -7,7 +7,7 @@ registers its own rules with ``requires``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,3 +185,18 @@ requires: Registry[Callable[[Any, AuthorizationContext], Requirements]] = Regist
 def _snapshot(catalog: PlannerCatalog) -> CatalogSnapshot:
     assert catalog.snapshot is not None
     return catalog.snapshot
+
+
+def authorize_any(
+    id: GlobalId, privileges: Sequence[Privilege], catalog: PlannerCatalog, users: Users
+) -> None:
+    """Raises ``PermissionDenied`` unless the role has one of the privileges on the item."""
+    snapshot = _snapshot(catalog)
+    letters = held(snapshot, users.current_id, (Kind.ITEM, id))
+    if not any(privilege in letters for privilege in privileges):
+        raise PermissionDenied(
+            f"permission denied for {described(snapshot, (Kind.ITEM, id))}",
+            detail=(
+                f'role "{role_name(snapshot, users.current_id)}" needs {privileges[0].name} on it'
+            ),
+        )

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.variables import VARIABLES
 from reclock.adapter.query.constraint_facts import constraint_facts
+from reclock.adapter.query.sequence_facts import default_text, sequence_facts
 from reclock.adapter.timestamps.readiness import broken_objects
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import is_default_name
@@ -91,6 +92,8 @@ def _state(
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
         constraints=lambda: constraint_facts(catalog),
+        generated=lambda: _identities(catalog),
+        sequences=lambda: sequence_facts(catalog, environment.stores.sequences.positions()),
         settings=lambda: (
             (name, variable.default, variable.description) for name, variable in VARIABLES.items()
         ),
@@ -148,9 +151,21 @@ def _defaults(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
         if entry.table is not None:
             columns = zip(entry.desc.names, entry.table.defaults, strict=True)
             defaults[entry.id] = {
-                name: to_sql(default) for name, default in columns if default is not None
+                name: default_text(default) for name, default in columns if default is not None
             }
     return defaults
+
+
+def _identities(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
+    return {
+        entry.id: {
+            entry.desc.names[position]: "a" if column.identity == "ALWAYS" else "d"
+            for position, column in entry.table.generated.items()
+            if column.identity is not None
+        }
+        for entry in catalog.relations()
+        if entry.table is not None and entry.table.generated
+    }
 
 
 def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:

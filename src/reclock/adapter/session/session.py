@@ -11,6 +11,7 @@ from typing import Any
 
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.results import Result
+from reclock.adapter.context.sequences import SessionSequences
 from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import SessionVariables, checked, configured
 from reclock.adapter.planning.plan_cache import CachedPlan
@@ -67,6 +68,7 @@ class Session:
         )
         self.activity = Activity(environment)
         self.statements = SessionStatements()
+        self.sequences = SessionSequences(environment.stores.sequences)
         self.transactions = Transactions(
             environment, self.variables, self.cancellation, lambda message: self.notice(message)
         )
@@ -83,6 +85,7 @@ class Session:
         self.variables.reset()
         self._set_role(None)
         self.discard_temporary()
+        self.sequences.forget()
 
     def discard_temporary(self) -> None:
         """Drop the session's temporary objects."""
@@ -231,6 +234,7 @@ class Session:
             self.cancellation,
             lambda message: self.notice(message),
             lambda: self.users,
+            self.sequences,
             self._set_role,
         )
 

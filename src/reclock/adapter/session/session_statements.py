@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
+from reclock.adapter.context.sequences import SessionSequences
 from reclock.adapter.session.cursors import Cursor, Cursors
 from reclock.adapter.session.prepared import PreparedStatement, PreparedStatements, describe
 from reclock.algebra.relations import ScalarType
@@ -46,6 +47,8 @@ class SupportsPrepared(Protocol):
     def execute_prepared(self, prepared: PreparedStatement, values: Sequence[Any] = ()) -> Any: ...
     def discard(self) -> None: ...
     def discard_temporary(self) -> None: ...
+    @property
+    def sequences(self) -> SessionSequences: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,8 @@ def _(node: DiscardStatement, call: SessionCall) -> Result:
         call.session.discard()
     elif node.args["kind"] in ("TEMP", "TEMPORARY"):
         call.session.discard_temporary()
+    elif node.args["kind"] == "SEQUENCES":
+        call.session.sequences.forget()
     return Result(f"DISCARD {node.args['kind']}")
 
 

@@ -11,6 +11,7 @@ from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
+from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.subscribe import subscribe
 from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
 from reclock.adapter.transaction.transaction import Transaction
@@ -81,14 +82,13 @@ def _defaults(
     context: StatementContext,
 ) -> pa.Table:
     """For each of ``count`` rows what its columns are by default, NULL in those that are copied."""
-    plan = defaults(statement, table, context.planner.names_at(context.catalog))
+    names = context.planner.names_at(context.catalog)
+    plan = defaults(statement, table, context.catalog, names)
     numbers = {COPIED: pa.table({"number": pa.array(range(count), pa.int64())})}
     computed = compute_rows(
         plan,
         lambda select: QueryExecution(context, select, transaction, provided=numbers).run(),
     )
-    return (
-        computed.take(pa.array(np.zeros(count, np.int64)))
-        if isinstance(plan.plan, Constant)
-        else computed
-    )
+    if isinstance(plan.plan, Constant):
+        computed = computed.take(pa.array(np.zeros(count, np.int64)))
+    return with_generated(computed, plan.generated, context)

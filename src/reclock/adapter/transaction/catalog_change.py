@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import uuid4
+from uuid import uuid4, uuid5
 
 from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.users import Users
@@ -43,6 +43,8 @@ class CatalogChange:
         self.users, self.tx, self.begins_at = users, tx, begins_at
         self.now = environment.stores.clock()
         self.new_table: NewTable | None = None
+        self.seed = uuid4()
+        """Of the incarnations of the sequences that the statement creates."""
         self._passwords = environment.stores.passwords
         self._new_passwords: dict[str, str] = {}
         """Verifiers, by the reference that the catalog will hold."""
@@ -54,6 +56,8 @@ class CatalogChange:
             environment.stores.settings.read_hold_lease_ms,
         )
         self._old_secrets: list[str] = []
+        self._sequences = environment.stores.sequences
+        self._old_sequences: list[str] = []
 
     def fork(self, users: Users) -> CatalogChange:
         """A copy by ``users`` that continues from here; this change stays as it is."""
@@ -64,6 +68,7 @@ class CatalogChange:
             list(self._old_passwords),
         )
         other._old_secrets = list(self._old_secrets)
+        other._old_sequences = list(self._old_sequences)
         return other
 
     def audit(
@@ -129,6 +134,12 @@ class CatalogChange:
         if old := {*self._old_secrets} - still_needed:
             self._secrets.forget(old)
 
+    def delete_old_sequences(self) -> None:
+        """Delete the positions of the sequences that are dropped. Call it once the change is
+        committed."""
+        if self._old_sequences:
+            self._sequences.forget(self._old_sequences)
+
     def hold_readable(self, groups: Iterable[str], at: Timestamp) -> None:
         """Hold ``groups`` at ``at`` until the new object takes its own read hold. Raises
         ``NotReadable``."""
@@ -162,7 +173,7 @@ class CatalogChange:
         privileges. An item in the place of ``replaced`` takes its owner and privileges. It begins
         now unless ``begins_at`` says otherwise.
         """
-        (id_, incarnation), schema_id = self._identity_of_new(type_), self.schema_id(name)
+        (id_, incarnation), schema_id = self._identity_of_new(type_, name), self.schema_id(name)
         model = replaced or owned_like
         owner = model.owner_role_id if model is not None else self.users.current_id
         if replaced is not None:
@@ -187,6 +198,15 @@ class CatalogChange:
         )
         return id_
 
+    def insert_sequence(self, name: QualifiedName, create_sql: str) -> None:
+        """Create a sequence."""
+        id_ = self.insert(name, ItemType.SEQUENCE, create_sql)
+        self.audit("create", "sequence", name, id=id_, create_sql=create_sql)
+
+    def redefine(self, id_: GlobalId, create_sql: str) -> None:
+        """Give an item another definition."""
+        self.tx.update(replace(self.tx.snapshot.items[id_], create_sql=create_sql))
+
     def insert_index(self, index: CreateIndex) -> None:
         """Create an index, owned by the owner of its relation."""
         on = self.item(index.on_name)
@@ -204,9 +224,13 @@ class CatalogChange:
         self.tx.delete(item)
         if item.type is ItemType.SECRET:
             self.replace_secret(item)
+        if item.type is ItemType.SEQUENCE:
+            self._old_sequences.append(item.incarnation)
         self.audit("drop", item.type.value, QualifiedName(database, schema.name, item.name), id=id_)
 
-    def _identity_of_new(self, type_: ItemType) -> tuple[GlobalId, str]:
+    def _identity_of_new(self, type_: ItemType, name: QualifiedName) -> tuple[GlobalId, str]:
+        if type_ is ItemType.SEQUENCE:  # may be used before the commit, under this incarnation
+            return self.tx.allocate_user_id(), uuid5(self.seed, name.item).hex
         if type_ is not ItemType.TABLE or self.new_table is None:
             return self.tx.allocate_user_id(), uuid4().hex
         self.tx.adopt_user_id(self.new_table.id)

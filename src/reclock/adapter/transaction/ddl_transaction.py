@@ -8,8 +8,8 @@ has an id of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from uuid import uuid4
+from dataclasses import dataclass, field, replace
+from uuid import UUID, uuid4
 
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.planning.statement_planner import StatementPlanner
@@ -39,6 +39,8 @@ class DdlStatement:
     planner: StatementPlanner
     planned: tuple[PlannerCatalog, PlannedStatement] | None = None
     new_table: NewTable | None = None
+    seed: UUID = field(default_factory=uuid4)
+    """Of the incarnations of the sequences that it creates, however often it is planned."""
 
     def plan(self, catalog: PlannerCatalog) -> PlannedStatement:
         if self.planned is not None and self.planned[0] is catalog:
@@ -80,7 +82,7 @@ class _CatalogState:
             change = CatalogChange(
                 self.environment, users, CatalogTransaction(self.newest.snapshot), begins_at
             )
-        change.new_table = definition.new_table
+        change.new_table, change.seed = definition.new_table, definition.seed
         define(statement, change)
         return _CatalogState(self.environment, self.newest, change)
 
@@ -170,6 +172,7 @@ class Definitions:
                         self._environment.stores.catalog.commit_transaction(change.tx)
                         failpoint("definitions.after_commit")
                         change.delete_old_passwords()
+                        change.delete_old_sequences()
                     break
                 except UpperMismatch:
                     if change is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -69,7 +70,16 @@ class TemporaryObjects:
     ) -> GlobalId:
         """Create a table or a view, in the place of those that it ``replaces``; returns its id."""
         id = GlobalId(f"t{next(_IDS)}")
-        item = Item(id, _SCHEMA_ID, name.item, type, create_sql, users.current_id, MINIMUM)
+        item = Item(
+            id,
+            _SCHEMA_ID,
+            name.item,
+            type,
+            create_sql,
+            users.current_id,
+            MINIMUM,
+            incarnation=uuid4().hex,
+        )
         self._set_items([*(item for item in self.state.items if item.id not in replaces), item])
         return id
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.sinks import Target as SinkTarget
 from reclock.definitions.sources import Format, Upstream
@@ -48,8 +48,33 @@ class SinkDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceDefinition:
+    """What CREATE SEQUENCE says. ``owner`` is the column that owns it: the parts of the table's
+    full name, and the name of the column."""
+
+    type: ScalarType
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int = 1
+    is_cyclic: bool = False
+    owner: tuple[tuple[str, ...], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedColumn:
+    """A column whose default is the next value of a sequence, named by its parts. ``identity`` is
+    ``ALWAYS`` or ``BY DEFAULT``, and None for a default that calls ``nextval``."""
+
+    sequence: tuple[str, ...]
+    identity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax.
+    """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax;
+    ``generated`` are the columns that take their default from a sequence, by position.
 
     A plan may rest only on those ``constraints`` that are enforced.
     """
@@ -57,6 +82,7 @@ class TableDefinition:
     desc: RelationDesc
     defaults: tuple[Any, ...]
     constraints: tuple[Constraint, ...] = ()
+    generated: Mapping[int, GeneratedColumn] = field(default_factory=dict)
 
     @property
     def primary_key(self) -> tuple[str, ...]:

@@ -11,7 +11,12 @@ from reclock.catalog.objects import ItemType
 from reclock.definitions.connections import Connection
 from reclock.errors import ObjectQuarantined
 from reclock.plan.relational import Plan
-from reclock.sql.catalog.definitions import SinkDefinition, SourceDefinition, TableDefinition
+from reclock.sql.catalog.definitions import (
+    SequenceDefinition,
+    SinkDefinition,
+    SourceDefinition,
+    TableDefinition,
+)
 from reclock.sql.names import QualifiedName
 
 
@@ -123,6 +128,20 @@ class SinkEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceEntry:
+    """A sequence. Its state is kept under its ``incarnation``."""
+
+    id: GlobalId
+    name: QualifiedName
+    sequence: SequenceDefinition
+    incarnation: str
+    create_sql: str
+    type: ItemType = ItemType.SEQUENCE
+    depends_on: frozenset[GlobalId] = frozenset()
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class QuarantinedEntry:
     """An item whose definition cannot be planned, and why. If the reason is that an item on which
     it depends is quarantined, it depends on that one."""
@@ -141,4 +160,12 @@ class QuarantinedEntry:
         return ObjectQuarantined(str(self.name), self.id, reason=self.reason)
 
 
-Entry = RelationEntry | IndexEntry | SecretEntry | ConnectionEntry | SinkEntry | QuarantinedEntry
+Entry = (
+    RelationEntry
+    | IndexEntry
+    | SecretEntry
+    | ConnectionEntry
+    | SinkEntry
+    | SequenceEntry
+    | QuarantinedEntry
+)

@@ -29,6 +29,7 @@ _TYPES = {
     "SECRET": ItemType.SECRET,
     "CONNECTION": ItemType.CONNECTION,
     "SINK": ItemType.SINK,
+    "SEQUENCE": ItemType.SEQUENCE,
 }
 
 
@@ -51,7 +52,7 @@ def find_object(
             return entry
         raise entry.refusal
     if entry is None:
-        if kind in ("INDEX", "SINK", "SECRET", "CONNECTION"):
+        if kind in ("INDEX", "SINK", "SECRET", "CONNECTION", "SEQUENCE"):
             raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)
         raise UnknownRelation(".".join(name))
@@ -65,8 +66,8 @@ def dependents_closure(
     targets: Iterable[GlobalId], catalog: PlannerCatalog
 ) -> tuple[tuple[GlobalId, ...], list[str]]:
     """Every id that is dropped with ``targets``, dependents first, and the names of those that only
-    CASCADE drops. Indexes and progress relations are parts of their relation, and are dropped with
-    it."""
+    CASCADE drops. Indexes, progress relations and sequences that a column owns are parts of their
+    relation, and are dropped with it."""
     wanted = set(targets)
     ordered: dict[GlobalId, None] = {}
     others: list[str] = []
@@ -75,6 +76,8 @@ def dependents_closure(
         if id in ordered:
             return
         for entry in catalog.dependents(id):
+            if entry.id in ordered:  # the table that owns the sequence
+                continue
             is_part = entry.type in (
                 ItemType.INDEX,
                 ItemType.SOURCE_PROGRESS,
@@ -83,6 +86,10 @@ def dependents_closure(
                 others.append(str(entry.name))
             visit(entry.id)
         ordered[id] = None
+        table = catalog.entry(id)
+        if table is not None and table.type is ItemType.TABLE:
+            for sequence in catalog.sequences(table.name):
+                visit(sequence.id)
 
     for id in sorted(wanted, key=lambda id: int(id[1:])):
         visit(id)

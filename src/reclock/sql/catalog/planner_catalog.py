@@ -19,6 +19,7 @@ from reclock.sql.catalog.entries import (
     QuarantinedEntry,
     RelationEntry,
     Scope,
+    SequenceEntry,
     SinkEntry,
 )
 from reclock.sql.names import (
@@ -27,6 +28,7 @@ from reclock.sql.names import (
     QualifiedName,
     SessionNames,
     nearest,
+    parts,
 )
 from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
 
@@ -91,6 +93,16 @@ class PlannerCatalog:
 
     def sinks(self) -> Iterator[SinkEntry]:
         return (entry for entry in self._entries.values() if isinstance(entry, SinkEntry))
+
+    def sequences(self, owner: QualifiedName | None = None) -> list[SequenceEntry]:
+        """All sequences, or those that columns of the table ``owner`` own."""
+        table = None if owner is None else parts(owner.to_table())
+        return [
+            entry
+            for entry in self._entries.values()
+            if isinstance(entry, SequenceEntry)
+            and (table is None or (entry.sequence.owner or [()])[0] == table)
+        ]
 
     def quarantined(self) -> list[QuarantinedEntry]:
         """The items whose definitions cannot be planned, in the order of their ids."""

@@ -77,7 +77,7 @@ from reclock.sql.queries.planned import (
 )
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
-from reclock.sql.queries.session_functions import is_about_session, signature
+from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -156,6 +156,12 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
         return call("concat_ws", [Literal("", TEXT), *map(_printed, values)])
     if name == "concat_ws":
         return call(name, [*map(_printed, values)])
+    if name in SEQUENCE_FUNCTIONS:
+        raise UnsupportedSql(
+            f"{name} is not supported here",
+            hint="it may be a column of the select list of a statement of its own, and nextval "
+            "also a value or a default of INSERT",
+        )
     if is_about_session(name):
         return _about_session(name, values, context)
     if name in CATALOG_FUNCTIONS:

@@ -171,7 +171,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         r"""CASE WHEN strpos(argument1, '\') > 0 THEN 'E' ELSE '' END
         || '''' || replace(replace(argument1, '\', '\\'), '''', '''''') || ''''""",
     ),
-    # What there is none of here: comments, functions in SQL, statistics, sequences, tablespaces.
+    # What there is none of here: comments, functions in SQL, statistics, tablespaces.
     "pg_stat_get_numscans": ((OID,), 1, "NULL::bigint"),
     "obj_description": ((OID, TEXT), 1, "NULL"),
     "col_description": ((OID, INTEGER), 2, "NULL"),
@@ -198,7 +198,15 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         0,
         "(SELECT max(client_port) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())",
     ),
-    "pg_get_serial_sequence": ((TEXT, TEXT), 2, "NULL"),
+    "pg_get_serial_sequence": (
+        (REGCLASS, TEXT),
+        2,
+        """(SELECT max(n.nspname || '.' || quote_ident(c.relname)) FROM mz_internal.mz_sequences AS s
+        JOIN mz_internal.mz_attributes AS a ON a.oid = s.owner_oid AND a.position = s.owner_position
+        JOIN pg_catalog.pg_class AS c ON c.oid = s.oid
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE s.owner_oid = argument1::oid AND a.name = argument2)""",
+    ),
     "pg_tablespace_location": ((OID,), 1, "''"),
     "pg_tablespace_size": (
         (OID,),

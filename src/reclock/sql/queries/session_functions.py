@@ -88,6 +88,10 @@ VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID}
 """Functions without arguments that engines compute for each row, each time another value."""
 
 
+SEQUENCE_FUNCTIONS = frozenset({"nextval", "currval", "lastval", "setval"})
+"""Functions that the session calls for each row that it returns or writes."""
+
+
 def answered(call: Call[TypedExpr], session: SessionNames) -> TypedExpr:
     """The value of ``call`` in this session: a constant, or, for a setting named by a row, a choice
     among all settings."""

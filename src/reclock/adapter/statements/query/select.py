@@ -9,7 +9,9 @@ from reclock.adapter.planning.authorization import AuthorizationContext, Require
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.query.side_effects import set_config, signal, with_effects
+from reclock.adapter.statements.sequences import call_sequence
 from reclock.algebra.relations import RelationDesc
+from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS
 from reclock.sql.statements.query.values import Explain, ExplainKind, Select
 
 
@@ -25,7 +27,9 @@ def _(statement: Select) -> RelationDesc:
 
 @executes(Select)
 def _(statement: Select, context: StatementContext) -> Result:
-    def call(function: str, arguments: Sequence[str]) -> str | bool:
+    def call(function: str, arguments: Sequence[str]) -> str | bool | int:
+        if function in SEQUENCE_FUNCTIONS:
+            return call_sequence(function, arguments, context)
         if function == "set_config":
             return set_config(
                 context.variables, *arguments, in_block=context.transactions.block is not None

@@ -18,7 +18,7 @@ from reclock.errors import PermissionDenied, UnsupportedSql
 from reclock.introspection.backends import Backends
 from reclock.sql.statements.query.values import Effect
 
-CallFunction = Callable[[str, Sequence[str]], str | bool]
+CallFunction = Callable[[str, Sequence[str]], str | bool | int]
 """Calls the function of that name with these arguments, none of which is NULL."""
 
 

@@ -54,6 +54,8 @@ def _(statement: CreateTable, context: StatementContext) -> Result:
 
 @defines(CreateTable)
 def _(statement: CreateTable, change: CatalogChange) -> None:
+    for name, create_sql in statement.sequences:
+        change.insert_sequence(name, create_sql)
     id = change.insert(statement.name, ItemType.TABLE, statement.create_sql)
     change.audit("create", "table", statement.name, id=id, create_sql=statement.create_sql)
 
@@ -72,6 +74,8 @@ def _create_temporary(statement: CreateTable, context: StatementContext) -> Resu
     temporary, query = context.transactions.temporary, statement.query
 
     def work(transaction: Transaction) -> Result:
+        for name, create_sql in statement.sequences:
+            temporary.create(name, ItemType.SEQUENCE, create_sql, context.users)
         id = temporary.create(statement.name, ItemType.TABLE, statement.create_sql, context.users)
         if query is None:
             return Result(statement.tag)

@@ -4,6 +4,7 @@ transaction."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from reclock.adapter.planning.authorization import (
 )
 from reclock.adapter.query.queries import QueryExecution, run_query
 from reclock.adapter.statement_context import StatementContext, executes
+from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.tables.on_conflict import InsertOrUpdate, keys_read
 from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
 from reclock.adapter.transaction.transaction import Transaction, tables_read
@@ -25,10 +27,12 @@ from reclock.algebra.relations import RelationDesc
 from reclock.catalog.acl import Privilege
 from reclock.collections.keys import Keys
 from reclock.collections.table_queues import Turn
+from reclock.plan.relational import Finishing, Get, Plan, Project
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify, Truncate
+from reclock.sql.statements.tables.targets import WRITTEN
 
 
 @requires(Modify)
@@ -43,6 +47,9 @@ def _needs(statement: Modify, context: AuthorizationContext) -> Iterator[Need]:
     if statement.removes or statement.returning is not None:
         reads.add(statement.table)
     yield from context.on_item(statement.table, Privilege[statement.kind])
+    for values in statement.generated:
+        if not values.is_identity:
+            yield from context.on_item(values.sequence, Privilege.USAGE)
     if statement.on_conflict is not None:
         reads.add(statement.table)
         if statement.on_conflict.is_update:
@@ -91,6 +98,7 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
     transaction.check_writable(statement.kind)
     table = context.catalog.relation(statement.table)
     rows = compute_rows(statement, lambda select: run_query(context, select, transaction))
+    rows = with_generated(rows, statement.generated, context)
     if statement.on_conflict is not None:
         run = partial(_run_over, context, transaction)
         return InsertOrUpdate(statement, statement.on_conflict, table, run).write(
@@ -110,10 +118,33 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
     tag = f"{statement.tag} {rows.num_rows}"
     if statement.returning is None:
         return Result(tag)
+    if statement.returned is not None:
+        written = pa.table(rows.columns, list(statement.desc.names))
+        return _returned(tag, statement, statement.returned, written, transaction, context)
     returned = _columns(rows, at, len(statement.returning)).rename_columns(
         list(statement.returning.names)
     )
     return Result(tag, statement.returning, returned.to_batches())
+
+
+def _returned(
+    tag: str,
+    statement: Modify,
+    plan: Plan,
+    written: pa.Table,
+    transaction: Transaction,
+    context: StatementContext,
+) -> Result:
+    """What the plan answers over the ``written`` rows."""
+    if plan == Get(WRITTEN, "written", statement.desc):
+        return Result(tag, statement.returning, written.to_batches())
+    if isinstance(plan, Project) and isinstance(plan.input, Get):  # needs no engine
+        columns = written.select(plan.indexes).rename_columns(list(plan.desc.names))
+        return Result(tag, statement.returning, columns.to_batches())
+    depends_on = statement.depends_on | {statement.table}
+    select = Select(plan, Finishing(), plan.desc, depends_on=depends_on)
+    result = _run_over(context, transaction, select, {WRITTEN: written})
+    return replace(result, tag=tag, desc=statement.returning)
 
 
 def _run_over(

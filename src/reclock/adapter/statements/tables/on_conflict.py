@@ -27,10 +27,10 @@ from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify
 from reclock.sql.statements.tables.on_conflict_plan import (
     PROPOSED,
-    WRITTEN,
     ConflictAction,
     ConflictPlan,
 )
+from reclock.sql.statements.tables.targets import WRITTEN
 
 _FEW = 100
 """So many keys are looked up one by one."""
@@ -175,7 +175,7 @@ def keys_read(statement: Modify, table: RelationEntry) -> Keys | None:
     """Which rows of the table the clause reads; None for all."""
     assert statement.on_conflict is not None
     conflicts, plan = statement.on_conflict.conflicts, statement.plan
-    if len(conflicts) != 1 or not isinstance(plan, Constant):
+    if len(conflicts) != 1 or not isinstance(plan, Constant) or statement.generated:
         return None
     schema = arrow_schema(statement.desc, with_updates=False)
     columns = zip(*plan.rows, strict=True) if plan.rows else [()] * len(schema)

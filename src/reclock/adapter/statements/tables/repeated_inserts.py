@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.adapter.statement_context import StatementContext
+from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.tables.rows import check_not_null, with_diff
 from reclock.algebra.relations import ScalarType
 from reclock.collections.schema import arrow_schema
@@ -44,7 +45,8 @@ def insert_rows(
         pa.array(stored.get(i) or [modify.plan.rows[0][i]] * count, field.type)
         for i, field in enumerate(arrow_schema(modify.desc, with_updates=False))
     ]
-    rows = with_diff(pa.table(arrays, list(modify.desc.names)), modify.desc, 1)
+    complete = with_generated(pa.table(arrays, list(modify.desc.names)), modify.generated, context)
+    rows = with_diff(complete, modify.desc, 1)
     check_not_null(rows, table)
     context.await_storage()
     context.cancellation.check()

@@ -29,7 +29,14 @@ SELECT
   current_database(),  -- udt_catalog text
   'pg_catalog',  -- udt_schema text
   t.name,  -- udt_name text
-  'NO',  -- is_identity text
+  CASE a.attidentity WHEN '' THEN 'NO' ELSE 'YES' END,  -- is_identity text
+  -- identity_generation text
+  CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END,
+  CAST(q.start AS text),  -- identity_start text
+  CAST(q.increment AS text),  -- identity_increment text
+  CAST(q.maximum AS text),  -- identity_maximum text
+  CAST(q.minimum AS text),  -- identity_minimum text
+  CASE q.is_cyclic WHEN TRUE THEN 'YES' ELSE 'NO' END,  -- identity_cycle text
   'NEVER',  -- is_generated text
   CASE WHEN c.relkind = 'r' THEN 'YES' ELSE 'NO' END  -- is_updatable text
 FROM pg_catalog.pg_attribute AS a
@@ -37,4 +44,6 @@ JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN mz_internal.mz_types AS t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+LEFT JOIN mz_internal.mz_sequences AS q
+  ON q.owner_oid = a.attrelid AND q.owner_position = a.attnum AND q.is_identity
 WHERE c.relkind IN ('r', 'v')

@@ -9,7 +9,7 @@ SELECT
   a.type_modifier,  -- atttypmod integer
   a.not_null,  -- attnotnull boolean
   a.default_sql IS NOT NULL,  -- atthasdef boolean
-  '',  -- attidentity text
+  a.identity,  -- attidentity text
   '',  -- attgenerated text
   FALSE,  -- attisdropped boolean
   TRUE,  -- attislocal boolean

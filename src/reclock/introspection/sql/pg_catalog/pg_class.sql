@@ -5,7 +5,7 @@ SELECT
   0,  -- reltype oid
   0,  -- reloftype oid
   r.oid,  -- relowner oid
-  CASE o.type WHEN 'index' THEN 403 WHEN 'view' THEN 0 ELSE 2 END,  -- relam oid
+  CASE o.type WHEN 'index' THEN 403 WHEN 'view' THEN 0 WHEN 'sequence' THEN 0 ELSE 2 END,  -- relam oid
   o.oid,  -- relfilenode oid
   0,  -- reltablespace oid
   0,  -- relpages integer
@@ -18,6 +18,7 @@ SELECT
   CASE
     WHEN o.id LIKE 's%' THEN 'v'
     WHEN o.type = 'index' THEN 'i'
+    WHEN o.type = 'sequence' THEN 'S'
     WHEN o.type = 'view' THEN 'v'
     WHEN o.type = 'materialized_view' THEN 'm'
     ELSE 'r'

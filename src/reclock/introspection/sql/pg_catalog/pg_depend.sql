@@ -28,3 +28,14 @@ WHERE
   AND rewrite.id LIKE 's%'
   AND class.name = 'pg_class'
   AND class.id LIKE 's%'
+UNION ALL
+SELECT
+  class.oid,
+  s.oid,
+  0,
+  class.oid,
+  s.owner_oid,
+  CAST(s.owner_position AS integer),
+  CASE WHEN s.is_identity THEN 'i' ELSE 'a' END
+FROM mz_internal.mz_sequences AS s, mz_catalog.mz_objects AS class
+WHERE s.owner_oid IS NOT NULL AND class.name = 'pg_class' AND class.id LIKE 's%'

@@ -21,6 +21,7 @@ from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.subscribe.plan import SubscribeQuery, plan_subscribe
 from reclock.sql.statements.subscribe.syntax import SubscribeStatement
+from reclock.sql.statements.tables.generated import generated_by_default
 from reclock.sql.statements.tables.modify_plan import Modify, new_rows, table_named
 from reclock.sql.statements.tables.targets import target_columns
 from reclock.sql.syntax.consumption import tracked_copy
@@ -59,7 +60,9 @@ COPIED = StorageCollectionId(GlobalId("t0"))
 """The numbers of the rows that are copied."""
 
 
-def defaults(statement: CopyFrom, table: RelationEntry, session: SessionNames) -> Modify:
+def defaults(
+    statement: CopyFrom, table: RelationEntry, catalog: PlannerCatalog, session: SessionNames
+) -> Modify:
     """A row of NULLs with the defaults of the columns that are not copied, as an INSERT: one for
     all rows if the defaults are constants, else one for each row of ``COPIED``."""
     null_columns = {
@@ -69,7 +72,22 @@ def defaults(statement: CopyFrom, table: RelationEntry, session: SessionNames) -
     if not isinstance(row, Constant):
         numbers = Get(COPIED, "copied", RelationDesc((Column("number", BIGINT),)))
         row = new_rows(numbers, null_columns, table, session)
-    return Modify("INSERT", table.id, table.name, table.desc, row, False, True, None)
+    generated = (
+        generated_by_default(table, i, catalog)
+        for i in range(len(table.desc))
+        if i not in null_columns
+    )
+    return Modify(
+        "INSERT",
+        table.id,
+        table.name,
+        table.desc,
+        row,
+        False,
+        True,
+        None,
+        generated=tuple(values for values in generated if values is not None),
+    )
 
 
 def copy_format(node: CopyStatement) -> CopyFormat:

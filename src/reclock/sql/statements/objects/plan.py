@@ -15,6 +15,7 @@ from reclock.errors import (
     DuplicateObject,
     RequiredIndex,
     SystemObjectProtected,
+    UnsupportedSql,
 )
 from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import dependents_closure, find_object, find_user_object
@@ -22,6 +23,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.objects.syntax import AlterRenameStatement, DropStatement
+from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
 from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
@@ -48,6 +50,11 @@ def plan_drop(
         for entry in targets.values():
             _check_not_the_last(entry, targets, catalog)
     ids, dependents = dependents_closure(targets, catalog)
+    if kind == "SEQUENCE" and dependents and node.args.get("behavior") == "CASCADE":
+        raise UnsupportedSql(
+            "DROP SEQUENCE … CASCADE is not supported for the default of a column",
+            hint=f"ALTER TABLE {dependents[0]} ALTER COLUMN … DROP DEFAULT first",
+        )
     if dependents and node.args.get("behavior") != "CASCADE":
         first = next(iter(targets.values()))
         raise DependentObjects(kind.lower(), str(first.name), dependents)
@@ -125,7 +132,8 @@ def rename(
     changed: dict[GlobalId, str] = {}
     full = parts(source.name.to_table())
     referencing = [entry for entry in catalog.relations() if _refers(entry, full)]
-    for entry in (source, *catalog.dependents(source.id), *referencing):
+    sequences = catalog.sequences(source.name)
+    for entry in (source, *catalog.dependents(source.id), *referencing, *sequences):
         if entry.type is not ItemType.SOURCE_PROGRESS and entry.create_sql is not None:
             changed[entry.id] = renamed(entry.create_sql, source.name, to)
     return Rename(kind.lower(), source.id, source.name, to, tuple(changed.items()))
@@ -156,6 +164,9 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
         table.set("this", identifier(to.item))
         if is_read and table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))
+    for literal in called_sequences(node):
+        if sequence_parts(literal) == full:
+            literal.set("this", str(to))
     for column in node.find_all(exp.Column):
         qualifier = tuple(
             fold(part)

@@ -15,7 +15,7 @@ from reclock.sql.syntax.writing import generates, joined, listed, when
 
 class DropStatement(Statement):
     """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``,
-    ``SECRET`` or ``CONNECTION``.
+    ``SECRET``, ``CONNECTION`` or ``SEQUENCE``.
 
     ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
     """
@@ -29,7 +29,7 @@ class DropStatement(Statement):
 
 
 class AlterRenameStatement(Statement):
-    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET`` or ``CONNECTION``."""
+    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET``, ``CONNECTION`` or ``SEQUENCE``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
@@ -41,7 +41,7 @@ class AlterOwnerStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
 
 
-_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION"
+_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE"
 
 
 @parses(f"DROP {_KINDS}", "DROP MATERIALIZED VIEW")

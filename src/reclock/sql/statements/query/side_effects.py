@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, TEXT, Column, RelationDesc, ScalarType
+from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planning.registry import plans
@@ -26,6 +26,10 @@ _FUNCTIONS: dict[str, tuple[int, int, ScalarType]] = {
     "pg_cancel_backend": (1, 1, BOOLEAN),
     "pg_terminate_backend": (1, 2, BOOLEAN),
     "set_config": (3, 3, TEXT),
+    "nextval": (1, 1, BIGINT),
+    "currval": (1, 1, BIGINT),
+    "lastval": (0, 0, BIGINT),
+    "setval": (2, 3, BIGINT),
 }
 _MARK = "reclock_effect_"
 
@@ -73,4 +77,5 @@ def _marked(node: exp.Expr, calls: list[tuple[str, str]]) -> exp.Expr:
         exp.Cast(this=tracked_copy(argument), to=exp.DataType.build("text"))
         for argument in arguments
     ]
-    return exp.alias_(exp.Array(expressions=texts), f"{_MARK}{len(calls) - 1}", copy=False)
+    array = exp.Cast(this=exp.Array(expressions=texts), to=exp.DataType.build("text[]"))
+    return exp.alias_(array, f"{_MARK}{len(calls) - 1}", copy=False)

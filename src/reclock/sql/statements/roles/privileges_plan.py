@@ -75,7 +75,7 @@ def _targets(
             if relation.is_system:
                 raise SystemObjectProtected(str(relation.name))
             yield Kind.ITEM, relation.id
-    elif kind in ("SECRET", "CONNECTION"):
+    elif kind in ("SECRET", "CONNECTION", "SEQUENCE"):
         yield from (
             (Kind.ITEM, find_object(parts(name), kind, catalog, session).id)
             for name in node.args["names"]

@@ -61,7 +61,7 @@ class DefaultPrivilegesStatement(Statement):
     }
 
 
-_GRANTED = ("TABLE", "SECRET", "CONNECTION", "SCHEMA", "DATABASE", "CLUSTER")
+_GRANTED = ("TABLE", "SECRET", "CONNECTION", "SEQUENCE", "SCHEMA", "DATABASE", "CLUSTER")
 PLURALS = {f"{kind}S": kind for kind in _GRANTED}
 
 

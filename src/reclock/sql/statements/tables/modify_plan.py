@@ -33,6 +33,16 @@ from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.session_functions import answered
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.statements.sequences.calls import sequence_named
+from reclock.sql.statements.tables.generated import (
+    GeneratedValues,
+    check_always,
+    check_always_updated,
+    find_sequence,
+    generated_by_default,
+    is_identity,
+    without_sequences,
+)
 from reclock.sql.statements.tables.matching import matching, returned_of_others
 from reclock.sql.statements.tables.modify_syntax import (
     DeleteStatement,
@@ -46,6 +56,7 @@ from reclock.sql.statements.tables.targets import (
     assigned_value,
     column_refs,
     plan_returning,
+    plan_returning_written,
     target_columns,
 )
 
@@ -68,15 +79,23 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
     positions = target_columns(node.args.get("columns"), table)
     assigned: dict[int, Any] = {}
     plan: Plan = ONE_ROW
-    query = node.args.get("query")
+    query, copied = without_sequences(node.args.get("query"))
     values = query.unnest() if isinstance(query, exp.Subquery) else query
     is_assigned = False
+    generated: list[GeneratedValues] = []
     if isinstance(values, exp.Values) and not any(
         values.args.get(name) for name in ("order", "limit", "offset")
     ):
         is_assigned = True
-        plan = _values(values, positions, table, context)
+        check_always(node, values, positions, table)
+        plan, generated = _values(values, positions, table, context)
     elif query is not None:
+        check_always(node, None, positions, table)
+        generated = [
+            GeneratedValues(positions[i], find_sequence(name, catalog, session).id)
+            for i, name in copied.items()
+            if i < len(positions)
+        ]
         plan = plan_query(query, context, hints=[table.desc.types[i] for i in positions]).embedded
     if len(plan.desc) > len(positions):
         raise SqlSyntaxError("INSERT has more expressions than target columns")
@@ -91,7 +110,20 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
         assigned[position] = assign(
             ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target
         )
+    if node.args.get("overriding") == "USER":
+        ignored = {i for i in assigned if is_identity(table, i)}
+        assigned = {i: value for i, value in assigned.items() if i not in ignored}
+        generated = [values for values in generated if values.position not in ignored]
+    defaults = (
+        generated_by_default(table, i, catalog) for i in range(len(table.desc)) if i not in assigned
+    )
+    generated += [values for values in defaults if values is not None]
     added = new_rows(plan, assigned, table, session)
+    if not isinstance(added, Constant) and any(values.rows for values in generated):
+        raise UnsupportedSql(
+            "a column of VALUES with nextval or DEFAULT in some rows needs constants in the others",
+            hint="write an INSERT for each kind of row",
+        )
     on_conflict = plan_on_conflict(node, table, context)
     if on_conflict is not None:
         depends_on = frozenset(context.depends_on)
@@ -107,6 +139,23 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
             returned,
             depends_on,
             on_conflict,
+            tuple(generated),
+        )
+    if generated:
+        written, returning = plan_returning_written(node, table, context)
+        return Modify(
+            "INSERT",
+            table.id,
+            table.name,
+            table.desc,
+            optimize(added),
+            False,
+            True,
+            returning,
+            frozenset(context.depends_on),
+            None,
+            tuple(generated),
+            optimize(written) if written is not None else None,
         )
     wide, returning = plan_returning(node, added, 0, table, context)
     return Modify(
@@ -143,6 +192,7 @@ def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames
         if name in assigned[:i]:
             raise SqlSyntaxError(f'multiple assignments to same column "{name}"')
     positions = target_columns([assignment.this for assignment in node.args["assignments"]], table)
+    check_always_updated(node.args["assignments"], positions, table)
     values = [
         assigned_value(assignment.args["value"], i, table)
         for assignment, i in zip(node.args["assignments"], positions, strict=True)
@@ -286,11 +336,13 @@ def _answers_rows(value: exp.Expr) -> bool:
 
 def _values(
     node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context
-) -> Plan:
-    """Rows of constants and expressions, each value cast to the type of its column."""
+) -> tuple[Plan, list[GeneratedValues]]:
+    """Rows of constants and expressions, each value cast to the type of its column, and which
+    values a sequence generates."""
     expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
     rows: list[list[TypedExpr]] = []
-    for row in node.expressions:
+    sequences: dict[tuple[int, GlobalId], list[int]] = {}
+    for number, row in enumerate(node.expressions):
         if not isinstance(row, exp.Tuple):
             raise SqlSyntaxError("a row of VALUES stands in parentheses")
         if len(row.expressions) != len(node.expressions[0].expressions):
@@ -302,25 +354,42 @@ def _values(
             assigned_value(value, i, table)
             for value, (i, _) in zip(row.expressions, targets, strict=True)
         ]
-        rows.append(
-            [assign(scalar(v, expr_context), c) for v, (_, c) in zip(written, targets, strict=True)]
-        )
+        values: list[TypedExpr] = []
+        for value, (position, column) in zip(written, targets, strict=True):
+            named = sequence_named(value)
+            if named is None:
+                values.append(assign(scalar(value, expr_context), column))
+                continue
+            sequence = find_sequence(named, context.catalog, context.session)
+            sequences.setdefault((position, sequence.id), []).append(number)
+            values.append(Literal(None, column.type))
+        rows.append(values)
     if any(has(value, SubqueryValue) for row in rows for value in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
     names = [table.desc.names[i] for i in positions[: len(rows[0])]]
     types = [table.desc.types[i] for i in positions[: len(rows[0])]]
     desc = RelationDesc(tuple(Column(name, type) for name, type in zip(names, types, strict=True)))
+    generated = [
+        GeneratedValues(
+            position,
+            sequence,
+            tuple(numbers) if len(numbers) < len(rows) else None,
+            is_identity(table, position),
+        )
+        for (position, sequence), numbers in sequences.items()
+    ]
     constants = [tuple(value.value for value in row if isinstance(value, Literal)) for row in rows]
     if all(len(values) == len(row) for values, row in zip(constants, rows, strict=True)):
-        return Constant(tuple(constants), desc)
+        return Constant(tuple(constants), desc), generated
     parts = tuple(compute(ONE_ROW, scalars_of(row), names) for row in rows)
-    return Union(parts, desc) if len(parts) > 1 else parts[0]
+    return Union(parts, desc) if len(parts) > 1 else parts[0], generated
 
 
 def _default(table: RelationEntry, position: int, session: SessionNames) -> Scalar | None:
-    node = table.table.defaults[position] if table.table is not None else None
+    assert table.table is not None
+    node = table.table.defaults[position]
     column = table.desc.columns[position]
-    if node is None:
+    if node is None or position in table.table.generated:
         return None
     return default_value(node, column, partial(answered, session=session))
 
@@ -373,6 +442,10 @@ class Modify:
     depends_on: frozenset[GlobalId] = frozenset()
     on_conflict: ConflictAction | None = None
     """Of an INSERT. It says then what is returned; the plan does not."""
+    generated: tuple[GeneratedValues, ...] = ()
+    """What the session takes from sequences: the plan has NULL there."""
+    returned: Plan | None = None
+    """What is returned of the ``WRITTEN`` rows, if some of their values are generated."""
 
     @property
     def tag(self) -> str:

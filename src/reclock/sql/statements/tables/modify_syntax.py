@@ -17,11 +17,12 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed
 
 
 class InsertStatement(Statement):
-    """Without ``query`` it is ``DEFAULT VALUES``."""
+    """Without ``query`` it is ``DEFAULT VALUES``. ``overriding`` is ``SYSTEM`` or ``USER``."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "columns": False,
+        "overriding": False,
         "query": False,
         "on_conflict": False,
         "returning": False,
@@ -84,10 +85,21 @@ def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
         TokenType.WITH,
     ):
         columns = parser.wrapped_list(StatementParser.name)
+    overriding = None
+    if parser.accept("OVERRIDING"):
+        overriding = parser.accept_first("SYSTEM", "USER") or parser.raise_error(
+            "Expected SYSTEM or USER"
+        )
+        parser.expect("VALUE")
     query = None if parser.accept("DEFAULT", "VALUES") else parser.query()
     conflict = on_conflict(parser)
     return InsertStatement(
-        this=table, columns=columns, query=query, on_conflict=conflict, returning=_returning(parser)
+        this=table,
+        columns=columns,
+        overriding=overriding,
+        query=query,
+        on_conflict=conflict,
+        returning=_returning(parser),
     )
 
 
@@ -151,6 +163,7 @@ def _write_insert(write: Generator, node: exp.Expression) -> str:
         "INSERT INTO",
         write.sql(node, "this"),
         columns,
+        f"OVERRIDING {node.args['overriding']} VALUE" if node.args.get("overriding") else "",
         rows,
         write.sql(node, "on_conflict"),
         _write_returning(write, node),

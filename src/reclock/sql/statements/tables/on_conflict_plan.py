@@ -30,16 +30,13 @@ from reclock.sql.statements.tables.on_conflict_syntax import OnConflict
 from reclock.sql.statements.tables.targets import (
     assigned_value,
     column_refs,
-    plan_returning,
+    plan_returning_written,
     target_columns,
 )
 from reclock.sql.syntax.consumption import tracked_copy
 
 PROPOSED = StorageCollectionId(GlobalId("t0"))
 """The rows that would be inserted, behind them the number of each."""
-
-WRITTEN = PROPOSED
-"""The rows that were inserted or updated, for RETURNING."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +88,7 @@ def plan_on_conflict(
     is_update = bool(clause.args.get("assignments"))
     plan_conflict = _plan_update if is_update else _plan_match
     conflicts = tuple(plan_conflict(node, clause, arbiter, table, context) for arbiter in arbiters)
-    written = Get(WRITTEN, "written", table.desc)
-    wide, returned = plan_returning(node, written, 0, table, context)
-    if returned is None:
-        return ConflictAction(conflicts, is_update, None)
-    width = len(table.desc)
-    returning = compute(wide, column_refs(wide.desc)[width:], returned.names)
+    returning, _ = plan_returning_written(node, table, context)
     return ConflictAction(conflicts, is_update, returning)
 
 

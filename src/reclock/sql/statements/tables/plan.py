@@ -39,6 +39,7 @@ from reclock.sql.statements.tables.declared_constraints import (
     declared_constraints,
     key_columns,
 )
+from reclock.sql.statements.tables.generated import generated_columns, name_sequences
 from reclock.sql.statements.tables.syntax import CreateTableAsStatement, CreateTableStatement
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.parse import parse_one
@@ -55,8 +56,11 @@ def create_table(
     normal = tracked_copy(node)
     normal.set("exists", None)
     normal.set("this", name.to_table())
-    notices = declare_constraints(normal, name, _columns(node), catalog, session)
-    return CreateTable(name, definition_text(normal), define_table(normal), notices=notices)
+    sequences = name_sequences(normal, name, catalog, session)
+    notices = declare_constraints(normal, name, _columns(normal), catalog, session)
+    return CreateTable(
+        name, definition_text(normal), define_table(normal), notices=notices, sequences=sequences
+    )
 
 
 @plans(CreateTableAsStatement)
@@ -106,10 +110,11 @@ def define_table(node: CreateTableStatement) -> TableDefinition:
     constraints are not looked into."""
     desc = _columns(node)
     defaults = tuple(column.args.get("default") for column in node.args["columns"])
-    for column, default in zip(desc.columns, defaults, strict=True):
-        if default is not None:
+    generated = generated_columns(node)
+    for i, (column, default) in enumerate(zip(desc.columns, defaults, strict=True)):
+        if default is not None and i not in generated:
             default_value(default, column)
-    return TableDefinition(desc, defaults, declared_constraints(node))
+    return TableDefinition(desc, defaults, declared_constraints(node), generated)
 
 
 def _columns(node: CreateTableStatement) -> RelationDesc:
@@ -176,6 +181,8 @@ class CreateTable:
     query: Select | None = None
     """Whose rows it begins with."""
     notices: tuple[str, ...] = ()
+    sequences: tuple[tuple[QualifiedName, str], ...] = ()
+    """Names and definitions of the sequences that its columns own."""
     tag: str = "CREATE TABLE"
 
 
@@ -185,6 +192,16 @@ def table_entry(
 ) -> RelationEntry:
     table = define_table(node)
     rows = StorageCollectionId(item.id, CollectionType.TABLE)
+    sequences = (
+        catalog.find(column.sequence, SessionNames()) for column in table.generated.values()
+    )
     return RelationEntry(
-        item.id, rows, name, item.type, table.desc, create_sql=item.create_sql, table=table
+        item.id,
+        rows,
+        name,
+        item.type,
+        table.desc,
+        create_sql=item.create_sql,
+        depends_on=frozenset(entry.id for entry in sequences if entry is not None),
+        table=table,
     )

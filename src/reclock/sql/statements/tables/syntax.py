@@ -8,6 +8,8 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.errors import UnsupportedSql
+from reclock.sql.statements.sequences.syntax import SequenceOptions, sequence_options
 from reclock.sql.statements.tables.constraints_syntax import (
     TableConstraint,
     column_constraint,
@@ -23,11 +25,15 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class TableColumn(exp.Expression):
+    """``identity`` is ``ALWAYS`` or ``BY DEFAULT``, and ``options`` are of its sequence."""
+
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "kind": True,
         "not_null": False,
         "default": False,
+        "identity": False,
+        "options": False,
     }
 
 
@@ -107,7 +113,7 @@ def _elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
     kind = parser.data_type()
     if kind is None:
         parser.raise_error("Expected a type")
-    not_null, default = None, None
+    not_null, default, identity, options = None, None, None, None
     constraints: list[TableConstraint] = []
     while parser.token and parser.token.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
         named = constraint_name(parser)
@@ -117,6 +123,8 @@ def _elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
             not_null = False
         elif default is None and parser.accept("DEFAULT"):
             default = parser.operand() or parser.missing()
+        elif identity is None and parser.accept("GENERATED"):
+            identity, options = _identity(parser)
         elif (constraint := column_constraint(parser, named, name)) is not None:
             constraints.append(constraint)
         else:
@@ -129,10 +137,26 @@ def _elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
         parser.raise_error(
             f'conflicting NULL/NOT NULL declarations for column "{name.name}"', parser.last_token
         )
-    return [
-        TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default),
-        *constraints,
-    ]
+    if identity is not None and (not_null is False or default is not None):
+        what = "default and identity" if default is not None else "NULL and identity"
+        parser.raise_error(f'both {what} specified for column "{name.name}"', parser.last_token)
+    column = TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default)
+    if identity is not None:
+        column.set("identity", identity)
+        column.set("options", options)
+    return [column, *constraints]
+
+
+def _identity(parser: StatementParser) -> tuple[str, SequenceOptions]:
+    kind = parser.accept_first("ALWAYS", "BY DEFAULT")
+    if kind is None:
+        parser.raise_error("Expected ALWAYS or BY DEFAULT")
+    parser.expect("AS")
+    if not parser.accept("IDENTITY"):
+        raise UnsupportedSql("columns computed from others are not supported", hint="make a view")
+    if not parser.sees_token(TokenType.L_PAREN):
+        return kind, SequenceOptions()
+    return kind, parser.wrapped(sequence_options)
 
 
 @generates(TableColumn)
@@ -141,7 +165,17 @@ def _write_table_column(write: Generator, node: exp.Expression) -> str:
         when(node, "not_null", "NOT NULL"),
         clause(write, "DEFAULT", node, "default"),
     )
-    return joined(write.sql(node, "this"), write.sql(node, "kind"), not_null, default)
+    identity = node.args.get("identity")
+    options = write.sql(node, "options") if identity else ""
+    generated = f"GENERATED {identity} AS IDENTITY" if identity else ""
+    return joined(
+        write.sql(node, "this"),
+        write.sql(node, "kind"),
+        not_null,
+        default,
+        generated,
+        f"({options})" if options else "",
+    )
 
 
 @generates(CreateTableAsStatement)

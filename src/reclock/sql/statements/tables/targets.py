@@ -8,10 +8,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import DuplicateColumn, UnknownColumn
 from reclock.plan.build import compute
-from reclock.plan.relational import Plan
+from reclock.plan.relational import Get, Plan
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import fold, nearest
@@ -19,6 +20,7 @@ from reclock.sql.queries.attach import attach
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.select import select_list
+from reclock.sql.statements.tables.generated import is_default, next_value_of
 from reclock.sql.syntax.consumption import tracked_copy
 
 _NO_OTHERS = Scope()
@@ -41,18 +43,11 @@ def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.E
     """What an UPDATE assigns, or for DEFAULT what the column is without being told."""
     if not is_default(node):
         return tracked_copy(node)
-    default = table.table.defaults[position] if table.table is not None else None
+    assert table.table is not None
+    if position in table.table.generated:
+        return next_value_of(table.table.generated[position].sequence)
+    default = table.table.defaults[position]
     return default.copy() if default is not None else exp.Null()
-
-
-def is_default(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Column):
-        return (
-            not node.args.get("table")
-            and not node.this.args.get("quoted")
-            and node.name.upper() == "DEFAULT"
-        )
-    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
 def column_refs(desc: RelationDesc, start: int = 0) -> list[Any]:
@@ -88,3 +83,19 @@ def plan_returning(
     row = [*column_refs(plan.desc)[:width], *values]
     wide = compute(wide, row, [*plan.desc.names[:width], *(name for name, _ in items)])
     return wide, RelationDesc(wide.desc.columns[width:])
+
+
+WRITTEN = StorageCollectionId(GlobalId("t0"))
+"""The rows that a statement has written, for RETURNING."""
+
+
+def plan_returning_written(
+    node: exp.Expr, table: RelationEntry, context: Context
+) -> tuple[Plan | None, RelationDesc | None]:
+    """What RETURNING says as a plan over ``WRITTEN``; None without it."""
+    written = Get(WRITTEN, "written", table.desc)
+    wide, returned = plan_returning(node, written, 0, table, context)
+    if returned is None:
+        return None, None
+    width = len(table.desc)
+    return compute(wide, column_refs(wide.desc)[width:], returned.names), returned

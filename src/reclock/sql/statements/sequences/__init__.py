@@ -1,0 +1,1 @@
+"""Sequences: CREATE, ALTER, and what calls of their functions name."""

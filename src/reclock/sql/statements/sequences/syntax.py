@@ -1,0 +1,180 @@
+"""CREATE SEQUENCE and ALTER SEQUENCE."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
+
+from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import alters, parses
+from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
+from reclock.sql.syntax.writing import clause, generates, joined, when
+
+
+class SequenceOwner(exp.Expression):
+    """The column of a table."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "column": True}
+
+
+class SequenceOptions(exp.Expression):
+    """What describes a sequence. Numbers are literals; ``minimum`` and ``maximum`` are False for NO
+    MINVALUE and NO MAXVALUE. ``is_free`` is OWNED BY NONE. ``restart`` is a
+    number, or True."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "type": False,
+        "increment": False,
+        "minimum": False,
+        "maximum": False,
+        "start": False,
+        "cache": False,
+        "is_cyclic": False,
+        "owner": False,
+        "is_free": False,
+        "restart": False,
+        "name": False,
+    }
+
+
+class CreateSequenceStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "options": True}
+
+
+class AlterSequenceStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "options": True}
+
+
+@parses("CREATE SEQUENCE", f"CREATE {TEMPORARY} SEQUENCE")
+def create_sequence(parser: StatementParser, words: tuple[str, ...]) -> CreateSequenceStatement:
+    exists = parser.if_not_exists()
+    name = parser.object_name()
+    if is_temporary(words):
+        make_temporary(name)
+    return CreateSequenceStatement(this=name, exists=exists, options=sequence_options(parser))
+
+
+@alters("SEQUENCE")
+def alter_sequence(
+    parser: StatementParser, name: exp.Table, exists: bool
+) -> AlterSequenceStatement:
+    options = sequence_options(parser)
+    if not options.args:
+        parser.raise_error("Expected an option of a sequence")
+    return AlterSequenceStatement(this=name, exists=exists, options=options)
+
+
+def sequence_options(parser: StatementParser) -> SequenceOptions:
+    """The options that follow, in any order."""
+    options: dict[str, Any] = {}
+
+    def put(name: str, value: object) -> bool:
+        if name in options:
+            parser.raise_error("conflicting or redundant options", parser.last_token)
+        options[name] = value
+        return True
+
+    while _option(parser, put):
+        pass
+    return SequenceOptions(**options)
+
+
+def _option(parser: StatementParser, put: Any) -> bool:
+    if parser.accept("AS"):
+        return bool(put("type", parser.data_type() or parser.missing()))
+    if parser.accept("INCREMENT"):
+        parser.accept("BY")
+        return bool(put("increment", _number(parser)))
+    if parser.accept("NO", "MINVALUE"):
+        return bool(put("minimum", False))
+    if parser.accept("NO", "MAXVALUE"):
+        return bool(put("maximum", False))
+    if parser.accept("NO", "CYCLE"):
+        return bool(put("is_cyclic", False))
+    if parser.accept("MINVALUE"):
+        return bool(put("minimum", _number(parser)))
+    if parser.accept("MAXVALUE"):
+        return bool(put("maximum", _number(parser)))
+    if parser.accept("START"):
+        parser.accept("WITH")
+        return bool(put("start", _number(parser)))
+    if parser.accept("RESTART"):
+        has_number = parser.accept("WITH") or _sees_number(parser)
+        return bool(put("restart", _number(parser) if has_number else True))
+    if parser.accept("CACHE"):
+        return bool(put("cache", _number(parser)))
+    if parser.accept("CYCLE"):
+        return bool(put("is_cyclic", True))
+    if parser.accept("SEQUENCE", "NAME"):
+        return bool(put("name", parser.object_name()))
+    if parser.accept("OWNED", "BY", "NONE"):
+        return bool(put("is_free", True))
+    if parser.accept("OWNED", "BY"):
+        return bool(put("owner", _owner(parser)))
+    return False
+
+
+def _owner(parser: StatementParser) -> SequenceOwner:
+    names = [parser.name()]
+    while parser.accept_token(TokenType.DOT):
+        names.append(parser.name())
+    if not 2 <= len(names) <= 4:
+        parser.raise_error("Expected the name of a table, a dot and a column", parser.last_token)
+    *qualifiers, table, column = names
+    schema = qualifiers[-1] if qualifiers else None
+    database = qualifiers[0] if len(qualifiers) == 2 else None
+    return SequenceOwner(this=exp.Table(this=table, db=schema, catalog=database), column=column)
+
+
+def _sees_number(parser: StatementParser) -> bool:
+    return bool(parser.token) and (parser.token.text == "-" or parser.token.text.isdigit())
+
+
+def _number(parser: StatementParser) -> exp.Expr:
+    sign = "-" if parser.accept("-") else ""
+    number = parser.number() or parser.missing()
+    return exp.Literal(this=f"{sign}{number.name}", is_string=False)
+
+
+@generates(SequenceOwner)
+def _write_owner(write: Generator, node: exp.Expression) -> str:
+    return f"{write.sql(node, 'this')}.{write.sql(node, 'column')}"
+
+
+@generates(SequenceOptions)
+def _write_options(write: Generator, node: exp.Expression) -> str:
+    def bound(name: str, word: str) -> str:
+        value = node.args.get(name)
+        return f"NO {word}" if value is False else clause(write, word, node, name)
+
+    cyclic = node.args.get("is_cyclic")
+    restart = node.args.get("restart")
+    return joined(
+        clause(write, "SEQUENCE NAME", node, "name"),
+        clause(write, "AS", node, "type"),
+        clause(write, "START WITH", node, "start"),
+        clause(write, "INCREMENT BY", node, "increment"),
+        bound("minimum", "MINVALUE"),
+        bound("maximum", "MAXVALUE"),
+        clause(write, "CACHE", node, "cache"),
+        "" if cyclic is None else "CYCLE" if cyclic else "NO CYCLE",
+        "RESTART" if restart is True else clause(write, "RESTART WITH", node, "restart"),
+        clause(write, "OWNED BY", node, "owner"),
+        when(node, "is_free", "OWNED BY NONE"),
+    )
+
+
+@generates(CreateSequenceStatement)
+def _write_create_sequence(write: Generator, node: exp.Expression) -> str:
+    name = joined("CREATE SEQUENCE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
+    return joined(name, write.sql(node, "options"))
+
+
+@generates(AlterSequenceStatement)
+def _write_alter_sequence(write: Generator, node: exp.Expression) -> str:
+    name = joined("ALTER SEQUENCE", when(node, "exists", "IF EXISTS"), write.sql(node, "this"))
+    return joined(name, write.sql(node, "options"))
