@@ -48,6 +48,7 @@ def test_a_sample_has_every_kind_that_its_version_kept(version: int) -> None:
         Kind.CLUSTER: 2,
         Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX: 3,
         Kind.CLUSTER_REPLICA: CATALOG_VERSION + 1,
+        Kind.COMMENT: CATALOG_VERSION + 1,
     }
     wanted = {kind for kind in set(Kind) - APPEND_ONLY if since.get(kind, 1) <= version}
     assert {kind for kind, _ in sample(version)} == wanted

@@ -15,6 +15,7 @@ from reclock.catalog.objects import (
     Cluster,
     ClusterIntrospectionSourceIndex,
     ClusterReplica,
+    Comment,
     Config,
     Database,
     DefaultPrivilege,
@@ -37,6 +38,7 @@ CatalogObject = (
     | Cluster
     | ClusterIntrospectionSourceIndex
     | ClusterReplica
+    | Comment
     | Config
     | Database
     | DefaultPrivilege
@@ -177,6 +179,12 @@ _SPECS = (
         unique="index_id",
         references=lambda index: ((Kind.CLUSTER, index.cluster_id),),
         allocated=lambda index: _prefixed(index.index_id),
+    ),
+    _spec(
+        Kind.COMMENT,
+        Comment,
+        "object_kind object_id column",
+        references=lambda comment: (comment.target,),
     ),
     _spec(Kind.CONFIG, Config, "key"),
     _spec(

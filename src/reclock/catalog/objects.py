@@ -19,6 +19,7 @@ class Kind(StrEnum):
     CLUSTER = "cluster"
     CLUSTER_REPLICA = "cluster_replica"
     CLUSTER_INTROSPECTION_SOURCE_INDEX = "cluster_introspection_source_index"
+    COMMENT = "comment"
     CONFIG = "config"
     DATABASE = "database"
     DEFAULT_PRIVILEGE = "default_privilege"
@@ -90,6 +91,24 @@ class ClusterIntrospectionSourceIndex:
     cluster_id: int
     name: str
     index_id: GlobalId
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What users say about an object: its kind is ``cluster``, ``database``, ``item``, ``role`` or
+    ``schema``. A ``column`` of a relation, or the object itself if that is empty."""
+
+    object_kind: str
+    object_id: str
+    column: str
+    text: str
+
+    @property
+    def target(self) -> tuple[Kind, str | int]:
+        """Kind and key of the object."""
+        kind = Kind(self.object_kind)
+        has_text_key = kind in (Kind.ITEM, Kind.ROLE)
+        return kind, self.object_id if has_text_key else int(self.object_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.catalog.encoding import ObjectChange
 from reclock.catalog.kinds import SPECS, CatalogObject, Reference, identity, label, spec_of
-from reclock.catalog.objects import AuditEvent, IdAllocator, Kind, StorageUsage
+from reclock.catalog.objects import AuditEvent, Comment, IdAllocator, Kind, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import CatalogError, DependentObjects, DuplicateObject, UnknownObject
 
@@ -88,13 +88,19 @@ class CatalogTransaction:
             self.put(thing)
 
     def delete(self, thing: CatalogObject) -> None:
-        """Remove the object of this key. Raises ``UnknownObject``."""
+        """Remove the object of this key, and the comments on it. Raises ``UnknownObject``."""
         if isinstance(thing, IdAllocator):
             raise CatalogError(
                 f'id allocator "{thing.name}" cannot be dropped',
                 detail="its ids would be given out again",
             )
-        self._set(identity(self._existing(thing)), None)
+        target = identity(self._existing(thing))
+        if self.snapshot.is_referred_to(*target):
+            comments: list[Comment] = list(self.snapshot.all(Kind.COMMENT).values())
+            for comment in comments:
+                if comment.target == target:
+                    self._set(identity(comment), None)
+        self._set(target, None)
 
     # --- ids, events ---
 

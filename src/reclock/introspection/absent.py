@@ -23,7 +23,6 @@ pg_conversion: oid! oid, conname text, connamespace oid, conowner oid, conforenc
     contoencoding integer, conproc regproc, condefault boolean
 pg_db_role_setting: setdatabase oid, setrole oid, setconfig text[]
 pg_default_acl: oid! oid, defaclrole oid, defaclnamespace oid, defaclobjtype text, defaclacl text[]
-pg_description: objoid! oid, classoid! oid, objsubid! integer, description text
 pg_enum: oid! oid, enumtypid oid, enumsortorder real, enumlabel text
 pg_event_trigger: oid! oid, evtname text, evtevent text, evtowner oid, evtfoid oid, evtenabled text,
     evttags text[]
@@ -66,7 +65,6 @@ pg_seclabels: objoid oid, classoid oid, objsubid integer, objtype text, objnames
     text, provider text, label text
 pg_shdepend: dbid oid, classid oid, objid oid, objsubid integer, refclassid oid, refobjid oid,
     deptype text
-pg_shdescription: objoid oid, classoid oid, description text
 pg_statistic_ext: oid! oid, stxrelid oid, stxname text, stxnamespace oid, stxowner oid,
     stxstattarget integer, stxkeys smallint[], stxkind text[]
 pg_stats: schemaname text, tablename text, attname text, inherited boolean, null_frac real,

@@ -205,6 +205,37 @@ def _sequences(state: SystemState) -> Rows:
         )
 
 
+_CLASSES = {
+    Kind.ITEM: "pg_class",
+    Kind.SCHEMA: "pg_namespace",
+    Kind.DATABASE: "pg_database",
+    Kind.ROLE: "pg_authid",
+    Kind.CLUSTER: "mz_clusters",
+}
+
+
+def _comments(state: SystemState) -> Rows:
+    for comment in state.catalog.all(Kind.COMMENT).values():
+        kind, key = comment.target
+        position, object_type = 0, kind.value
+        if kind is Kind.ITEM:
+            item = state.catalog.items[key]
+            object_type = item.type.value.replace("_", "-")
+            if comment.column:
+                names = state.descs[item.id].names if item.id in state.descs else ()
+                if comment.column not in names:
+                    continue
+                position = names.index(comment.column) + 1
+        yield (
+            str(key),
+            object_type,
+            position or None,
+            comment.text,
+            object_oid(key),
+            _CLASSES[kind],
+        )
+
+
 def _queries(state: SystemState) -> Rows:
     return ((object_oid(GlobalId(id_)), query) for id_, query in state.queries().items())
 
@@ -299,6 +330,20 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         ),
         _indexes,
     ),
+    Builtin(
+        "mz_internal",
+        "mz_object_comments",
+        desc(
+            id=TEXT,
+            object_type=TEXT,
+            object_sub_id=INTEGER,
+            comment=TEXT,
+            oid=OID,
+            class_name=TEXT,
+        ),
+        _comments,
+    ),
+    *views("mz_internal", "mz_comments"),
     Builtin(
         "mz_internal",
         "mz_sequences",

@@ -29,6 +29,8 @@ PG_CATALOG = views(
     "pg_indexes",
     "pg_sequence",
     "pg_sequences",
+    "pg_description",
+    "pg_shdescription",
 )
 
 PG_DEPENDENCIES = views("pg_catalog", "pg_rewrite", "pg_depend")

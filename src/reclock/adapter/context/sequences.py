@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,8 @@ from reclock.consensus.objects.sequences import Sequences
 from reclock.errors import NumberOutOfRange, SequenceValueUndefined
 from reclock.sql.catalog.entries import SequenceEntry
 from reclock.sql.statements.sequences.definitions import check_restart, moved_to, next_values
+
+_T = TypeVar("_T")
 
 
 class SessionSequences:
@@ -72,7 +74,11 @@ class SessionSequences:
         self._values.clear()
         self._last = None
 
-    def _update(self, entry: SequenceEntry, change: Any) -> Any:
+    def _update(
+        self,
+        entry: SequenceEntry,
+        change: Callable[[SequencePosition | None], tuple[SequencePosition, _T]],
+    ) -> _T:
         if not entry.name.is_temporary:
             return self._sequences.update(entry.incarnation, change)
         position, result = change(self._temporary.get(entry.incarnation))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from sqlglot import exp
 
@@ -54,7 +53,7 @@ def _owner(entry: SequenceEntry, catalog: PlannerCatalog) -> RelationEntry | Non
     return table if is_there and isinstance(table, RelationEntry) else None
 
 
-def default_text(default: Any) -> str:
+def default_text(default: exp.Expr) -> str:
     """The text of a default, as ``pg_get_expr`` prints it: clients look for ``nextval`` of a
     ``regclass``."""
     sequence = sequence_named(default)

@@ -12,7 +12,7 @@ from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.users import Users
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.catalog.objects import Item, ItemType, Role, SourceProgress
+from reclock.catalog.objects import Comment, Item, ItemType, Kind, Role, SourceProgress
 from reclock.catalog.roles import default_acl
 from reclock.catalog.transaction import CatalogTransaction
 from reclock.consensus.credentials.verifiers import NewPassword
@@ -170,7 +170,7 @@ class CatalogChange:
         """Create an item and return its id.
 
         Its owner is the current role, or the owner of ``owned_like``, and it has the default
-        privileges. An item in the place of ``replaced`` takes its owner and privileges. It begins
+        privileges. An item in the place of ``replaced`` takes its owner, privileges and comments. It begins
         now unless ``begins_at`` says otherwise.
         """
         (id_, incarnation), schema_id = self._identity_of_new(type_, name), self.schema_id(name)
@@ -196,6 +196,11 @@ class CatalogChange:
                 incarnation,
             )
         )
+        if replaced is not None:
+            comments: list[Comment] = list(self.tx.base.all(Kind.COMMENT).values())
+            for comment in comments:
+                if comment.target == (Kind.ITEM, replaced.id):
+                    self.tx.put(replace(comment, object_id=id_))
         return id_
 
     def insert_sequence(self, name: QualifiedName, create_sql: str) -> None:

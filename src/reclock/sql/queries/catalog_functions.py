@@ -171,11 +171,27 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         r"""CASE WHEN strpos(argument1, '\') > 0 THEN 'E' ELSE '' END
         || '''' || replace(replace(argument1, '\', '\\'), '''', '''''') || ''''""",
     ),
-    # What there is none of here: comments, functions in SQL, statistics, tablespaces.
+    "obj_description": (
+        (OID, TEXT),
+        1,
+        """(SELECT max(comment) FROM mz_internal.mz_object_comments
+        WHERE oid = argument1 AND class_name = coalesce(argument2, 'pg_class')
+        AND object_sub_id IS NULL)""",
+    ),
+    "shobj_description": (
+        (OID, TEXT),
+        2,
+        """(SELECT max(comment) FROM mz_internal.mz_object_comments
+        WHERE oid = argument1 AND class_name = argument2)""",
+    ),
+    "col_description": (
+        (OID, INTEGER),
+        2,
+        """(SELECT max(comment) FROM mz_internal.mz_object_comments
+        WHERE oid = argument1 AND class_name = 'pg_class' AND object_sub_id = argument2)""",
+    ),
+    # What there is none of here: functions in SQL, statistics, tablespaces.
     "pg_stat_get_numscans": ((OID,), 1, "NULL::bigint"),
-    "obj_description": ((OID, TEXT), 1, "NULL"),
-    "col_description": ((OID, INTEGER), 2, "NULL"),
-    "shobj_description": ((OID, TEXT), 2, "NULL"),
     "pg_get_function_result": ((OID,), 1, "NULL"),
     "pg_get_function_arguments": ((OID,), 1, "NULL"),
     "pg_get_function_identity_arguments": ((OID,), 1, "NULL"),

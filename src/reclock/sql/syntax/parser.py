@@ -20,7 +20,6 @@ _UNSUPPORTED = frozenset(
     {
         "ANALYZE",
         "CALL",
-        "COMMENT",
         "DESCRIBE",
         "DO",
         "LISTEN",
@@ -166,6 +165,18 @@ class StatementParser(QueryParser):
 
     def role_name(self) -> exp.Identifier:
         return self.word("the name of a role")
+
+    def column_name(self) -> tuple[exp.Table, exp.Identifier]:
+        """The name of a relation, a dot, and the name of a column."""
+        names = [self.name()]
+        while self.accept_token(TokenType.DOT):
+            names.append(self.name())
+        if not 2 <= len(names) <= 4:
+            self.raise_error("Expected the name of a relation, a dot and a column", self.last_token)
+        *qualifiers, relation, column = names
+        schema = qualifiers[-1] if qualifiers else None
+        database = qualifiers[0] if len(qualifiers) == 2 else None
+        return exp.Table(this=relation, db=schema, catalog=database), column
 
     def any_name(self) -> exp.Expr | None:
         return self._parse_id_var(any_token=True)

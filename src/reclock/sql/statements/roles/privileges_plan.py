@@ -82,7 +82,7 @@ def _targets(
         )
     elif kind == "ALL TABLES IN SCHEMA":
         for table in node.args["names"]:
-            _, schema_id = _place("SCHEMA", table, catalog, session)
+            _, schema_id = place("SCHEMA", table, catalog, session)
             items = sorted(snapshot_of(catalog).items.values(), key=lambda item: int(item.id[1:]))
             yield from (
                 (Kind.ITEM, item.id)
@@ -91,10 +91,10 @@ def _targets(
             )
     else:
         for name in node.args["names"]:
-            yield _place(kind, name, catalog, session)
+            yield place(kind, name, catalog, session)
 
 
-def _place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Reference:
+def place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Reference:
     """The schema, database or cluster of that name. Raises ``UnknownObject``,
     ``SystemObjectProtected``."""
     snapshot = snapshot_of(catalog)
@@ -171,7 +171,7 @@ def _default_places(
     if within is None:
         yield None, None
     for name in names:
-        kind, id = _place(within or "", name, catalog, session)
+        kind, id = place(within or "", name, catalog, session)
         yield (
             (snapshot_of(catalog).schemas[id].database_id, id)
             if kind is Kind.SCHEMA
@@ -191,7 +191,7 @@ def change_owner(
         require_experimental_mode("ALTER CLUSTER", catalog)
     to = find_role(node.args["to"], catalog, session)
     if kind in _PLACES:
-        return ChangeOwner(_place(kind, node.this, catalog, session), (), to.id, kind.lower())
+        return ChangeOwner(place(kind, node.this, catalog, session), (), to.id, kind.lower())
     entry = find_object(parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))

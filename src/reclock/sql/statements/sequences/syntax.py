@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
-from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -119,15 +118,8 @@ def _option(parser: StatementParser, put: Any) -> bool:
 
 
 def _owner(parser: StatementParser) -> SequenceOwner:
-    names = [parser.name()]
-    while parser.accept_token(TokenType.DOT):
-        names.append(parser.name())
-    if not 2 <= len(names) <= 4:
-        parser.raise_error("Expected the name of a table, a dot and a column", parser.last_token)
-    *qualifiers, table, column = names
-    schema = qualifiers[-1] if qualifiers else None
-    database = qualifiers[0] if len(qualifiers) == 2 else None
-    return SequenceOwner(this=exp.Table(this=table, db=schema, catalog=database), column=column)
+    table, column = parser.column_name()
+    return SequenceOwner(this=table, column=column)
 
 
 def _sees_number(parser: StatementParser) -> bool:

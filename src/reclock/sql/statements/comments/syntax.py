@@ -1,0 +1,62 @@
+"""COMMENT ON."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+
+from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
+from reclock.sql.syntax.writing import generates, joined
+
+_ITEMS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION|SEQUENCE"
+
+
+class CommentStatement(Statement):
+    """``kind`` is ``TABLE``, ``MATERIALIZED VIEW``, …, ``COLUMN``, ``SCHEMA``, ``DATABASE``,
+    ``CLUSTER`` or ``ROLE``. ``column`` is the name behind the relation's. ``text`` is a string or
+    NULL."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": True,
+        "column": False,
+        "text": True,
+    }
+
+
+@parses(f"COMMENT ON {_ITEMS}", "COMMENT ON MATERIALIZED VIEW", "COMMENT ON SCHEMA|DATABASE")
+def comment_on(parser: StatementParser, words: tuple[str, ...]) -> CommentStatement:
+    return _comment(parser, " ".join(words[2:]), parser.object_name())
+
+
+@parses("COMMENT ON CLUSTER|ROLE")
+def comment_on_name(parser: StatementParser, words: tuple[str, ...]) -> CommentStatement:
+    is_cluster = words[2] == "CLUSTER"
+    name = parser.cluster_name() if is_cluster else parser.role_name()
+    return _comment(parser, words[2], name)
+
+
+@parses("COMMENT ON COLUMN")
+def comment_on_column(parser: StatementParser, words: tuple[str, ...]) -> CommentStatement:
+    relation, column = parser.column_name()
+    return _comment(parser, "COLUMN", relation, column)
+
+
+def _comment(
+    parser: StatementParser, kind: str, name: exp.Expr, column: exp.Identifier | None = None
+) -> CommentStatement:
+    parser.expect("IS")
+    text = exp.Null() if parser.accept("NULL") else parser.string() or parser.missing()
+    return CommentStatement(kind=kind, this=name, column=column, text=text)
+
+
+@generates(CommentStatement)
+def _write_comment(write: Generator, node: exp.Expression) -> str:
+    name = write.sql(node, "this")
+    if node.args.get("column"):
+        name = f"{name}.{write.sql(node, 'column')}"
+    return joined("COMMENT ON", node.args["kind"], name, "IS", write.sql(node, "text"))
