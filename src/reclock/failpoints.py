@@ -109,6 +109,12 @@ FAILPOINTS: Mapping[str, str] = {
     ),
     "controllers.managed.before_advance": "all commands; the catalog frontier is not advanced",
     # --- ingestion ---
+    "resnapshot.after_decision": (
+        "the decision, in the claim; the definition has the identities of the old tables"
+    ),
+    "resnapshot.after_definition": (
+        "the decision and the new identities; the next step may have read by the old ones"
+    ),
     "ingest.after_probe": "nothing",
     "ingest.after_claim": "a claim that names no work",
     "ingest.after_read_once": "the claim, and staged rows that it does not name",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +18,11 @@ from reclock.algebra.error_intervals import (
     with_error,
     without_past,
 )
-from reclock.algebra.timestamps import Timestamp
-from reclock.errors import EvaluationError
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, Column, RelationDesc
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.collections.lake import Lake
+from reclock.errors import ErrorAtTime, EvaluationError, OutputFailed
 
 ERRORS = {name: EvaluationError(name, sqlstate="22012", detail=f"why {name}") for name in "ab"}
 
@@ -100,3 +107,28 @@ def test_the_error_that_a_reader_gets_says_when() -> None:
     )
     [over] = with_answer(lasting, Timestamp(9))
     assert over.error().hint == "there is no answer from 5 to 8"
+
+
+def test_a_failure_that_an_earlier_release_recorded_is_an_error_until_the_next_answer(
+    tmp_path: Path,
+) -> None:
+    """It wrote a file of its own, which a number in the table's log names."""
+    lake, id = Lake(str(tmp_path)), StorageCollectionId(GlobalId("u1"))
+    collection = lake.create(id, RelationDesc((Column("n", BIGINT),)))
+    collection.seal(expected_upper=MINIMUM, new_upper=Timestamp(5))
+    failures = Path(collection.uri.removeprefix("file://")) / "_failures"
+    failures.mkdir()
+    (failures / "5.json").write_text(json.dumps({"message": "gone", "detail": "it was"}))
+    assert collection._log.commit([], {str(id): 6, f"{id}#failed": 5})
+    version = collection.pin()
+    version.check(Timestamp(4))
+    for at in (5, 9):
+        with pytest.raises(OutputFailed, match="gone") as raised:
+            version.check(Timestamp(at))
+        assert raised.value.detail == "it was"
+    answered = with_answer(version.errors, Timestamp(7))
+    collection.seal(expected_upper=Timestamp(6), new_upper=Timestamp(8), errors=answered)
+    version = lake.open(id).pin()
+    version.check(Timestamp(7))
+    with pytest.raises(ErrorAtTime, match="gone"):
+        version.check(Timestamp(6))

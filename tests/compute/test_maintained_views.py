@@ -13,11 +13,11 @@ import pytest
 from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
+from reclock.algebra.error_intervals import with_answer, with_error
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.files import write_file
 from reclock.collections.schema import arrow_schema
-from reclock.collections.version import OutputFailure
-from reclock.errors import DependentObjects, ErrorAtTime, InternalError, ReclockError
+from reclock.errors import DependentObjects, ErrorAtTime, OutputFailed, ReclockError
 from reclock.pipeline import cluster_steps
 
 
@@ -244,7 +244,21 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(
             files = [
                 write_file(folder, f"data/append-{at}-{uuid4().hex}.parquet", [updates], schema)
             ]
-        collection.revive(files, expected_upper=collection.upper(), at=Timestamp(at))
+        version = collection.pin()
+        collection.append_files(
+            files,
+            expected_upper=version.upper,
+            new_upper=Timestamp(at + 1),
+            errors=with_answer(version.errors, Timestamp(at)),
+        )
+
+    def fail(at: int) -> None:
+        version, error = collection.pin(), OutputFailed("it cannot be followed")
+        collection.seal(
+            expected_upper=version.upper,
+            new_upper=Timestamp(at + 1),
+            errors=with_error(version.errors, Timestamp(at), error, is_first=False),
+        )
 
     def emit() -> list[str]:
         """What the sinks raise."""
@@ -257,10 +271,7 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(
     world.refresh()
     assert emit() == []
     for at, rows, wanted in ((1_020, [("c", 1)], (3, "c")), (1_040, [], (3, "c"))):
-        failure = OutputFailure(Timestamp(at), "it cannot be followed", None)
-        step(
-            at, lambda failure=failure: collection.fail(failure, expected_upper=collection.upper())
-        )
+        step(at, lambda at=at: fail(at))
         failed = cluster_steps.refresh(world.environment, "default", at, owner="test").failed
         assert [each.message for each in failed] == ["it cannot be followed"]
         for relation in ("words", "m"):
@@ -282,5 +293,3 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(
         assert emit() == []
         assert delta_rows(tmp_path / "sinks" / "words") == Counter(world.sql("SELECT * FROM words"))
         assert delta_rows(tmp_path / "sinks" / "m") == Counter([wanted])
-    with pytest.raises(InternalError, match="has not failed"):
-        revive(1_060)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.errors import ErrorAtTime, ReclockError
+from reclock.errors import ErrorAtTime, OutputFailed, ReclockError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,10 @@ class ErrorInterval:
         """Whether some time in ``[lower, upper)`` has the error."""
         return self.lower < upper and (self.upper is None or lower < self.upper)
 
-    def error(self) -> ErrorAtTime:
+    def error(self) -> ReclockError:
         """The exception that a read raises."""
+        if self.upper is None and self.sqlstate == OutputFailed.sqlstate:
+            return OutputFailed(self.message, detail=self.detail)
         begin = f" from {self.lower}" if self.lower > MINIMUM else ""
         if self.upper is None:
             hint = (

@@ -21,7 +21,7 @@ from reclock.compute.failing_rows import with_row
 from reclock.compute.maintenance import MaintenanceMode
 from reclock.config import Settings
 from reclock.consensus.frontiers.claims import GroupFrontier
-from reclock.errors import ErrorAtTime, EvaluationError, InternalError, UnsupportedSql
+from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, UnsupportedSql
 from reclock.failpoints import failpoint
 from reclock.ingest.progress import plan_input
 from reclock.plan.relational import collections
@@ -174,5 +174,5 @@ def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | Non
     all_bytes = peeks.bytes_to_read(inputs, at)
     try:
         return RefreshWork(all_bytes, peeks.bytes_to_read(inputs, at, after=before))
-    except ErrorAtTime:
+    except (ErrorAtTime, OutputFailed):
         return None

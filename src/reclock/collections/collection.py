@@ -16,7 +16,7 @@ from reclock.algebra.error_intervals import (
     ErrorIntervals,
     decode,
     encode,
-    with_answer,
+    with_error,
     without_past,
 )
 from reclock.algebra.ids import StorageCollectionId
@@ -26,11 +26,12 @@ from reclock.collections.delta_log import DeltaLog, add, remove
 from reclock.collections.files import DataFile, StagedFile, read_footer, write_file
 from reclock.collections.folder import DATA, LOG, Folder, check_data_path, errors_path, staging_path
 from reclock.collections.schema import arrow_schema, decode_desc
-from reclock.collections.version import OutputFailure, Version
+from reclock.collections.version import Version
 from reclock.errors import (
     CollectionDamaged,
     InternalError,
     NotReadable,
+    OutputFailed,
     UnknownCollection,
     UpperMismatch,
 )
@@ -42,10 +43,6 @@ INCARNATION_PROPERTY = "reclock.incarnation"
 
 _ATTEMPTS = 100
 """After how many conflicting commits that keep the upper a commit gives up."""
-
-
-def _failure_path(at: Timestamp) -> str:
-    return f"_failures/{at}.json"
 
 
 class Collection:
@@ -114,7 +111,6 @@ class Collection:
                 self.is_monotonic,
                 self.folder,
                 self._log.files(),
-                self._failure(),
                 self._begins(),
                 self._errors(),
                 self._errors_path(),
@@ -162,11 +158,9 @@ class Collection:
         new_upper: Timestamp,
         begins: Timestamp | None = None,
         errors: ErrorIntervals | None = None,
-        is_revived: bool = False,
     ) -> None:
         """Append the updates in ``files``, from ``staged``. Guarantees what ``append`` does.
-        A collection that joined its group late becomes readable from ``begins`` on. ``is_revived``
-        ends the collection's failure: see ``revive``."""
+        A collection that joined its group late becomes readable from ``begins`` on."""
         if not MINIMUM <= expected_upper < new_upper:
             raise InternalError(
                 f'upper of "{self.id}" cannot move from {expected_upper} to {new_upper}'
@@ -185,8 +179,6 @@ class Collection:
         transactions = {str(self.id): new_upper} | (
             {self._begins_key: begins} if begins is not None else {}
         )
-        if is_revived:
-            transactions[self._revived_key] = new_upper
         if errors is not None:
             self._write_errors(errors, new_upper)
             transactions[self._errors_key] = new_upper
@@ -210,44 +202,6 @@ class Collection:
     ) -> None:
         """Append no updates: there are none at times in ``[expected_upper, new_upper)``."""
         self.append_files([], expected_upper=expected_upper, new_upper=new_upper, errors=errors)
-
-    def fail(self, failure: OutputFailure, *, expected_upper: Timestamp) -> None:
-        """Record that nothing is known from ``failure.at`` on, and move the upper past that time.
-        Guarantees what ``append`` does."""
-        path = _failure_path(failure.at)
-        self.folder.make_parent(path)
-        with self.folder.filesystem.open_output_stream(path) as file:
-            file.write(json.dumps({"message": failure.message, "detail": failure.detail}).encode())
-        self.folder.sync([path])  # before the commit that names it
-        new_upper = Timestamp(failure.at + 1)
-        with self._lock:
-            self._refresh()
-            for _ in range(_ATTEMPTS):
-                self._expect(expected_upper)
-                if self._log.commit([], {str(self.id): new_upper, self._failed_key: failure.at}):
-                    return
-        raise InternalError(
-            f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is '
-            f"still {expected_upper}"
-        )
-
-    def revive(
-        self, files: Sequence[StagedFile], *, expected_upper: Timestamp, at: Timestamp
-    ) -> None:
-        """End the failure: from ``at`` on it has its rows from before and the updates in ``files``.
-        Reads at times from the failure until ``at`` still raise its error. Guarantees what
-        ``append`` does."""
-        version = self.pin()
-        if version.failure is None:
-            raise InternalError(f'"{self.id}" has not failed')
-        errors = with_answer(version.known_errors, at)
-        self.append_files(
-            files,
-            expected_upper=expected_upper,
-            new_upper=Timestamp(at + 1),
-            errors=errors,
-            is_revived=True,
-        )
 
     # --- staging ---
 
@@ -364,21 +318,6 @@ class Collection:
         return MAXIMUM if at is None else Timestamp(at)
 
     @property
-    def _failed_key(self) -> str:
-        return f"{self.id}#failed"
-
-    def _failure(self) -> OutputFailure | None:
-        at = self._log.transaction(self._failed_key)
-        if at is None or at < (self._log.transaction(self._revived_key) or 0):
-            return None
-        with self.folder.filesystem.open_input_stream(_failure_path(Timestamp(at))) as file:
-            return OutputFailure(Timestamp(at), **json.loads(file.read()))
-
-    @property
-    def _revived_key(self) -> str:
-        return f"{self.id}#revived"
-
-    @property
     def _errors_key(self) -> str:
         return f"{self.id}#errors"
 
@@ -390,9 +329,19 @@ class Collection:
     def _errors(self) -> ErrorIntervals:
         path = self._errors_path()
         if path is None:
-            return ()
+            return self._recorded_failure(())
         with self.folder.filesystem.open_input_stream(path) as file:
-            return decode(file.read())
+            return self._recorded_failure(decode(file.read()))
+
+    def _recorded_failure(self, errors: ErrorIntervals) -> ErrorIntervals:
+        """``errors``, and the error that lasts since an earlier release recorded it in a file
+        of its own. Later appends with errors include it."""
+        at = self._log.transaction(f"{self.id}#failed")
+        if at is None or at < (self._log.transaction(self._errors_key) or 0):
+            return errors
+        with self.folder.filesystem.open_input_stream(f"_failures/{at}.json") as file:
+            failure = OutputFailed(**json.loads(file.read()))
+        return with_error(errors, Timestamp(at), failure, is_first=False)
 
     def _write_errors(self, errors: ErrorIntervals, new_upper: Timestamp) -> None:
         """Durable when this returns, so before the commit that names the file.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.error_intervals import ErrorIntervals, answered_through, with_error
+from reclock.algebra.error_intervals import ErrorIntervals, answered_through
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -23,23 +23,10 @@ from reclock.collections.consolidate import (
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
-from reclock.errors import NotBegun, NotReadable, OutputFailed, VersionGone
+from reclock.errors import NotBegun, NotReadable, VersionGone
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
-
-
-@dataclass(frozen=True, slots=True)
-class OutputFailure:
-    """A collection's failure: nothing is known of it from ``at`` on, until it is revived."""
-
-    at: Timestamp
-    message: str
-    detail: str | None
-
-    def error(self) -> OutputFailed:
-        """The exception that a read raises."""
-        return OutputFailed(self.message, detail=self.detail)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -59,7 +46,6 @@ class Version:
     is_monotonic: bool
     folder: Folder
     all_files: tuple[DataFile, ...]
-    failure: OutputFailure | None = None
     begins: Timestamp = MINIMUM
     """Nothing is or will be known at earlier times. ``MAXIMUM`` until the collection has begun."""
     errors: ErrorIntervals = ()
@@ -72,18 +58,9 @@ class Version:
         return self.folder.uri
 
     @property
-    def known_errors(self) -> ErrorIntervals:
-        """The times without rows: ``errors``, and all times from a failure on."""
-        if self.failure is None:
-            return self.errors
-        return with_error(self.errors, self.failure.at, self.failure.error(), is_first=False)
-
-    @property
     def error_times(self) -> list[Timestamp]:
         """The times at which an error begins or ends."""
-        bounds = [
-            bound for interval in self.known_errors for bound in (interval.lower, interval.upper)
-        ]
+        bounds = [bound for interval in self.errors for bound in (interval.lower, interval.upper)]
         return [bound for bound in bounds if bound is not None]
 
     @property
@@ -94,7 +71,7 @@ class Version:
     @property
     def without_errors(self) -> Version:
         """This version, with the rows from before an error during that error."""
-        return replace(self, errors=(), failure=None)
+        return replace(self, errors=())
 
     def check(self, at: Timestamp) -> None:
         """Raises ``NotBegun``, ``NotReadable``, ``OutputFailed`` or ``ErrorAtTime`` if it has no
@@ -103,8 +80,6 @@ class Version:
             raise NotBegun(str(self.id))
         if at < self.begins:
             raise NotReadable(str(self.id), at=at, since=self.begins, upper=self.upper)
-        if self.failure is not None and at >= self.failure.at:
-            raise self.failure.error()
         self._check_errors(at, Timestamp(at + 1))
 
     def _check_errors(self, lower: Timestamp, upper: Timestamp) -> None:

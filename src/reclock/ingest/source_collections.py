@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from reclock.algebra.error_intervals import with_answer, with_error
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
@@ -17,10 +18,10 @@ from reclock.collections.correction import replace_updates_at
 from reclock.collections.files import StagedFile
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.version import OutputFailure, Version
+from reclock.collections.version import Version
 from reclock.connectors.connector import Bound, Increment
 from reclock.definitions.sources import PLACE_COLUMN, Reclocking, SourceSpec, collections_of
-from reclock.errors import ClaimConflict, InternalError, UpperMismatch
+from reclock.errors import ClaimConflict, InternalError, OutputFailed, UpperMismatch
 from reclock.ingest.payload import FailureReason
 from reclock.reclocking.digits import digits, place_value
 from reclock.reclocking.frontiers import Partition, SourceFrontier
@@ -176,7 +177,9 @@ class SourceCollections:
     def failed(self) -> frozenset[str]:
         """The outputs that have failed."""
         return frozenset(
-            name for name, output in self.outputs.items() if output.pin().failure is not None
+            name
+            for name, output in self.outputs.items()
+            if (errors := output.pin().errors) and errors[-1].upper is None
         )
 
     def commit(
@@ -193,9 +196,12 @@ class SourceCollections:
         for name, failure in failed.items():
             output = self.outputs[name]
             if not _is_committed(self.group, output, at):
-                output.fail(
-                    OutputFailure(at, failure.message, failure.detail),
-                    expected_upper=output.upper(),
+                version = output.pin()
+                error = OutputFailed(failure.message, detail=failure.detail)
+                output.seal(
+                    expected_upper=version.upper,
+                    new_upper=Timestamp(at + 1),
+                    errors=with_error(version.errors, at, error, is_first=False),
                 )
         begun = self.begun_by(increments)
         for name in [
@@ -206,15 +212,13 @@ class SourceCollections:
                 continue
             begins = at if name in begun else None
             try:
-                if name in revived:
-                    output.revive(files, expected_upper=output.upper(), at=at)
-                else:
-                    output.append_files(
-                        files,
-                        expected_upper=output.upper(),
-                        new_upper=Timestamp(at + 1),
-                        begins=begins,
-                    )
+                output.append_files(
+                    files,
+                    expected_upper=output.upper(),
+                    new_upper=Timestamp(at + 1),
+                    begins=begins,
+                    errors=with_answer(output.pin().errors, at) if name in revived else None,
+                )
             except UpperMismatch:
                 if not _is_committed(self.group, output, at):
                     raise

@@ -93,9 +93,7 @@ class ChangeReader:
         version = self._readable_version(sink, requested)
         if version is None:
             return self._computed(sink, requested)
-        answered, error = _answered(requested, version.known_errors)
-        if error is not None and version.failure is not None:
-            error = version.failure.error()
+        answered, error = _answered(requested, version.errors)
         rows = version.without_errors
         times = {*maintenance.change_times([rows], answered.lower, answered.upper)}
         if requested.with_snapshot:

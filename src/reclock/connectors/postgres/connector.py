@@ -319,6 +319,11 @@ class Postgres:
             self._refuse_partial(connection)
             return self._described(connection)
 
+    def published(self) -> list[PublishedTable]:
+        """The tables of the publication, with the identities that they have now."""
+        with self._connected() as connection:
+            return self._published(connection)
+
     def _described(self, connection: psycopg.Connection[Any]) -> dict[str, Described]:
         published = {table.name: table for table in self._published(connection)}
         rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()

@@ -7,8 +7,9 @@ in the log, though a decision in the log may have come too late.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from reclock.adapter.context.results import Result
@@ -21,6 +22,7 @@ from reclock.algebra.timestamps import EPOCH_MS, MINIMUM
 from reclock.catalog.objects import Kind
 from reclock.connectors.connector import Skip, SupportsRestart
 from reclock.connectors.factory import open_connector
+from reclock.definitions.sources import PublishedTable
 from reclock.errors import (
     ClaimConflict,
     InvalidOption,
@@ -29,6 +31,7 @@ from reclock.errors import (
     UpstreamChanged,
     UpstreamLost,
 )
+from reclock.failpoints import failpoint
 from reclock.ingest import payload
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.source_collections import SourceCollections
@@ -40,6 +43,7 @@ from reclock.sql.statements.sources.alter_plan import (
     RetrySource,
     SkipRange,
     WaiveCheck,
+    with_identities,
 )
 
 _Payload = Mapping[str, Any]
@@ -60,12 +64,25 @@ def _(statement: RetrySource, context: StatementContext) -> Result:
 
 @executes(ResnapshotSource)
 def _(statement: ResnapshotSource, context: StatementContext) -> Result:
-    def ensure_claimed() -> None:
-        _ensure_claimed(context.environment, statement.id)
+    """The claim has the decision before the definition has the identities of the tables as they are
+    now, and once more after it. Otherwise a process that is killed in between could leave a
+    definition that follows a new table's changes from the old table's rows."""
 
-    return _decide(
-        statement, context, payload.resnapshot, {"decision": "resnapshot"}, prepare=ensure_claimed
-    )
+    def resnapshot() -> None:
+        _ensure_claimed(context.environment, statement.id)
+        _decide_claim(statement, context, payload.resnapshot, {"decision": "resnapshot"})
+
+    def work() -> None:
+        published = _published_tables(statement, context.environment)
+        resnapshot()
+        failpoint("resnapshot.after_decision")
+        if _identify(statement, published, context):
+            failpoint("resnapshot.after_definition")
+            resnapshot()
+
+    context.await_storage()
+    context.transactions.run_alone(statement.tag, work)
+    return Result(statement.tag)
 
 
 @executes(WaiveCheck)
@@ -109,27 +126,62 @@ def _decide(
     change: _PayloadChange,
     details: Mapping[str, object],
     details_of_claim: Callable[[_Payload], Mapping[str, object]] = lambda claimed: {},
-    prepare: Callable[[], None] = lambda: None,
 ) -> Result:
-    """Log the decision, then apply ``change`` to the source's claim, which the next tick finishes.
-
-    Raises ``NothingClaimed``, ``InvalidOption``; what ``change`` refuses is not logged.
-    """
-
     def work() -> None:
-        prepare()
-        claim = context.environment.stores.frontiers.get(statement.id).claim
-        if claim is not None:
-            change(claim.payload)
-            _log(statement, {**details, **details_of_claim(claim.payload)}, context)
-        try:
-            context.environment.stores.frontiers.decide(statement.id, change)
-        except NothingClaimed:
-            raise NothingClaimed(str(statement.name)) from None
+        _decide_claim(statement, context, change, details, details_of_claim)
 
     context.await_storage()
     context.transactions.run_alone(statement.tag, work)
     return Result(statement.tag)
+
+
+def _decide_claim(
+    statement: _ClaimDecision,
+    context: StatementContext,
+    change: _PayloadChange,
+    details: Mapping[str, object],
+    details_of_claim: Callable[[_Payload], Mapping[str, object]] = lambda claimed: {},
+) -> None:
+    """Log the decision, then apply ``change`` to the source's claim, which the next tick finishes.
+
+    Raises ``NothingClaimed``, ``InvalidOption``; what ``change`` refuses is not logged.
+    """
+    claim = context.environment.stores.frontiers.get(statement.id).claim
+    if claim is not None:
+        change(claim.payload)
+        _log(statement, {**details, **details_of_claim(claim.payload)}, context)
+    try:
+        context.environment.stores.frontiers.decide(statement.id, change)
+    except NothingClaimed:
+        raise NothingClaimed(str(statement.name)) from None
+
+
+def _published_tables(
+    statement: ResnapshotSource, environment: Environment
+) -> list[PublishedTable]:
+    """The tables of the source's publication as they are now. Raises ``UpstreamUnavailable``."""
+    from reclock.connectors.postgres.connector import Postgres
+
+    [spec] = source_specs(environment.stores, [str(statement.name)])
+    connector = open_connector(spec, environment.runtime.connection_context)
+    assert isinstance(connector, Postgres)
+    return connector.published()
+
+
+def _identify(
+    statement: ResnapshotSource, published: Sequence[PublishedTable], context: StatementContext
+) -> bool:
+    """Write the identities of the published tables into the source's definition. Returns whether
+    it changed."""
+
+    def define(change: CatalogChange) -> bool:
+        item = change.tx.snapshot.items[statement.id]
+        assert item.create_sql is not None
+        create_sql = with_identities(item.create_sql, published)
+        change.tx.update(replace(item, create_sql=create_sql))
+        return create_sql != item.create_sql
+
+    return _commit(context, define)
 
 
 def _ensure_claimed(environment: Environment, source: GlobalId) -> None:
@@ -187,18 +239,30 @@ def _log(
     details: Mapping[str, object],
     context: StatementContext,
 ) -> None:
-    """Record the decision in the audit log. Raises ``UpperMismatch`` if other actors change the
-    catalog all the time."""
+    """Record the decision in the audit log. Raises ``UpperMismatch`` like ``_commit``."""
+
+    def audit(change: CatalogChange) -> bool:
+        change.audit("alter", "source", statement.name, **details)
+        return True
+
+    _commit(context, audit)
+
+
+def _commit(context: StatementContext, define: Callable[[CatalogChange], bool]) -> bool:
+    """Commit what ``define`` does to the catalog, unless it returns False. Returns its answer.
+    Raises ``UpperMismatch`` if other actors change the catalog all the time."""
     catalog = context.environment.stores.catalog
     for attempt in range(_ATTEMPTS):
-        logged = CatalogChange(context.environment, context.users, catalog.transaction(), MINIMUM)
-        logged.audit("alter", "source", statement.name, **details)
+        change = CatalogChange(context.environment, context.users, catalog.transaction(), MINIMUM)
+        if not define(change):
+            return False
         try:
-            catalog.commit_transaction(logged.tx)
-            return
+            catalog.commit_transaction(change.tx)
+            return True
         except UpperMismatch:
             if attempt == _ATTEMPTS - 1:
                 raise
+    return False
 
 
 def _unless_lost(change: _PayloadChange) -> _PayloadChange:

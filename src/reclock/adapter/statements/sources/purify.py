@@ -29,7 +29,7 @@ from reclock.formats import schema_registry
 from reclock.formats.avro_schemas import inline_references, row_columns_of
 from reclock.formats.protobuf_schemas import compiled, messages_of
 from reclock.sql.names import fold, identifier, nearest
-from reclock.sql.statements.sources.define import upstream_name
+from reclock.sql.statements.sources.define import set_identity, upstream_name
 from reclock.sql.statements.sources.formats_syntax import KeyValueFormat
 from reclock.sql.statements.sources.plan import CreateSource
 from reclock.sql.statements.sources.syntax import CreateSourceStatement, SourceColumn, SubsourceOf
@@ -253,8 +253,7 @@ def _resolved_table(
 
 def _published(described: Described, alias: exp.Expression | None) -> SubsourceOf:
     node = _described(described.table.name, alias, described.desc)
-    node.set("oid", exp.Literal.number(described.table.oid))
-    node.set("entries", [exp.Literal.number(entry) for entry in described.table.entries])
+    set_identity(node, described.table)
     return node
 
 

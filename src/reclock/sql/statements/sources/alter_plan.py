@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.definitions.sources import PostgresConnector
+from reclock.definitions.sources import PostgresConnector, PublishedTable
 from reclock.errors import InvalidOption
 from reclock.sql.catalog.entries import Entry, RelationEntry
 from reclock.sql.catalog.lookups import find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planning.registry import plans
-from reclock.sql.statements.sources.define import duration_ms
+from reclock.sql.statements.sources.define import duration_ms, set_identity, upstream_name
 from reclock.sql.statements.sources.guests import check_history
 from reclock.sql.statements.sources.syntax import (
     AlterSourceResnapshotStatement,
@@ -64,6 +65,16 @@ def resnapshot(
             detail="only a publication's tables can be",
         )
     return ResnapshotSource(source.id, source.name)
+
+
+def with_identities(create_sql: str, published: Iterable[PublishedTable]) -> str:
+    """The definition of a source over a publication, with the identities that its tables have in
+    ``published``. A table that is not published keeps the identity it had."""
+    created, now = parse_one(create_sql), {table.name: table for table in published}
+    for table in created.args.get("tables") or ():
+        if (identity := now.get(upstream_name(table))) is not None:
+            set_identity(table, identity)
+    return to_sql(created)
 
 
 @plans(AlterSourceWaiveStatement)

@@ -446,6 +446,12 @@ def upstream_name(table: exp.Expression) -> str:
     return f"{fold(schema)}.{fold(table.this)}" if schema is not None else fold(table.this)
 
 
+def set_identity(table: exp.Expression, identity: PublishedTable) -> None:
+    """Write the identity of a published table into its part of ``FOR TABLES``."""
+    table.set("oid", exp.Literal.number(identity.oid))
+    table.set("entries", [exp.Literal.number(entry) for entry in identity.entries])
+
+
 # --- what they have in common ---
 
 
