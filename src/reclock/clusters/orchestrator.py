@@ -71,8 +71,7 @@ class ProcessOrchestrator:
     def ended(self) -> list[EndedProcess]:
         ended, self._failed = self._failed, []
         for replica_id, (incarnation, process, path) in list(self._running.items()):
-            if (code := process.poll()) is not None:
-                del self._running[replica_id]
+            if (code := process.poll()) is not None and self._running.pop(replica_id, None):
                 ended.append(EndedProcess(replica_id, incarnation, _why(code, path)))
         return ended
 

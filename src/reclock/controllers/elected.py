@@ -24,6 +24,9 @@ _logger = structlog.get_logger(__name__)
 RETRY_S = 1.0
 """How long after a failure the next attempt is made."""
 
+NOTICE_S = 0.2
+"""How often a resting loop looks whether this process knows of something to do."""
+
 
 class ElectedController(Controller):
     """See the module."""
@@ -112,12 +115,25 @@ class ElectedController(Controller):
                     self._failure = failure
                     due = time.monotonic() + RETRY_S
                     stopping.wait(RETRY_S)
-                self._wake.wait(max(due - time.monotonic(), 0))
+                self._rest_until(due)
         finally:
             self._is_looping = False
             if self._is_leading:
                 self._end_term()
                 self._seat.leave()
+
+    def _rest_until(self, due: float) -> None:
+        """Wait for ``due``, until somebody wakes the loop, or until ``_has_noticed``."""
+        while (rest_s := due - time.monotonic()) > 0:
+            if self._wake.wait(min(rest_s, NOTICE_S)):
+                return
+            if self._has_noticed():
+                self._must_step = True
+                return
+
+    def _has_noticed(self) -> bool:
+        """Whether this process knows of something to do, without asking consensus."""
+        return False
 
     @contextmanager
     def looping(self) -> Iterator[None]:

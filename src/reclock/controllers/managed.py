@@ -7,7 +7,7 @@ Any process sends them requests: see `replica_requests`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM
@@ -36,11 +36,12 @@ from reclock.protocol.compute import (
     Replica,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
-from reclock.protocol.orchestration import Orchestrator
+from reclock.protocol.orchestration import EndedProcess, Orchestrator, ReplicaDescription
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 RECONCILE_S = 0.2
-"""How often a leader compares the replicas that there are with those of the catalog."""
+"""How often a leader compares the replicas that there are with those of the catalog, until all are
+there and know the catalog. From then on it does so when it renews its lease."""
 
 
 class ManagedClusterController(ElectedController):
@@ -72,6 +73,10 @@ class ManagedClusterController(ElectedController):
         )
         self._term: Term | None = None
         self._restarts = RestartBackoff()
+        self._ended: list[EndedProcess] = []
+        """The processes whose end is not registered yet."""
+        self._is_settled = False
+        """Whether every wanted replica was there at the last step, and knew the catalog."""
 
     # --- leading ---
 
@@ -83,10 +88,12 @@ class ManagedClusterController(ElectedController):
         catalog = self._current_catalog()
         assert catalog.snapshot is not None
         upper = catalog.snapshot.upper
-        self._reconcile(catalog, term)
-        for registration in self._registry(None).of_cluster(self._cluster_id):
-            if registration.is_ready:
-                self._command(self._commanded.to(registration), catalog, term)
+        wanted = replicas_of(catalog, self._cluster_id)
+        ready = [each for each in self._reconcile(wanted, term) if each.is_ready]
+        for registration in ready:
+            self._command(self._commanded.to(registration), catalog, term)
+        current = {each.replica_id for each in ready if self._commanded.to(each).frontier >= upper}
+        self._is_settled = current == {description.id for description in wanted}
         if self._frontier < upper or not stays:
             failpoint("controllers.managed.before_advance")
             self._seat.publish(term, upper, leaves=not stays)
@@ -94,16 +101,20 @@ class ManagedClusterController(ElectedController):
         if not stays:
             self._forget()
 
-    def _reconcile(self, catalog: PlannerCatalog, term: Term) -> None:
-        """Start and retire processes until they are those of the catalog."""
+    def _reconcile(
+        self, wanted: Sequence[ReplicaDescription], term: Term
+    ) -> Sequence[Registration]:
+        """Start and retire processes until they are the ``wanted`` ones. Returns the registrations
+        afterwards."""
         registry = self._registry(term)
-        for ended in self._orchestrator.ended():
+        self._has_noticed()
+        while self._ended:
+            ended = self._ended[0]
             self._restarts.record_end(ended, time.monotonic())
             registry.lost(ended.replica_id, ended.incarnation, ended.why)
-        wanted = replicas_of(catalog, self._cluster_id)
-        changes = reconcile_replicas(
-            wanted, registry.of_cluster(self._cluster_id), self._is_commanded
-        )
+            del self._ended[0]
+        registrations = registry.of_cluster(self._cluster_id)
+        changes = reconcile_replicas(wanted, registrations, self._is_commanded)
         for description in changes.start:
             if self._orchestrator.has_room() and self._restarts.may_start(
                 description.id, time.monotonic()
@@ -119,6 +130,9 @@ class ManagedClusterController(ElectedController):
             registry.forget(id)
             self._orchestrator.stop(id)
             self._commanded.forget(id)
+        if changes.start or changes.retire:
+            return registry.of_cluster(self._cluster_id)
+        return registrations
 
     def _command(self, link: ReplicaLink, catalog: PlannerCatalog, term: Term) -> None:
         """Command the replica up to the catalog. A replica that does not answer is commanded again
@@ -157,7 +171,11 @@ class ManagedClusterController(ElectedController):
         return self._oracle.read_ts(CATALOG) > self._frontier
 
     def _rest_s(self) -> float:
-        return min(super()._rest_s(), RECONCILE_S)
+        return super()._rest_s() if self._is_settled else min(super()._rest_s(), RECONCILE_S)
+
+    def _has_noticed(self) -> bool:
+        self._ended += self._orchestrator.ended()
+        return bool(self._ended)
 
     # --- requests ---
 

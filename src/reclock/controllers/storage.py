@@ -27,12 +27,14 @@ given."""
 @dataclass(slots=True)
 class _LeaderTerm:
     """The state of a term of this process: the published frontier, and the objects that have
-    collections, with their incarnations; None if the stores must be read."""
+    collections, with their incarnations; None if the stores must be read. ``failures`` are those
+    that were reported; None if nothing was."""
 
     term: Term
     plane: StoragePlane
     frontier: Timestamp = MINIMUM
     present: Mapping[GlobalId, str] | None = None
+    failures: list[NotCreated] | None = None
 
 
 class StorageController(ElectedController):
@@ -68,7 +70,9 @@ class StorageController(ElectedController):
             if isinstance(answer, NotCreated):
                 failures.append(answer)
             failpoint("controllers.storage.after_command")
-        term_state.plane.report(failures)
+        if failures != term_state.failures:
+            term_state.plane.report(failures)
+            term_state.failures = failures
         if term_state.frontier < catalog.snapshot.upper or not stays:
             failpoint("controllers.storage.before_advance")
             term_state.plane.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))

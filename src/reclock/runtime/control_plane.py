@@ -189,7 +189,7 @@ class ControlPlane:
         """By id, each with its cluster: the replicas of managed clusters, None for those that this
         process does not lead, and this process's own replicas of virtual clusters."""
         replicas: dict[int, tuple[int, Reporting | None]] = {}
-        snapshot = self._stores.catalog.sync()
+        snapshot = self._stores.catalog.snapshot()
         for cluster in snapshot.clusters.values():
             controller = self.compute_controller(cluster.id)
             if isinstance(controller, ManagedClusterController):

@@ -106,11 +106,12 @@ def _live(
         environment.stores.replicas,
         environment.control_plane.seat(f"compute {replica.cluster_id}"),
     )
-    led = time.monotonic()
+    led, linger_s = time.monotonic(), settings.replica_linger_ms / 1000
     while not stopping.wait(settings.replica_lease_ms / 4000):
         try:
             registry.beat(replica.id, incarnation, lease_ms=settings.replica_lease_ms)
-            if seat.is_taken():
+            is_forgotten = time.monotonic() - max(led, server.asked_at) > linger_s / 2
+            if is_forgotten and seat.is_taken():
                 led = time.monotonic()
         except (ReplicaSuperseded, Fenced) as over:
             return over.message
@@ -119,10 +120,7 @@ def _live(
             _logger.warning(
                 "heartbeat failed; retrying", error=outage.message, detail=outage.detail
             )
-        if (
-            time.monotonic() - max(led, server.asked_at) > settings.replica_linger_ms / 1000
-            and not server.is_busy
-        ):
+        if time.monotonic() - max(led, server.asked_at) > linger_s and not server.is_busy:
             registry.lost(replica.id, incarnation, "nobody led or asked it")
             return "nobody leads the cluster or asks this replica anything"
     registry.lost(replica.id, incarnation, "it was stopped")
