@@ -1,5 +1,5 @@
 """UPDATEs of one row by 1, 8 and 24 clients over the SQL port, and of a row of each client's own,
-beside PostgreSQL's.
+beside PostgreSQL's. They are sent to one process, and to two workers of one server.
 
 Consensus is on SQLite, and once more on the PostgreSQL of ``RECLOCK_BENCH_POSTGRES``, if that is
 its URL; the same server, or one that is started for it, is measured beside with READ COMMITTED,
@@ -32,9 +32,10 @@ def main() -> None:
     url = os.environ.get("RECLOCK_BENCH_POSTGRES", "")
     peer = dict(_rates(_postgres(url))) if url else {}
     for name, consensus in (("SQLite", ""), ("PostgreSQL", url)):
-        if name == "SQLite" or url:
-            with _served(consensus) as connect:
-                _print(name, _rates(connect), peer)
+        for workers in (1, 2) if name == "SQLite" or url else ():
+            with _served(consensus, workers) as connect:
+                processes = f"{workers} process{'es' if workers > 1 else ''}"
+                _print(f"{name}, {processes}", _rates(connect), peer)
 
 
 def _print(
@@ -88,14 +89,15 @@ def _rate(connect: Connect, statement: str, clients: int) -> tuple[float, int]:
 
 
 @contextmanager
-def _served(consensus: str) -> Iterator[Connect]:
+def _served(consensus: str, workers: int) -> Iterator[Connect]:
     """``reclock serve`` over a new environment."""
     reclock = str(Path(sys.executable).with_name("reclock"))
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"RECLOCK_HOME": f"{folder}/home"}
-        environment |= {"RECLOCK_CONSENSUS_URL": consensus} if consensus else {}
+        if consensus:
+            environment |= {"RECLOCK_CONSENSUS_URL": _new_database(consensus)}
         subprocess.run([reclock, "init"], env=environment, check=True, stdout=subprocess.DEVNULL)
-        command = [reclock, "serve", "--port", "0"]
+        command = [reclock, "serve", "--port", "0", "--workers", str(workers)]
         with (
             open(f"{folder}/log", "w") as log,
             subprocess.Popen(
@@ -109,6 +111,14 @@ def _served(consensus: str) -> Iterator[Connect]:
                 yield lambda: psycopg.connect(dsn, autocommit=True)
             finally:
                 server.terminate()
+
+
+def _new_database(url: str) -> str:
+    """An empty database on the same server."""
+    name = f"hot_{time.time_ns()}"
+    with _postgres(url)() as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return sa.make_url(url).set(database=name).render_as_string(hide_password=False)
 
 
 def _postgres(url: str) -> Connect:
