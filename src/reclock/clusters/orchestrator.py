@@ -71,7 +71,9 @@ class ProcessOrchestrator:
     def ended(self) -> list[EndedProcess]:
         ended, self._failed = self._failed, []
         for replica_id, (incarnation, process, path) in list(self._running.items()):
-            if (code := process.poll()) is not None and self._running.pop(replica_id, None):
+            if (code := process.poll()) is None:
+                continue
+            if self._running.pop(replica_id, None) is not None:  # else another thread reports it
                 ended.append(EndedProcess(replica_id, incarnation, _why(code, path)))
         return ended
 
