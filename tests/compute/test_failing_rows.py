@@ -122,10 +122,37 @@ def test_large_inputs_are_not_searched(world: World, monkeypatch: pytest.MonkeyP
     assert "fails for" not in fail(world, query, statements)
 
 
-def fail(world: World, query: str, statements: str, *, name: str = "m") -> str:
+def test_a_row_that_is_known_is_not_searched_again_until_it_may_be_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[failing_rows.FailingRow | None] = []
+    search = failing_rows._Search.result
+
+    def counted(self: failing_rows._Search) -> failing_rows.FailingRow | None:
+        searches.append(search(self))
+        return searches[-1]
+
+    monkeypatch.setattr(failing_rows._Search, "result", counted)
+    query = "SELECT t.id / t.d AS x FROM t WHERE NOT EXISTS (SELECT FROM s WHERE s.d = -t.id)"
+    first = fail(world, query, "INSERT INTO t VALUES (301, 'one', 1, 0)")
+    assert "id = 301" in first
+    assert fail(world, query, "INSERT INTO t VALUES (302, 'two', 1, 0)", is_new=False) == first
+    assert fail(world, query, "INSERT INTO s VALUES (301, 5)", is_new=False) == first
+    assert len(searches) == 1
+    # the row is there, and the query fails for another one only
+    statements = "INSERT INTO s VALUES (301, -301)"
+    assert "id = 302" in fail(world, query, statements, is_new=False)
+    # it is gone
+    statements = "DELETE FROM t WHERE id = 302; INSERT INTO t VALUES (303, 'three', 1, 0)"
+    assert "id = 303" in fail(world, query, statements, is_new=False)
+    assert len(searches) == 3
+
+
+def fail(world: World, query: str, statements: str, *, name: str = "m", is_new: bool = True) -> str:
     """The detail of the status of a view that fails after the statements, which is what a reader of
     it is told."""
-    world.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    if is_new:
+        world.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
     world.sql(statements)
     world.now += 1_000
     report = cluster_steps.refresh(world.environment, "default", world.now, owner="test")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from reclock.algebra.error_intervals import ErrorIntervals, with_answer, with_error
-from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
@@ -17,7 +17,7 @@ from reclock.collections.version import Version
 from reclock.compute import maintenance, peeks
 from reclock.compute.costs import RefreshCosts, RefreshWork
 from reclock.compute.engines.engine import Engine, Inputs
-from reclock.compute.failing_rows import with_row
+from reclock.compute.failing_rows import FailingRow, find_row
 from reclock.compute.maintenance import MaintenanceMode
 from reclock.config import Settings
 from reclock.consensus.frontiers.claims import GroupFrontier
@@ -73,6 +73,9 @@ class IndexSteps:
     small: Engine
     large: Callable[[], Engine]
     costs: RefreshCosts
+    failing_rows: dict[GlobalId, FailingRow]
+    """The row for which each failing index failed last, as far as it is known. Indexes that do not
+    fail may have an entry too."""
 
     def append(
         self,
@@ -100,9 +103,7 @@ class IndexSteps:
             if isinstance(error, InternalError) and not is_repeated:
                 raise
             if isinstance(error, EvaluationError):
-                error = with_row(
-                    error, index.plan, at, inputs, engine=self._engine(inputs, at), small=self.small
-                )
+                error = self._with_row(error, index, at, inputs)
             updates = arrow_schema(index.desc, with_updates=True).empty_table()
             errors = with_error(version.errors, at, error, is_first=version.upper == MINIMUM)
         collection.append(
@@ -113,6 +114,25 @@ class IndexSteps:
         )
         failpoint("refresh.after_append")
         return AppendedStep(count, how, errors)
+
+    def _with_row(
+        self, error: EvaluationError, index: Dataflow, at: Timestamp, inputs: Inputs
+    ) -> EvaluationError:
+        """The error, naming the row that the index fails for if one is certain."""
+        row = find_row(
+            error,
+            index.plan,
+            at,
+            inputs,
+            engine=self._engine(inputs, at),
+            small=self.small,
+            known=self.failing_rows.get(index.id),
+        )
+        if row is None:
+            self.failing_rows.pop(index.id, None)
+            return error
+        self.failing_rows[index.id] = row
+        return row.error
 
     def _updates(
         self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp

@@ -23,6 +23,7 @@ from reclock.collections.lake import Lake
 from reclock.compute import maintenance
 from reclock.compute.costs import RefreshCosts
 from reclock.compute.engines.engine import Engine
+from reclock.compute.failing_rows import FailingRow
 from reclock.compute.maintenance import MaintenanceMode, RefreshTimes
 from reclock.config import Settings
 from reclock.consensus.frontiers.claims import Claim
@@ -60,6 +61,8 @@ class KnownResults:
     _results: dict[GlobalId, tuple[Timestamp, ErrorInterval | None]] = field(default_factory=dict)
     _seconds: dict[GlobalId, float] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
+    failing_rows: dict[GlobalId, FailingRow] = field(default_factory=dict)
+    """See ``IndexSteps``. A step of an index has its claim, so no other step of it runs."""
 
     def at(self, index: GlobalId, upper: Timestamp) -> tuple[ErrorInterval | None] | None:
         """The lasting error, or none, of the index that was published at exactly this upper; None
@@ -87,6 +90,7 @@ class KnownResults:
         with self._guard:
             self._results.pop(index, None)
             self._seconds.pop(index, None)
+        self.failing_rows.pop(index, None)
 
 
 @dataclass(slots=True)
@@ -385,7 +389,9 @@ class Refresher:
 
     @property
     def _steps(self) -> IndexSteps:
-        return IndexSteps(self.lake, self.settings, self.small, self.large, self.costs)
+        return IndexSteps(
+            self.lake, self.settings, self.small, self.large, self.costs, self.results.failing_rows
+        )
 
 
 def _guarded(work: _IndexRefresh, action: Callable[[], None]) -> None:

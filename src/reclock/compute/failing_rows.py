@@ -19,7 +19,7 @@ import structlog
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.engines.engine import Engine, Inputs, TableInput
+from reclock.compute.engines.engine import CollectionInput, Engine, Inputs, TableInput
 from reclock.compute.peeks import bytes_to_read
 from reclock.compute.rendering import list_nodes
 from reclock.errors import EvaluationError, ReclockError
@@ -53,7 +53,22 @@ _VALUE_CHARACTERS, _ROW_CHARACTERS = 40, 400
 """How much of a value, and of a row, an error shows."""
 
 
-def with_row(
+@dataclass(frozen=True, slots=True)
+class FailingRow:
+    """A row, or a group, that alone made a plan fail at a time. ``error`` names it."""
+
+    error: EvaluationError
+    at: Timestamp
+    rows: Plan
+    """The part of the plan that the row is of."""
+    whole: Plan
+    """The plan over ``candidates`` in place of that part."""
+    candidates: pa.Table
+    rewrites: Mapping[StorageCollectionId, int]
+    """How often each collection that ``rows`` reads had been rewritten."""
+
+
+def find_row(
     error: EvaluationError,
     plan: Plan,
     at: Timestamp,
@@ -61,16 +76,20 @@ def with_row(
     *,
     engine: Engine,
     small: Engine,
-) -> EvaluationError:
-    """An error of ``plan`` over the inputs ``inputs_at``, whose detail names a row, or a group,
-    that alone makes the plan fail.
+    known: FailingRow | None = None,
+) -> FailingRow | None:
+    """The row, or group, that alone makes ``plan`` fail over the inputs ``inputs_at``, with the
+    error that ``engine`` has raised; None if none is certain.
 
-    It is ``error``, which ``engine`` has raised, if no row is certain. The engine ``small`` runs
-    the batches.
+    The engine ``small`` runs the batches of the search. Nothing is searched while the row that an
+    earlier search of the same plan found, ``known``, is certainly still there and fails.
     """
+    search = _Search(plan, at, inputs_at, engine, small, error.sqlstate)
+    if known is not None and search.still_fails(known):
+        return known
     if bytes_to_read(inputs_at, at) > _MOST_BYTES:
-        return error
-    return _Search(plan, at, inputs_at, engine, small, error.sqlstate).result() or error
+        return None
+    return search.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +107,7 @@ class _Candidates:
 
 @dataclass(slots=True)
 class _Search:
-    """See ``with_row``."""
+    """See ``find_row``."""
 
     plan: Plan
     at: Timestamp
@@ -100,12 +119,36 @@ class _Search:
     """The number of batches so far."""
     nodes: list[Plan] = field(default_factory=list)
 
-    def result(self) -> EvaluationError | None:
+    def still_fails(self, known: FailingRow) -> bool:
+        """Whether the known row is certainly among the rows still, and the plan fails for it."""
+        try:
+            return self._only_adds(known) and (
+                self._causing(known.whole, known.candidates) is not None
+            )
+        except (ReclockError, pa.ArrowException):
+            return False
+
+    def _only_adds(self, known: FailingRow) -> bool:
+        """Whether the rows that the known row is of have lost none since it was found."""
+        for id, rewrites in known.rewrites.items():
+            read = self.inputs_at.get(id)
+            if not isinstance(read, CollectionInput) or read.version.rewrites != rewrites:
+                return False
+            if read.tail is not None and read.tail.num_rows > 0:
+                return False
+            changes = read.files(self.at, after=known.at)
+            if changes and not isinstance(known.rows, Get):
+                return False
+            if any(file.min_diff is None or file.min_diff < 0 for file in changes):
+                return False
+        return True
+
+    def result(self) -> FailingRow | None:
         self.nodes = _nodes(self.plan)
         for candidates in [*self._rows(), *self._groups()]:
             try:
-                if (error := self._find(candidates)) is not None:
-                    return error
+                if (found := self._find(candidates)) is not None:
+                    return found
             except (ReclockError, pa.ArrowException) as failure:
                 # the caller raises the original error
                 _log.info("the row that a plan fails for was not found", error=str(failure))
@@ -155,8 +198,8 @@ class _Search:
                 )
         return candidates
 
-    def _find(self, candidates: _Candidates) -> EvaluationError | None:
-        """The error of the plan for one candidate alone, if the plan does not fail without any:
+    def _find(self, candidates: _Candidates) -> FailingRow | None:
+        """The candidate that the plan fails for alone, if the plan does not fail without any:
         then no other part causes it."""
         types = candidates.rows.desc.types
         desc = RelationDesc(tuple(Column(f"c{index}", type) for index, type in enumerate(types)))
@@ -168,8 +211,7 @@ class _Search:
             if self.batches > _MOST_BATCHES:
                 return None
             if (row := self._narrow(part, batch)) is not None:
-                error = self._error(self.engine, whole, row)
-                if error is None or self._error(self.engine, whole, row.slice(0, 0)) is not None:
+                if (error := self._causing(whole, row)) is None:
                     return None
                 name = candidates.kind + _shown(candidates.rows.desc, row)
                 detail = (
@@ -177,10 +219,30 @@ class _Search:
                     if error.detail
                     else f"It fails for {name}"
                 )
-                return EvaluationError(
+                named = EvaluationError(
                     error.message, sqlstate=error.sqlstate, detail=detail, hint=error.hint
                 )
+                return FailingRow(
+                    named, self.at, candidates.rows, whole, row, self._rewrites(candidates.rows)
+                )
         return None
+
+    def _causing(self, whole: Plan, row: pa.Table) -> EvaluationError | None:
+        """The error of the plan for this row alone; None if it does not fail, or fails without the
+        row too."""
+        error = self._error(self.engine, whole, row)
+        is_other = (
+            error is not None and self._error(self.engine, whole, row.slice(0, 0)) is not None
+        )
+        return None if is_other else error
+
+    def _rewrites(self, rows: Plan) -> dict[StorageCollectionId, int]:
+        return {
+            id: read.version.rewrites
+            if isinstance(read := self.inputs_at[id], CollectionInput)
+            else -1
+            for id in collections(rows)
+        }
 
     def _batches(self, rows: Plan, desc: RelationDesc) -> Iterator[pa.Table]:
         """The rows, sorted within each batch, so that every search finds the same row."""
