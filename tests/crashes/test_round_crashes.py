@@ -92,11 +92,11 @@ def refresh(folder: Path, at: int, point: str, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("point", "number"),
+    ("killed_at", "number"),
     [("refresh.after_claim", 1), ("refresh.after_append", 2), ("refresh.after_append", 4)],
 )
 def test_a_round_that_is_killed_is_finished_by_another_process(
-    tmp_path: Path, point: str, number: int
+    tmp_path: Path, killed_at: str, number: int
 ) -> None:
     """Three indexes are claimed together; some of them have their rows when the process dies. The
     fourth append is of the next round."""
@@ -104,7 +104,7 @@ def test_a_round_that_is_killed_is_finished_by_another_process(
         first = insert(environment, 1, 2, 3)
         assert not cluster_steps.refresh(environment, "default", first, owner="first").failed
         times = [first, insert(environment, 3, 4)]
-        process, _ = fork(_killed_refresh, tmp_path, times[-1], point, number)
+        process, _ = fork(_killed_refresh, tmp_path, times[-1], killed_at, number)
         process.join()
         assert process.exitcode == -signal.SIGKILL
         time.sleep(1.1)  # until its claims may be taken over

@@ -3,8 +3,14 @@ their source follow the tables that have the names now."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
+from fixtures.forks import die_at
+from fixtures.publications import Lakehouse, Upstream
+
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 
@@ -28,6 +34,11 @@ def create_again(upstream: Upstream) -> None:
         "CREATE TABLE t (id int PRIMARY KEY, n int)",
         "INSERT INTO t VALUES (2, 20), (3, 30)",
     )
+
+
+def resnapshot(home: Path) -> None:
+    with Environment.open(home) as environment:
+        list(Session(environment).execute("ALTER SOURCE pg RESNAPSHOT"))
 
 
 def assert_follows(upstream: Upstream, here: Lakehouse) -> None:
@@ -71,20 +82,17 @@ def test_a_table_that_was_put_back_is_followed_again(upstream: Upstream, here: L
 
 
 @pytest.mark.usefixtures("source")
-@pytest.mark.parametrize("point", ["resnapshot.after_decision", "resnapshot.after_definition"])
+@pytest.mark.parametrize("killed_at", ["resnapshot.after_decision", "resnapshot.after_definition"])
 def test_a_statement_that_dies_leaves_no_table_half_followed(
-    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, point: str
+    upstream: Upstream, here: Lakehouse, killed_at: str
 ) -> None:
     """No tick saw yet that the table is another one. It is wholly the new one afterwards, or it
     failed and the statement helps when it is repeated."""
     create_again(upstream)
-    with monkeypatch.context() as patched:
-        patched.setattr("reclock.failpoints.on_reach", killing_at(point))
-        with pytest.raises(Killed):
-            here.sql("ALTER SOURCE pg RESNAPSHOT")
+    die_at(killed_at, resnapshot, here.environment.stores.settings.home)
     here.tick()
     if here.sql(STALLED) != []:
-        assert point == "resnapshot.after_decision"
+        assert killed_at == "resnapshot.after_decision"
         here.sql("ALTER SOURCE pg RESNAPSHOT")
         assert here.tick() == []
     assert_follows(upstream, here)
