@@ -8,6 +8,11 @@ from hypothesis import HealthCheck, settings
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
+# The Java processes of tests live for seconds: the second compiler and threads that collect garbage
+# would take more time than the tests do.
+FOR_SHORT_LIVES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ["JDK_JAVA_OPTIONS"] = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} {FOR_SHORT_LIVES}"
+
 # machines are slow at times
 settings.register_profile("reclock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("reclock")
