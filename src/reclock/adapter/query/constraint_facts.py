@@ -53,7 +53,7 @@ def _facts(
             constraint.is_deferrable,
             constraint.is_deferred,
             constraint.are_nulls_equal,
-            constraint.is_enforced,
+            constraint.is_enforced and constraint.is_valid,
             to_sql(constraint.condition) if constraint.condition is not None else None,
             reference,
         )

@@ -157,6 +157,11 @@ class Transactions:
         return self.temporary.over(catalog), read_ts
 
     @property
+    def explicit_block(self) -> Transaction | None:
+        """The transaction of the block that a BEGIN opened."""
+        return None if self._is_implicit else self._block
+
+    @property
     def now(self) -> Timestamp:
         """When the block began; outside a block, the present."""
         return self._environment.stores.clock() if self._block is None else self._began_at

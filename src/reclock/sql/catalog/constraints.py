@@ -36,6 +36,8 @@ class Constraint:
     is_deferred: bool = False
     condition: Any = None
     is_enforced: bool = False
+    is_valid: bool = True
+    """Whether the rows that were there before the constraint were checked."""
 
     @property
     def is_key(self) -> bool:

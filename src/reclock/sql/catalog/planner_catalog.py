@@ -110,6 +110,9 @@ class PlannerCatalog:
 
     def dependents(self, id: GlobalId) -> list[Entry]:
         """The items that depend directly on ``id``, in order of id."""
+        item = self._entries.get(id)
+        if isinstance(item, SequenceEntry):
+            return [entry for entry in self.relations() if _takes_from(entry, item)]
         return [entry for entry in self._entries.values() if id in entry.depends_on]
 
     def progress_of(self, source_id: GlobalId) -> RelationEntry | None:
@@ -242,3 +245,12 @@ class PlannerCatalog:
                 if isinstance(entry, RelationEntry)
             ],
         )
+
+
+def _takes_from(entry: RelationEntry, sequence: SequenceEntry) -> bool:
+    """Whether a column of the table has a value of the sequence by default. The sequence may be
+    younger than the table."""
+    if entry.table is None:
+        return False
+    name = parts(sequence.name.to_table())
+    return any(column.sequence == name for column in entry.table.generated.values())

@@ -7,6 +7,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.sql.statements.tables.alter_syntax import rename_part
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alteration_of, parses
@@ -62,6 +63,8 @@ def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
     if not exists and parser.accept("OWNER", "TO"):
         return AlterOwnerStatement(kind=kind, this=name, to=parser.role_name())
     if parser.accept("RENAME"):
+        if kind == "TABLE" and not parser.sees("TO"):
+            return rename_part(parser, name, exists)
         parser.expect("TO")
         return AlterRenameStatement(kind=kind, this=name, exists=exists, to=parser.name())
     alteration = alteration_of(kind)

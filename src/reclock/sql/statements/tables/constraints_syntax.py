@@ -35,6 +35,7 @@ class TableConstraint(exp.Expression):
         "check": False,
         "deferrable": False,
         "is_not_enforced": False,
+        "is_not_valid": False,
     }
 
 
@@ -136,6 +137,8 @@ def _attributes(parser: StatementParser, constraint: TableConstraint) -> TableCo
     while True:
         if parser.accept("NOT", "ENFORCED"):
             constraint.set("is_not_enforced", True)
+        elif parser.accept("NOT", "VALID"):
+            constraint.set("is_not_valid", True)
         elif parser.accept("ENFORCED"):
             pass
         elif parser.accept("INITIALLY", "DEFERRED"):
@@ -160,4 +163,5 @@ def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
         joined(clause(write, "REFERENCES", node, "target"), target_columns, *words),
         node.args.get("deferrable") or "",
         when(node, "is_not_enforced", "NOT ENFORCED"),
+        when(node, "is_not_valid", "NOT VALID"),
     )

@@ -67,6 +67,7 @@ def _declared(node: TableConstraint) -> Constraint:
         is_deferred="DEFERRED" in (arguments.get("deferrable") or ""),
         condition=condition,
         is_enforced=not arguments.get("is_not_enforced"),
+        is_valid=not arguments.get("is_not_valid"),
     )
 
 
@@ -76,14 +77,17 @@ def declare_constraints(
     desc: RelationDesc,
     catalog: PlannerCatalog,
     session: SessionNames,
+    existing: Sequence[TableConstraint] = (),
 ) -> tuple[str, ...]:
-    """Bring the constraints of ``node`` into the form that is kept: named, with full names, and
-    those that cannot be enforced as NOT ENFORCED. Returns the notices about these.
+    """Bring the constraints of ``node`` into the form that is kept: named, unlike the ``existing``,
+    with full names, and those that cannot be enforced as NOT ENFORCED. Returns the notices about
+    these.
 
     Raises for constraints that could not hold of the table: those that PostgreSQL refuses.
     """
     constraints: list[TableConstraint] = node.args.get("constraints") or []
-    if sum(constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints) > 1:
+    every = [*existing, *constraints]
+    if sum(constraint.args["kind"] == "PRIMARY KEY" for constraint in every) > 1:
         raise InvalidConstraint(f'multiple primary keys for table "{name.item}" are not allowed')
     assumed = []
     for constraint in constraints:
@@ -97,7 +101,7 @@ def declare_constraints(
         if not is_enforceable and not constraint.args.get("is_not_enforced"):
             assumed.append(constraint)
             constraint.set("is_not_enforced", True)
-    _name_constraints(constraints, name.item)
+    _name_constraints(constraints, name.item, existing)
     key = key_columns(node)
     for column in node.args["columns"]:
         if fold(column.this) in key:
@@ -213,10 +217,12 @@ def _key_of(target: RelationEntry) -> tuple[str, ...]:
     return target.table.primary_key
 
 
-def _name_constraints(constraints: Sequence[TableConstraint], table: str) -> None:
+def _name_constraints(
+    constraints: Sequence[TableConstraint], table: str, existing: Sequence[TableConstraint]
+) -> None:
     """Give names to those without, as PostgreSQL does: of the table, the columns and the kind, and
     a number where one is taken."""
-    taken: set[str] = set()
+    taken = {fold(constraint.this) for constraint in existing}
     for constraint in constraints:
         if constraint.this:
             name = fold(constraint.this)

@@ -192,9 +192,6 @@ def table_entry(
 ) -> RelationEntry:
     table = define_table(node)
     rows = StorageCollectionId(item.id, CollectionType.TABLE)
-    sequences = (
-        catalog.find(column.sequence, SessionNames()) for column in table.generated.values()
-    )
     return RelationEntry(
         item.id,
         rows,
@@ -202,6 +199,5 @@ def table_entry(
         item.type,
         table.desc,
         create_sql=item.create_sql,
-        depends_on=frozenset(entry.id for entry in sequences if entry is not None),
         table=table,
     )

@@ -1,0 +1,163 @@
+"""ALTER TABLE: defaults, lengths and constraints, with PostgreSQL's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from reclock.adapter.session.session import Session
+from reclock.errors import ReclockError
+from reclock.runtime.environment import Environment
+
+SCRIPT = """
+CREATE TABLE t (a int NOT NULL, b varchar(3), c text DEFAULT 'old', d int);
+INSERT INTO t VALUES (1, 'x', 'x', 1), (2, 'y', 'y', 1);
+ALTER TABLE t ALTER COLUMN c SET DEFAULT 'new', ALTER d SET DEFAULT 7;
+INSERT INTO t (a) VALUES (3) RETURNING *;
+ALTER TABLE t ALTER COLUMN c DROP DEFAULT;
+INSERT INTO t (a) VALUES (4) RETURNING *;
+ALTER TABLE t ALTER COLUMN nothing DROP DEFAULT;
+ALTER TABLE t ALTER COLUMN d SET DEFAULT 'text';
+ALTER TABLE IF EXISTS nothing ALTER COLUMN d SET DEFAULT 1;
+INSERT INTO t (a, b) VALUES (5, 'long');
+ALTER TABLE t ALTER COLUMN b TYPE varchar(4);
+INSERT INTO t (a, b) VALUES (5, 'long');
+ALTER TABLE t ALTER COLUMN b SET DATA TYPE text;
+INSERT INTO t (a, b) VALUES (6, 'much longer');
+ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 1);
+ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0);
+INSERT INTO t (a) VALUES (0);
+ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0);
+ALTER TABLE t ADD UNIQUE (d);
+INSERT INTO t (a, d) VALUES (7, 7);
+ALTER TABLE t ADD PRIMARY KEY (a);
+ALTER TABLE t ADD PRIMARY KEY (a);
+INSERT INTO t (a) VALUES (1);
+INSERT INTO t (a, c) VALUES (1, 'again') ON CONFLICT (a) DO UPDATE SET c = excluded.c RETURNING a, c;
+ALTER TABLE t ADD CONSTRAINT later CHECK (d > 1) NOT VALID;
+INSERT INTO t (a, d) VALUES (8, 0);
+ALTER TABLE t VALIDATE CONSTRAINT later;
+SELECT conname, convalidated, contype::text FROM pg_constraint
+    WHERE conrelid = 't'::regclass AND contype IN ('p', 'u', 'c') ORDER BY conname;
+UPDATE t SET d = 9 WHERE a IN (1, 2);
+ALTER TABLE t VALIDATE CONSTRAINT later;
+SELECT conname, convalidated FROM pg_constraint WHERE conname = 'later';
+ALTER TABLE t RENAME CONSTRAINT later TO sooner;
+ALTER TABLE t RENAME CONSTRAINT later TO sooner;
+ALTER TABLE t DROP CONSTRAINT sooner, DROP CONSTRAINT IF EXISTS later;
+ALTER TABLE t DROP CONSTRAINT later;
+INSERT INTO t (a, d) VALUES (9, 0);
+BEGIN;
+CREATE TABLE made (a int NOT NULL, b int);
+INSERT INTO made VALUES (1, 1), (2, 1);
+ALTER TABLE made ADD CONSTRAINT made_key UNIQUE (a, b);
+ALTER TABLE made ALTER COLUMN b SET DEFAULT 5;
+INSERT INTO made (a) VALUES (3) RETURNING *;
+COMMIT;
+INSERT INTO made VALUES (1, 1);
+ALTER TABLE made DROP CONSTRAINT made_key;
+INSERT INTO made VALUES (1, 1);
+ALTER TABLE made ADD UNIQUE (a, b);
+SELECT column_name, column_default, character_maximum_length FROM information_schema.columns
+    WHERE table_name IN ('t', 'made') ORDER BY table_name, ordinal_position;
+CREATE SEQUENCE s;
+ALTER TABLE made ALTER COLUMN b SET DEFAULT nextval('s');
+INSERT INTO made (a) VALUES (10) RETURNING b;
+DROP SEQUENCE s;
+ALTER TABLE made ALTER COLUMN b DROP DEFAULT;
+DROP SEQUENCE s;
+DROP TABLE made;
+DROP TABLE t
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path / "home") as opened:
+        yield opened
+
+
+def run(session: Session, text: str) -> list[tuple[Any, ...]]:
+    return [row for result in session.execute(text) if result.desc for row in result.rows()]
+
+
+def test_answers_are_those_of_postgresql(environment: Environment, postgres_server: Any) -> None:
+    session = Session(environment)
+    different: list[tuple[str, Any, Any]] = []
+    with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE alterations")
+    try:
+        with psycopg.connect(
+            postgres_server.dsn(), dbname="alterations", autocommit=True
+        ) as connection:
+            for statement in SCRIPT.strip().split(";\n"):
+                try:
+                    cursor = connection.execute(statement.encode())
+                    wanted: Any = cursor.fetchall() if cursor.description else []
+                except psycopg.Error as error:
+                    wanted = error.diag.sqlstate
+                try:
+                    found: Any = run(session, statement)
+                except ReclockError as error:
+                    found = error.sqlstate
+                if found != wanted:
+                    different.append((statement, found, wanted))
+    finally:
+        with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
+            connection.execute("DROP DATABASE alterations")
+    assert different == [], "\n".join(map(str, different))
+
+
+def test_a_foreign_key_is_added_with_a_notice(environment: Environment) -> None:
+    notices: list[str] = []
+    session = Session(environment, notices.append)
+    run(session, "CREATE TABLE p (a int PRIMARY KEY); CREATE TABLE c (a int, b int)")
+    run(session, "ALTER TABLE c ADD CONSTRAINT fk FOREIGN KEY (b) REFERENCES p (a)")
+    assert notices == ['constraint "fk" of table "c" is not enforced']
+    with pytest.raises(ReclockError) as error:
+        run(session, "ALTER TABLE p DROP CONSTRAINT p_pkey")
+    assert error.value.sqlstate == "2BP01"
+    run(session, "ALTER TABLE c DROP CONSTRAINT fk; ALTER TABLE p DROP CONSTRAINT p_pkey")
+    run(session, "INSERT INTO p VALUES (1), (1)")
+
+
+def test_a_writer_that_began_before_the_constraint_fails(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with Environment.initialise(home) as here, Environment.open(home) as there:
+        ours, theirs = Session(here), Session(there)
+        run(ours, "CREATE TABLE t (a int)")
+        run(theirs, "BEGIN; INSERT INTO t VALUES (-1)")
+        run(ours, "ALTER TABLE t ADD CHECK (a > 0)")
+        with pytest.raises(ReclockError):
+            run(theirs, "COMMIT")
+        assert run(ours, "SELECT count(*) FROM t") == [(0,)]
+        with pytest.raises(ReclockError) as error:
+            run(theirs, "INSERT INTO t VALUES (-1)")
+        assert error.value.sqlstate == "23514"
+
+
+def test_what_changes_stored_rows_is_refused_with_a_way_out(environment: Environment) -> None:
+    session = Session(environment)
+    run(session, "CREATE TABLE t (a int, b varchar(5))")
+    for refused in (
+        "ALTER TABLE t ADD COLUMN c int",
+        "ALTER TABLE t DROP COLUMN b",
+        "ALTER TABLE t RENAME COLUMN b TO c",
+        "ALTER TABLE t RENAME b TO c",
+        "ALTER TABLE t ALTER COLUMN a TYPE bigint",
+        "ALTER TABLE t ALTER COLUMN b TYPE varchar(4)",
+        "ALTER TABLE t ALTER COLUMN a SET NOT NULL",
+        "ALTER TABLE t ADD PRIMARY KEY (a)",
+    ):
+        with pytest.raises(ReclockError) as error:
+            run(session, refused)
+        assert error.value.sqlstate == "0A000"
+        assert error.value.hint
+    run(session, "BEGIN")
+    with pytest.raises(ReclockError) as error:
+        run(session, "ALTER TABLE t ADD UNIQUE (a)")
+    assert error.value.sqlstate == "0A000"
