@@ -241,10 +241,10 @@ def _continuous(types: Types, constants: Mapping[int, object]) -> Signature | No
 
 
 def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    found = _extreme(types[:1], constants) if len(types) == 2 else None
+    signature = _extreme(types[:1], constants) if len(types) == 2 else None
     return (
-        ((*found[0], DOUBLE), found[1])
-        if found is not None and _is_sorted_by_engines(found[1])
+        ((*signature[0], DOUBLE), signature[1])
+        if signature is not None and _is_sorted_by_engines(signature[1])
         else None
     )
 
@@ -315,8 +315,8 @@ def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 
 def _most_frequent(types: Types, constants: Mapping[int, object]) -> Signature | None:
-    found = _extreme(types, constants)
-    return found if found is not None and _is_sorted_by_engines(found[1]) else None
+    signature = _extreme(types, constants)
+    return signature if signature is not None and _is_sorted_by_engines(signature[1]) else None
 
 
 aggregate(

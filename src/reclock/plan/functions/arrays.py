@@ -112,9 +112,9 @@ def _print_duckdb(site: Site) -> str:
     if 1 in site.constants:
         printed = f"coalesce(array_to_string({elements}, {separator}), '')"
     else:
-        kept = f"list_filter({elements}, lambda v: v IS NOT NULL)"
-        joined = f"list_reduce({kept}, lambda one, next: concat(one, {separator}, next))"
-        printed = f"CASE WHEN len({kept}) = 0 THEN '' ELSE {joined} END"
+        non_null = f"list_filter({elements}, lambda v: v IS NOT NULL)"
+        joined = f"list_reduce({non_null}, lambda one, next: concat(one, {separator}, next))"
+        printed = f"CASE WHEN len({non_null}) = 0 THEN '' ELSE {joined} END"
     return f"(CASE WHEN {elements} IS NOT NULL AND {separator} IS NOT NULL THEN {printed} END)"
 
 

@@ -73,7 +73,7 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is target:
         return True
     if source in _OBJECT_IDS or target in _OBJECT_IDS:
-        return all(each in _OBJECT_IDS or each in _INTEGERS for each in (source, target)) or (
+        return all(type in _OBJECT_IDS or type in _INTEGERS for type in (source, target)) or (
             source,
             target,
         ) == (_T.OID, _T.TEXT)

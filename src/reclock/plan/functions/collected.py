@@ -61,13 +61,13 @@ def _duckdb_order(site: Site, first: int) -> str:
     return f" ORDER BY {', '.join(terms)}" if terms else ""
 
 
-def _sorted_by_spark(site: Site, keys: Sequence[_Key], kept: str) -> str:
+def _sorted_by_spark(site: Site, keys: Sequence[_Key], filter: str) -> str:
     """The values in their order, as an array: of structs with the keys, which a comparison
     sorts."""
     fields = "".join(f", 'k{i}', {key.sql}" for i, key in enumerate(keys))
     rows = (
         f"collect_{'set' if site.is_distinct else 'list'}(named_struct('value', "
-        f"{site.arguments[0]}{fields})){kept}"
+        f"{site.arguments[0]}{fields})){filter}"
     )
     branches = "".join(_comparison(f"k{i}", key) for i, key in enumerate(keys))
     return f"transform(array_sort({rows}, (l, r) -> CASE{branches} ELSE 0 END), row -> row.value)"

@@ -64,9 +64,9 @@ def of_float(engine: str, sql: str, source: ScalarType, target: ScalarType) -> s
     half = f"CASE WHEN {digits} > 0 THEN {half} ELSE 0 END"
     size = f"(abs(v) + {half})"
     rounded = f"CAST(({size} - {size} % {ten}) * CASE WHEN v < 0 THEN -1 ELSE 1 END AS {whole})"
-    kept = with_value(engine, unscaled(engine, sql, FLOAT_SCALE), rounded)
+    restored = with_value(engine, unscaled(engine, sql, FLOAT_SCALE), rounded)
     return narrowed(
-        engine, scaled(engine, kept, FLOAT_SCALE), numeric(MAX_PRECISION, FLOAT_SCALE), target
+        engine, scaled(engine, restored, FLOAT_SCALE), numeric(MAX_PRECISION, FLOAT_SCALE), target
     )
 
 

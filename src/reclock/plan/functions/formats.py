@@ -90,15 +90,15 @@ def _pieces(format: object) -> Iterator[re.Match[str]]:
         raise UnsupportedSql("a format that is not a constant is not supported")
     position = 0
     while position < len(format):
-        found = _PIECE.match(format, position)
-        if found is None:
+        match = _PIECE.match(format, position)
+        if match is None:
             known = ", ".join([*_NUMBERS, "Month", "Mon", "Day", "Dy", "AM"])
             raise UnsupportedSql(
                 f'format "{format[position:]}" is not supported',
                 hint=f"parts are {known}; text goes in double quotes",
             )
-        yield found
-        position = found.end()
+        yield match
+        position = match.end()
 
 
 def _to_char(engine: str) -> Writer:
@@ -121,7 +121,7 @@ def _to_char(engine: str) -> Writer:
             name, names, width = _NAMES[piece["word"]]
             return chosen(
                 field(engine, name, moment),
-                tuple(each.ljust(width) if is_padded else each for each in names),
+                tuple(name.ljust(width) if is_padded else name for name in names),
             )
         if piece["count"]:
             number = _NUMBERS[piece["count"].upper()]

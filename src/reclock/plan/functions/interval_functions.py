@@ -168,8 +168,8 @@ def _age(engine: str, site: Site) -> str:
 
 
 def _make_interval(engine: str, site: Site) -> str:
-    def body(*given: str) -> str:
-        years, months, weeks, days, hours, minutes, seconds = (*given, *["0"] * (7 - len(given)))
+    def body(*parts: str) -> str:
+        years, months, weeks, days, hours, minutes, seconds = (*parts, *["0"] * (7 - len(parts)))
         rounded = (
             f"round_even({seconds} * {_SECOND_US}, 0)"
             if engine == "duckdb"
@@ -190,10 +190,10 @@ def _made(
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """An interval of years, months, weeks, days, hours and minutes as integers, and seconds as a
     double; missing arguments are 0."""
-    wanted = (*[INTEGER] * 6, DOUBLE)[: len(types)]
-    if len(types) > 7 or not all(map(is_implicit, types, wanted)):
+    argument_types = (*[INTEGER] * 6, DOUBLE)[: len(types)]
+    if len(types) > 7 or not all(map(is_implicit, types, argument_types)):
         return None
-    return wanted, INTERVAL
+    return argument_types, INTERVAL
 
 
 def _date_bin(engine: str, site: Site) -> str:

@@ -112,14 +112,14 @@ def _group(
     engine: str, text: str, expression: RegularExpression, number: int, group: Group | None
 ) -> str:
     """What the group matched in the first match; NULL if the match does not go through it."""
-    found = f"regexp_extract({text}, {string(engine, expression.text)}, {number})"
+    captured = f"regexp_extract({text}, {string(engine, expression.text)}, {number})"
     if group is None or not group.may_be_skipped:
-        return found
+        return captured
     if group.may_be_empty:
         raise UnsupportedSql(
             "a group of a regular expression that may be skipped and may be empty is not supported"
         )
-    return f"nullif({found}, '')"
+    return f"nullif({captured}, '')"
 
 
 def _match(engine: str) -> Writer:

@@ -19,15 +19,15 @@ def _pairs(engine: str, site: Site) -> str:
     """The group's pairs without NULL, as an ascending list of structs ``y`` and ``x``."""
     y, x = site.arguments
     present = f"{y} IS NOT NULL AND {x} IS NOT NULL)"
-    kept = f"{site.filter[:-1]} AND {present}" if site.filter else f" FILTER (WHERE {present}"
+    filter = f"{site.filter[:-1]} AND {present}" if site.filter else f" FILTER (WHERE {present}"
     if engine == "duckdb":
         pair = f"{{'y': {y}, 'x': {x}}}"
         return (
             f"list({'DISTINCT ' if site.is_distinct else ''}{pair} ORDER BY "
-            f"{pair}){kept}{site.over}"
+            f"{pair}){filter}{site.over}"
         )
     pair = f"named_struct('y', {y}, 'x', {x})"
-    return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({pair}){kept}{site.over})"
+    return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({pair}){filter}{site.over})"
 
 
 def _size(engine: str) -> str:

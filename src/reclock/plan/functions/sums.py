@@ -32,12 +32,12 @@ def ascending_values(engine: str, site: Site) -> str:
     """The group's values that are not NULL, as an ascending list."""
     if engine == "duckdb":
         x = site.arguments[0]
-        kept = (
+        filter = (
             f"{site.filter[:-1]} AND {x} IS NOT NULL)"
             if site.filter
             else f" FILTER (WHERE {x} IS NOT NULL)"
         )
-        return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {x}){kept}{site.over}"
+        return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {x}){filter}{site.over}"
     return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({site.arguments[0]}){site.filter}{site.over})"
 
 

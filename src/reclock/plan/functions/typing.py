@@ -128,10 +128,12 @@ def exact(*signatures: tuple[Sequence[ScalarType], ScalarType]) -> Resolver:
         types: Types, constants: Mapping[int, object]
     ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
         candidates = [
-            (tuple(wanted), result)
-            for wanted, result in signatures
-            if len(wanted) == len(types)
-            and all(is_implicit(have, want) for have, want in zip(types, wanted, strict=True))
+            (tuple(argument_types), result)
+            for argument_types, result in signatures
+            if len(argument_types) == len(types)
+            and all(
+                is_implicit(have, want) for have, want in zip(types, argument_types, strict=True)
+            )
         ]
         return max(
             candidates,

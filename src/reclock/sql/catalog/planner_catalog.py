@@ -206,14 +206,14 @@ class PlannerCatalog:
     def cluster_name(self, id: int) -> str:
         return next(name for name, cluster_id in self.clusters.items() if cluster_id == id)
 
-    def free_name(self, wanted: QualifiedName, also_taken: Iterable[str] = ()) -> QualifiedName:
+    def free_name(self, preferred: QualifiedName, also_taken: Iterable[str] = ()) -> QualifiedName:
         """``wanted``, or ``wanted`` with the first number 1, 2, … that makes it unused."""
-        taken = self.within(wanted.scope).keys() | set(also_taken)
-        name, number = wanted.item, 0
+        taken = self.within(preferred.scope).keys() | set(also_taken)
+        name, number = preferred.item, 0
         while name in taken:
             number += 1
-            name = f"{wanted.item}{number}"
-        return wanted.sibling(name)
+            name = f"{preferred.item}{number}"
+        return preferred.sibling(name)
 
     def _scopes(self, parts: Sequence[str], session: SessionNames) -> list[Scope]:
         *qualifiers, _ = parts

@@ -54,7 +54,7 @@ class RowsAround:
 
 def named_around(query: exp.Expr, scope: Scope) -> list[int]:
     """Columns of the query around that ``query`` may name."""
-    found = set()
+    named = set()
     for column in query.find_all(exp.Column):
         qualifier = [
             fold(part)
@@ -66,8 +66,8 @@ def named_around(query: exp.Expr, scope: Scope) -> list[int]:
             if part
         ]
         with suppress(AmbiguousColumn):
-            found.add(scope.find(fold(column.this), qualifier))
-    return sorted(i for i in found if i is not None)
+            named.add(scope.find(fold(column.this), qualifier))
+    return sorted(i for i in named if i is not None)
 
 
 def scope_around(scope: Scope, indexes: Sequence[int], used: set[int] | None = None) -> Scope:

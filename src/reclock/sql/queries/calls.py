@@ -3,7 +3,7 @@ catalog or the rows; and casts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -21,21 +21,23 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import (
     AggregateNotAllowed,
-    InvalidColumnReference,
     SqlSyntaxError,
-    TypeMismatch,
     UnknownFunction,
     UnknownObject,
     UnknownRelation,
     UnsupportedSql,
     WithinGroupRequired,
 )
-from reclock.plan.functions import AGGREGATES, resolve_aggregate
-from reclock.plan.functions.collected import direction
-from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
-from reclock.plan.totality import could_error
+from reclock.plan.functions import AGGREGATES
+from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.queries import pairs
+from reclock.sql.queries.aggregate_calls import (
+    DOCUMENT_AGGREGATES,
+    ORDERED_SETS,
+    aggregate_call,
+    document_aggregate,
+)
 from reclock.sql.queries.catalog_functions import (
     CATALOG_FUNCTIONS,
     OF_CURRENT_USER,
@@ -55,7 +57,6 @@ from reclock.sql.queries.coercion import (
 from reclock.sql.queries.expressions import (
     SESSION_WORDS,
     ExprContext,
-    condition,
     function_name,
     reject_rows,
     reject_unsupported,
@@ -63,22 +64,17 @@ from reclock.sql.queries.expressions import (
     typed,
 )
 from reclock.sql.queries.format_function import formatted
-from reclock.sql.queries.overloads import call, check_unique, is_open, negated
+from reclock.sql.queries.overloads import call, negated
 from reclock.sql.queries.planned import (
-    AggregateCall,
     Elements,
     GroupingCall,
-    OuterRef,
     Planned,
-    SubqueryValue,
     TypedExpr,
     Untyped,
-    walk,
 )
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature
-from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
 
@@ -127,9 +123,9 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if name in ORDERED_SETS:
         raise WithinGroupRequired(name)
     if name in DOCUMENT_AGGREGATES:
-        return _document_aggregate(name, arguments, None, context)
+        return document_aggregate(name, arguments, None, context)
     if name in AGGREGATES:
-        return _aggregate(name, arguments, None, context)
+        return aggregate_call(name, arguments, None, context)
     if name == "grouping" and arguments:
         if not context.takes_aggregates:
             raise AggregateNotAllowed(f"grouping operations are not allowed in {context.clause}")
@@ -212,60 +208,6 @@ _OPERATOR_NAMES = frozenset(
     }
 )
 """Names of operators in the registry, which SQL cannot call as functions."""
-
-
-PERCENTILES = ("percentile_cont", "percentile_disc")
-ORDERED_SETS = (*PERCENTILES, "mode")
-"""Aggregates with WITHIN GROUP, after which their values follow."""
-DOCUMENT_AGGREGATES = {"jsonb_agg": 1, "jsonb_object_agg": 2}
-"""Aggregates that return a document, and their numbers of arguments."""
-SORTED = {"array_agg": 1, "string_agg": 2}
-"""Aggregates whose value depends on the order of the rows, and how many arguments they take."""
-
-
-@scalar.register
-def _within_group(node: exp.WithinGroup, context: ExprContext) -> TypedExpr:
-    return _aggregate(*_ordered_set(node), None, context)
-
-
-def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
-    """The name and the arguments, the values first."""
-    name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else ""
-    if name not in ORDERED_SETS:
-        raise UnsupportedSql(
-            f"{to_sql(node)[:80]} is not supported", hint=f"there are {', '.join(ORDERED_SETS)}"
-        )
-    order = node.expression.expressions
-    if (
-        len(order) != 1
-        or len(node.this.expressions) != (name != "mode")
-        or order[0].args.get("desc")
-    ):
-        takes = (
-            "one value in ascending order"
-            if name == "mode"
-            else "one fraction, and one value in ascending order"
-        )
-        raise UnsupportedSql(f"{name} takes {takes}")
-    return name, [order[0].this, *node.this.expressions]
-
-
-@scalar.register
-def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
-    function = node.this
-    if isinstance(function, exp.WithinGroup):
-        return _aggregate(*_ordered_set(function), node.expression.this, context)
-    if isinstance(function, exp.Anonymous) and function_name(function) in DOCUMENT_AGGREGATES:
-        return _document_aggregate(
-            function_name(function), function.expressions, node.expression.this, context
-        )
-    if isinstance(function, exp.Anonymous) and function_name(function) in ORDERED_SETS:
-        raise WithinGroupRequired(function_name(function))
-    if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
-        raise SqlSyntaxError(
-            f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function"
-        )
-    return _aggregate(function_name(function), function.expressions, node.expression.this, context)
 
 
 @scalar.register
@@ -384,155 +326,3 @@ def _only_text(values: Sequence[Planned]) -> Planned:
     if len(values) != 1:
         raise UnsupportedSql("the name of an object is one text")
     return values[0]
-
-
-def _aggregate(
-    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
-) -> TypedExpr:
-    if not context.takes_aggregates:
-        raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
-    within = replace(context, takes_aggregates=False, clause="an aggregate function")
-    if name == "any_value" and len(arguments) == 1 and isinstance(arguments[0], exp.Order):
-        return _first_value(arguments[0], filter, within)
-    return AggregateCall(aggregate(name, arguments, filter, within))
-
-
-def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContext) -> TypedExpr:
-    """Of ``any_value(x ORDER BY …)``: the first that is not NULL."""
-    value = ordered.this
-    if isinstance(value, exp.Distinct):
-        raise UnsupportedSql(
-            "any_value of DISTINCT values is not supported",
-            hint="leave out DISTINCT: it changes nothing",
-        )
-    is_known = exp.Not(this=exp.Is(this=tracked_copy(value), expression=exp.Null()))
-    kept = is_known if filter is None else exp.And(this=filter, expression=is_known)
-    return call(
-        "subscript",
-        [AggregateCall(aggregate("array_agg", [ordered], kept, within)), Literal(1, INTEGER)],
-    )
-
-
-def _document_aggregate(
-    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
-) -> TypedExpr:
-    """An array or object of the values of a group: ``array_agg`` of documents, made one
-    document."""
-    if len(arguments) != DOCUMENT_AGGREGATES[name]:
-        raise UnknownFunction(name, [])
-    *keys, last = arguments
-    value = last.this if isinstance(last, exp.Order) else last
-    if isinstance(value, exp.Distinct):
-        if keys or len(value.expressions) != 1:
-            raise UnsupportedSql(f"{name} of DISTINCT pairs is not supported")
-        document: exp.Expr = exp.Distinct(expressions=[_document("to_jsonb", value.expressions)])
-    elif keys:
-        document = _document(
-            "jsonb_build_array", [exp.Cast(this=keys[0], to=exp.DataType.build("text")), value]
-        )
-    else:
-        document = _document("to_jsonb", [value])
-    collected = (
-        exp.Order(this=document, expressions=last.expressions)
-        if isinstance(last, exp.Order)
-        else document
-    )
-    documents = _aggregate("array_agg", [collected], filter, context)
-    return call("object of pairs" if keys else "to_jsonb", [documents])
-
-
-def _document(function: str, arguments: list[exp.Expr]) -> exp.Expr:
-    return exp.Anonymous(this=function, expressions=arguments)
-
-
-def aggregate(
-    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext
-) -> Aggregate[TypedExpr]:
-    """The aggregate function ``name`` of ``arguments``, which are read as ``within``, over the rows
-    that ``filter`` keeps."""
-    orderings: list[exp.Ordered] = []
-    if arguments and isinstance(arguments[-1], exp.Order):
-        orderings, arguments = arguments[-1].expressions, [*arguments[:-1], arguments[-1].this]
-    is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
-    if is_distinct:
-        arguments = arguments[0].expressions
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-        if name != "count" or is_distinct:
-            raise UnknownFunction(name, ["*"])
-        arguments = []
-    elif not arguments and name == "count":
-        raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
-    values = [scalar(argument, within) for argument in arguments]
-    check_unique(name, values)
-    if len(values) != SORTED.get(name, len(values)):
-        raise UnknownFunction(
-            name, ["unknown" if value.type is None else str(value.type) for value in values]
-        )
-    if name == "any_value" and len(values) == 1 and is_open(values[0]):
-        raise TypeMismatch("could not determine polymorphic type because input has type unknown")
-    keys = [typed(ordering.this, within) for ordering in orderings]
-    if is_distinct and any(key not in [default_to_text(value) for value in values] for key in keys):
-        raise InvalidColumnReference(
-            "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-        )
-    directions = [_direction(ordering) for ordering in orderings]
-    if name in SORTED:  # every other aggregate has the same value in any order
-        for key, word in zip(keys, directions, strict=True):
-            values += [key, Literal(word, TEXT)]
-    resolved = resolve_aggregate(name, [value.type for value in values])
-    cast_values: tuple[TypedExpr, ...] = tuple(
-        coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True)
-    )
-    kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
-    if kept is not None:
-        cast_values = tuple(_only_where(kept, value) for value in cast_values)
-    _check_level(name, [*cast_values, *keys, *([kept] if kept is not None else [])], within.scope)
-    return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept)
-
-
-def _only_where(kept: TypedExpr, value: TypedExpr) -> TypedExpr:
-    """``value``, which engines compute of every row, but not where FILTER leaves the row out and it
-    could raise an error."""
-    return (
-        Case(((kept, value),), Literal(None, value.type), value.type)
-        if could_error(value)
-        else value
-    )
-
-
-def _check_level(name: str, parts: Sequence[TypedExpr], scope: Scope) -> None:
-    """An aggregate is of the query that its columns come from, in SQL; one of the query around
-    would need its groups."""
-    columns = list(_columns_of(parts))
-    if columns and all(
-        isinstance(column, OuterRef) or scope.columns[column.index].is_around for column in columns
-    ):
-        raise UnsupportedSql(
-            f"{name} of columns of the query around is not supported",
-            hint="compute it in the query that has the columns",
-        )
-
-
-def _columns_of(parts: Sequence[TypedExpr]) -> Iterator[ColumnRef | OuterRef]:
-    """The columns in ``parts``, and those that subqueries in them name of the query that these
-    stand in."""
-    for part in (part for value in parts for part in walk(value)):
-        if isinstance(part, SubqueryValue):
-            inner = (
-                each
-                for value in (part.result, *part.conditions, *part.domain)
-                for each in walk(value)
-            )
-            yield from (
-                ColumnRef(each.index, each.type) for each in inner if isinstance(each, OuterRef)
-            )
-        elif isinstance(part, ColumnRef | OuterRef):
-            yield part
-
-
-def _direction(ordering: exp.Ordered) -> str:
-    reject_unsupported(ordering, "this", "desc", "nulls_first")
-    return direction(
-        is_descending=bool(ordering.args.get("desc")),
-        nulls_first=bool(ordering.args.get("nulls_first")),
-    )

@@ -169,10 +169,10 @@ def limited(value: E, limit: TextLimit) -> E:
 
 def within_limit(text: str, limit: TextLimit) -> str:
     """Raises ``TextTooLong``."""
-    kept = text.rstrip(" ") if limit.ignores_blanks else text
-    if len(kept.rstrip(" ")) > limit.characters:
+    stripped = text.rstrip(" ") if limit.ignores_blanks else text
+    if len(stripped.rstrip(" ")) > limit.characters:
         raise TextTooLong(str(limit))
-    return kept[: limit.characters]
+    return stripped[: limit.characters]
 
 
 def _float(size: exp.Expr) -> ScalarType:

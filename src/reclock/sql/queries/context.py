@@ -60,7 +60,7 @@ class Context:
     about_session: Callable[[Call[TypedExpr]], TypedExpr]
     """Replaces a question about the session."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
-    kept: Mapping[str, int] = field(default_factory=dict)
+    outer_widths: Mapping[str, int] = field(default_factory=dict)
     """For CTEs that refer to the outer query: how many columns after their own identify the outer
     row of each row."""
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
@@ -69,8 +69,12 @@ class Context:
     """Rows with which FROM begins, whose columns follow its own in name resolution: those of a
     subquery's outer query."""
 
-    def with_cte(self, name: str, plan: Plan, kept: int = 0) -> Context:
-        return replace(self, ctes={**self.ctes, name: plan}, kept={**self.kept, name: kept})
+    def with_cte(self, name: str, plan: Plan, outer_width: int = 0) -> Context:
+        return replace(
+            self,
+            ctes={**self.ctes, name: plan},
+            outer_widths={**self.outer_widths, name: outer_width},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class PlannedQuery:
     by.
 
     ``untyped`` are positions of constants that were made text because nothing said otherwise.
-    ``kept`` columns behind the visible ones say which row around each is for; LIMIT counts for each
+    ``outer_width`` columns behind the visible ones say which row around each is for; LIMIT counts for each
     of these.
     """
 
@@ -89,7 +93,7 @@ class PlannedQuery:
     offset: int
     visible: int
     untyped: frozenset[int] = frozenset()
-    kept: int = 0
+    outer_width: int = 0
 
     @property
     def finishing(self) -> Finishing:
@@ -103,7 +107,7 @@ class PlannedQuery:
     @property
     def embedded(self) -> Plan:
         """The rows as a part of another plan: limited, without the hidden columns, in no order."""
-        plan, width = self.plan, self.visible + self.kept
+        plan, width = self.plan, self.visible + self.outer_width
         if self.limit is not None or self.offset:
             plan = TopK(
                 plan, tuple(range(self.visible, width)), self.order, self.limit, self.offset

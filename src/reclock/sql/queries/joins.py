@@ -35,7 +35,8 @@ from reclock.sql.queries.planned import (
     walk,
 )
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
-from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error
+from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.subquery_rows import correlated_error
 
 JOIN_KINDS = {
     "": JoinKind.INNER,

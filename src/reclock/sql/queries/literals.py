@@ -243,24 +243,24 @@ def _date(text: str) -> date:
 
 
 def _moment(text: str) -> tuple[datetime, timedelta | None]:
-    found = _MOMENT.fullmatch(text)
-    if not found or not (day := _DATE.fullmatch(found["date"])):
+    match = _MOMENT.fullmatch(text)
+    if not match or not (day := _DATE.fullmatch(match["date"])):
         raise ValueError(text)
-    microseconds = round(Decimal("0." + (found["fraction"] or "0")) * 10**6)
-    clock = timedelta(seconds=int(found["second"] or 0), microseconds=microseconds)
-    if int(found["second"] or 0) > 60:
+    microseconds = round(Decimal("0." + (match["fraction"] or "0")) * 10**6)
+    clock = timedelta(seconds=int(match["second"] or 0), microseconds=microseconds)
+    if int(match["second"] or 0) > 60:
         raise ValueError(text)
     moment = (
         datetime(
             int(day[1]),
             int(day[2]),
             int(day[3]),
-            int(found["hour"] or 0),
-            int(found["minute"] or 0),
+            int(match["hour"] or 0),
+            int(match["minute"] or 0),
         )
         + clock
     )
-    zone = found["zone"]
+    zone = match["zone"]
     if zone is None:
         return moment, None
     if zone[0] not in "+-":

@@ -9,13 +9,8 @@ from reclock.errors import UnsupportedSql
 from reclock.plan.functions.regular_expressions import regular_expression, similar_pattern
 from reclock.plan.scalars import Literal
 from reclock.sql.queries.coercion import default_to_text
-from reclock.sql.queries.expressions import (
-    OPERATORS,
-    WRITTEN_OPERATORS,
-    ExprContext,
-    reject_unsupported,
-    scalar,
-)
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.operators import OPERATORS, WRITTEN_OPERATORS
 from reclock.sql.queries.overloads import negated, operator
 from reclock.sql.queries.planned import Planned, TypedExpr
 from reclock.sql.syntax.dialect import to_sql

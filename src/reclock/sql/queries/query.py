@@ -39,13 +39,8 @@ from reclock.sql.queries.recursion import (
     recursive_union,
 )
 from reclock.sql.queries.scope import Scope, ScopedPlan
-from reclock.sql.queries.select import (
-    finish_select,
-    plan_block,
-    plan_select,
-    select_order,
-    select_values,
-)
+from reclock.sql.queries.select import finish_select, plan_block, plan_select
+from reclock.sql.queries.select_items import select_order, select_values
 from reclock.sql.queries.session_functions import answered, not_in_definitions
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.syntax.dialect import to_sql
@@ -111,19 +106,19 @@ def _with_cte(cte: exp.CTE, context: Context, *, is_recursive: bool) -> Context:
         with suppress(UnsupportedSql, UnknownColumn, UnknownRelation):
             plain = _with_cte(cte, replace(context, around=None), is_recursive=is_recursive)
             return replace(plain, around=context.around)
-    name, kept = (
+    name, outer_width = (
         fold(cte.args["alias"].this),
         0 if context.around is None else len(context.around.plan.desc),
     )
     if is_recursive:
         node = recursive_union(cte)
         return context.with_cte(
-            name, plan_recursive(cte, node, with_ctes(node, context), kept), kept
+            name, plan_recursive(cte, node, with_ctes(node, context), outer_width), outer_width
         )
     plan = plan_query(cte.this, context).embedded
-    visible = len(plan.desc) - kept
+    visible = len(plan.desc) - outer_width
     names = [*column_names(cte, plan.desc.names[:visible]), *plan.desc.names[visible:]]
-    return context.with_cte(name, compute(plan, _columns(plan), names), kept)
+    return context.with_cte(name, compute(plan, _columns(plan), names), outer_width)
 
 
 def _columns(plan: Plan) -> list[ColumnRef]:
@@ -179,15 +174,15 @@ def _set_operation(
     left, right = sides
     if left.visible != right.visible:
         raise SqlSyntaxError(f"each {word} query must have the same number of columns")
-    wanted = [
+    common_types = [
         common_type([_known(side, i) for side in sides], word)
         if any(_known(side, i) for side in sides)
         else None
         for i in range(left.visible)
     ]
     sides = [
-        plan_query(syntax, context, outer, wanted)
-        if side.untyped and any(wanted[i] for i in side.untyped)
+        plan_query(syntax, context, outer, common_types)
+        if side.untyped and any(common_types[i] for i in side.untyped)
         else side
         for syntax, side in zip((node.this, node.expression), sides, strict=True)
     ]
@@ -206,7 +201,7 @@ def _set_operation(
         for plan in plans
     ]
     untyped = sides[0].untyped & sides[1].untyped
-    return PlannedQuery(_combined(node, plans), (), None, 0, width, untyped, left.kept)
+    return PlannedQuery(_combined(node, plans), (), None, 0, width, untyped, left.outer_width)
 
 
 def _known(query: PlannedQuery, index: int) -> ScalarType | None:

@@ -15,7 +15,7 @@ from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold, parts
 from reclock.sql.queries.coercion import coerce, common_type
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.subqueries import unwrapped
+from reclock.sql.queries.subquery_syntax import unwrapped
 from reclock.sql.queries.tables import is_comma
 
 _RELATIONS = {
@@ -91,18 +91,18 @@ def recursive_union(cte: exp.CTE) -> exp.Union:
 
 
 def plan_recursive(
-    cte: exp.CTE, node: exp.Union, context: Context, kept: int = 0
+    cte: exp.CTE, node: exp.Union, context: Context, outer_width: int = 0
 ) -> RecursiveUnion:
     """The rows of the WITH query ``cte``, whose union is ``node``. ``context`` is the union's, with
-    its own WITH.
+    its base_type WITH.
 
-    ``kept`` columns, behind those of the query, say which row around each row is for. Raises
+    ``outer_width`` columns, behind those of the query, say which row around each row is for. Raises
     ``TypeMismatch``, ``UnsupportedSql``.
     """
     name = _name(cte)
     base_query = context.queries.plan(node.this, context)
     base, untyped = base_query.embedded, base_query.untyped
-    types, width = base.desc.types, len(base.desc) - kept
+    types, width = base.desc.types, len(base.desc) - outer_width
     if not types:
         raise UnsupportedSql(f'recursive query "{name}" without columns is not supported')
     names = [*column_names(cte, base.desc.names[:width]), *base.desc.names[width:]]
@@ -110,22 +110,24 @@ def plan_recursive(
         tuple(Column(column, type) for column, type in zip(names, types, strict=True))
     )
     id = max((id for plan in context.ctes.values() for id in work_tables(plan)), default=-1) + 1
-    inner = context.with_cte(name, WorkTable(id, name, desc), kept)
+    inner = context.with_cte(name, WorkTable(id, name, desc), outer_width)
     step = context.queries.plan(node.expression, inner, types[:width]).embedded
     if len(step.desc) != len(desc):
         raise SqlSyntaxError("each UNION query must have the same number of columns")
     pairs = list(zip(types, step.desc.types, strict=True))
-    for position, (own, other) in enumerate(pairs):
-        overall = common_type([None if position in untyped else own, other], "UNION")
-        if overall != own:
+    for position, (base_type, step_type) in enumerate(pairs):
+        overall = common_type([None if position in untyped else base_type, step_type], "UNION")
+        if overall != base_type:
             raise TypeMismatch(
                 (
-                    f'recursive query "{name}" column {position + 1} has type {own} in '
+                    f'recursive query "{name}" column {position + 1} has type {base_type} in '
                     f"non-recursive term but type {overall} overall"
                 ),
                 hint="Cast the output of the non-recursive term to the correct type.",
             )
-    values = [coerce(ColumnRef(i, other), own) for i, (own, other) in enumerate(pairs)]
+    values = [
+        coerce(ColumnRef(i, step_type), base_type) for i, (base_type, step_type) in enumerate(pairs)
+    ]
     is_distinct = bool(node.args.get("distinct"))
     if is_distinct and any(type.name is TypeName.INTERVAL for type in types):
         raise UnsupportedSql(
@@ -136,7 +138,7 @@ def plan_recursive(
     if work_tables(union):
         raise UnsupportedSql(
             f'recursive query "{name}" within another recursive query must not read that one',
-            hint="let it read other relations, and join them to the query around it",
+            hint="let it read step_type relations, and join them to the query around it",
         )
     return union
 
@@ -179,25 +181,25 @@ _BASE = "its non-recursive term"
 
 def _where(table: exp.Expr, union: exp.Union) -> str | None:
     """The forbidden place of the reference, in the words of PostgreSQL's error, or None."""
-    below, found = table, None
+    below, place = table, None
     if _is_right_or_full(table.args.get("joins") or []):
-        found = "an outer join"
+        place = "an outer join"
     while below is not union:
         above = below.parent
         assert above is not None
         if not any(
             isinstance(above, kind) and below.arg_key in names for kind, names in _RELATIONS.items()
         ):
-            found = "a subquery"
+            place = "a subquery"
         elif above is union:
             if below is union.this:
                 return _BASE
             if below is not union.expression:
-                found = "a subquery"  # of the query's own WITH
-        elif found is None:
-            found = _where_within(above, below)
+                place = "a subquery"  # of the query's own WITH
+        elif place is None:
+            place = _where_within(above, below)
         below = above
-    return found
+    return place
 
 
 def _where_within(above: exp.Expr, below: exp.Expr) -> str | None:

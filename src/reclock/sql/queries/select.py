@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, combinations, product, zip_longest
-from math import prod
-from typing import Generic, TypeVar
+from dataclasses import replace
+from itertools import zip_longest
 
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, ScalarType
 from reclock.errors import (
-    AmbiguousColumn,
     InvalidColumnReference,
-    InvalidGrouping,
     InvalidRecursion,
-    InvalidWindow,
-    SqlSyntaxError,
-    UnknownRelation,
     UnsupportedSql,
 )
 from reclock.plan.build import (
@@ -32,25 +25,21 @@ from reclock.plan.build import (
 )
 from reclock.plan.relational import JoinKind, Ordering, Plan, Reduce, TopK
 from reclock.plan.scalars import Call, ColumnRef, Scalar
-from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import coerce, default_to_text, with_own_digits
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import (
     ExprContext,
     condition,
     reject_unsupported,
-    scalar,
     split,
 )
 from reclock.sql.queries.grouping import group, group_by_sets, makes_groups, of_no_rows
+from reclock.sql.queries.grouping_sets import grouping_sets
 from reclock.sql.queries.limits import limits
-from reclock.sql.queries.output_names import output_name
 from reclock.sql.queries.planned import (
     AggregateCall,
     InWindow,
     OuterRef,
-    Planned,
     TypedExpr,
     Untyped,
     has,
@@ -62,12 +51,21 @@ from reclock.sql.queries.planned import (
 from reclock.sql.queries.recursion import reads_work_table
 from reclock.sql.queries.row_functions import has_rows, in_windows, spread
 from reclock.sql.queries.scope import Scope, ScopedPlan
-from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error
+from reclock.sql.queries.select_items import (
+    SelectItem,
+    by_input,
+    by_output,
+    distinct_on,
+    ordering_of,
+    select_items,
+    typed_by_hint,
+)
+from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.subquery_filters import filter_by_subquery, is_subquery_filter
+from reclock.sql.queries.subquery_rows import correlated_error
 from reclock.sql.queries.tables import plan_from
 from reclock.sql.queries.windows import check_windows
 
-_CUBE_LIMIT, _SETS_LIMIT = 12, 4096
 _CLAUSES = (
     "expressions",
     "from_",
@@ -117,17 +115,6 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     )
 
 
-V = TypeVar("V", Planned, TypedExpr, covariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Item(Generic[V]):
-    """A column of the select list."""
-
-    name: str
-    value: V
-
-
 def finish_select(
     node: exp.Select,
     relation: ScopedPlan,
@@ -146,19 +133,19 @@ def finish_select(
         relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True
     )
     open_items = [
-        item for projection in node.expressions for item in _items(projection, expr_context)
+        item for projection in node.expressions for item in select_items(projection, expr_context)
     ]
     untyped = frozenset(i for i, item in enumerate(open_items) if isinstance(item.value, Untyped))
     items = [
-        _Item(item.name, _typed(item.value, hint))
+        SelectItem(item.name, typed_by_hint(item.value, hint))
         for item, hint in zip_longest(open_items, hints[: len(open_items)])
     ]
     order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
     order = [
-        _by_output(ordering.this, items) or _by_input(ordering.this, expr_context, "ORDER BY")
+        by_output(ordering.this, items) or by_input(ordering.this, expr_context, "ORDER BY")
         for ordering in order_nodes
     ]
-    unique_on = _distinct_on(node, items, expr_context)
+    unique_on = distinct_on(node, items, expr_context)
     check_windows(node.args.get("windows") or (), expr_context)
     having = (
         condition(node.args["having"].this, replace(expr_context, clause="HAVING"))
@@ -167,7 +154,7 @@ def finish_select(
     )
 
     values = [item.value for item in items]
-    kept: list[TypedExpr] = (
+    around_refs: list[TypedExpr] = (
         [ColumnRef(i, type) for i, type in enumerate(around.desc.types)]
         if around is not None
         else []
@@ -183,7 +170,7 @@ def finish_select(
             "aggregate functions are not allowed in a recursive query's recursive term"
         )
     if node.args.get("group") or having is not None or any(map(makes_groups, everything)):
-        sets = _grouping_sets(
+        sets = grouping_sets(
             node, items, replace(expr_context, takes_aggregates=False, clause="GROUP BY")
         )
         if len(sets) > 1:
@@ -193,37 +180,39 @@ def finish_select(
                     hint="write it as one of its own",
                 )
             plan, everything = group_by_sets(
-                relation, [[*kept, *keys] for keys in sets], everything
+                relation, [[*around_refs, *keys] for keys in sets], everything
             )
         else:
-            plan, everything = group(relation, [*kept, *sets[0]], everything)
+            plan, everything = group(relation, [*around_refs, *sets[0]], everything)
             if around is not None and not sets[0]:
                 plan, everything = _with_empty(around, plan, everything)
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
         plan = filter_rows(plan, [scalar_of(having)])
     plan, everything = in_windows(
-        *attach(plan, [*kept, *(_within(kept, expression) for expression in everything)])
+        *attach(
+            plan, [*around_refs, *(_within(around_refs, expression) for expression in everything)]
+        )
     )
-    sorting = everything[len(kept) + len(items) :]
+    sorting = everything[len(around_refs) + len(items) :]
     is_distinct = node.args.get("distinct") is not None
     if unique_on and order and has_rows(everything) and not has_rows(sorting):
         # As in PostgreSQL, ORDER BY and DISTINCT ON come before the functions of several rows.
         plan = _first_rows(
             plan,
-            scalars_of(everything[: len(kept)]),
+            scalars_of(everything[: len(around_refs)]),
             scalars_of(sorting[: len(order)]),
             order_nodes,
             scalars_of(sorting[len(order) :]),
         )
         unique_on, everything, is_distinct = (
             [],
-            everything[: len(kept) + len(items) + len(order)],
+            everything[: len(around_refs) + len(items) + len(order)],
             False,
         )
     plan, everything = spread(plan, everything)
     columns = scalars_of(everything)
-    around_columns, columns = columns[: len(kept)], columns[len(kept) :]
+    around_columns, columns = columns[: len(around_refs)], columns[len(around_refs) :]
     names = [item.name for item in items]
     limited = limits(node, context.session.parameters)
     return _shape(
@@ -270,65 +259,10 @@ def _within(partition: Sequence[TypedExpr], value: TypedExpr) -> TypedExpr:
     )
 
 
-def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[TypedExpr]:
-    """The values of the select list over the rows of ``relation``."""
-    expr_context = ExprContext(
-        relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True
-    )
-    return [
-        default_to_text(item.value)
-        for projection in node.expressions
-        for item in _items(projection, expr_context)
-    ]
-
-
-def select_order(
-    node: exp.Select, relation: ScopedPlan, context: Context
-) -> list[tuple[TypedExpr, bool, bool]]:
-    """The keys of ORDER BY over the rows of ``relation``, and for each whether it is descending,
-    and begins with NULLs."""
-    expr_context = ExprContext(
-        relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True
-    )
-    items = [
-        _Item(item.name, default_to_text(item.value))
-        for projection in node.expressions
-        for item in _items(projection, expr_context)
-    ]
-    order = node.args["order"].expressions if node.args.get("order") else []
-    terms = [
-        (
-            _by_output(ordering.this, items) or _by_input(ordering.this, expr_context, "ORDER BY"),
-            _ordering(0, ordering),
-        )
-        for ordering in order
-    ]
-    return [(value, how.is_descending, how.nulls_first) for value, how in terms]
-
-
-def select_list(
-    expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str
-) -> list[tuple[str, TypedExpr]]:
-    """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
-    expr_context = ExprContext(scope, SubqueryPlanner(context), clause)
-    return [
-        (item.name, default_to_text(item.value))
-        for expression in expressions
-        for item in _items(expression, expr_context)
-    ]
-
-
-def _typed(value: Planned, hint: ScalarType | None) -> TypedExpr:
-    if not isinstance(value, Untyped) or hint is None:
-        return default_to_text(value)
-    (number,) = with_own_digits([value], [hint])
-    return coerce(number, hint) if isinstance(number, Untyped) else number
-
-
 def _shape(
     plan: Plan,
     values: list[Scalar],
-    kept: list[Scalar],
+    around_columns: list[Scalar],
     names: list[str],
     order: list[Scalar],
     order_nodes: list[exp.Expr],
@@ -339,7 +273,7 @@ def _shape(
     is_distinct: bool,
 ) -> PlannedQuery:
     """The columns in order; hidden columns, only for ORDER BY, come last."""
-    columns = [*values, *kept]
+    columns = [*values, *around_columns]
     for expression in (*unique_on, *order):
         if expression in columns:
             continue
@@ -349,12 +283,14 @@ def _shape(
             )
         columns.append(expression)
     orderings = tuple(
-        _ordering(columns.index(ordering), how)
+        ordering_of(columns.index(ordering), how)
         for ordering, how in zip(order, order_nodes, strict=True)
     )
-    hidden = [f"order{i + 1}" for i in range(len(columns) - len(values) - len(kept))]
-    around = range(len(values), len(values) + len(kept))
-    plan = compute(plan, columns, [*names, *(f"around{i + 1}" for i in range(len(kept))), *hidden])
+    hidden = [f"order{i + 1}" for i in range(len(columns) - len(values) - len(around_columns))]
+    around = range(len(values), len(values) + len(around_columns))
+    plan = compute(
+        plan, columns, [*names, *(f"around{i + 1}" for i in range(len(around_columns))), *hidden]
+    )
     if unique_on:
         plan = _first(
             plan, around, [columns.index(expression) for expression in unique_on], orderings
@@ -362,12 +298,12 @@ def _shape(
     elif is_distinct:
         plan = distinct(plan)
     limit, offset = limited
-    return PlannedQuery(plan, orderings, limit, offset, len(values), untyped, len(kept))
+    return PlannedQuery(plan, orderings, limit, offset, len(values), untyped, len(around_columns))
 
 
 def _first_rows(
     plan: Plan,
-    kept: Sequence[Scalar],
+    around_columns: Sequence[Scalar],
     order: Sequence[Scalar],
     order_nodes: Sequence[exp.Expr],
     unique_on: Sequence[Scalar],
@@ -375,7 +311,7 @@ def _first_rows(
     """Of the rows of ``plan`` the first of each group of DISTINCT ON, and behind their columns what
     they were sorted by."""
     width = len(plan.desc)
-    scalars = [*kept, *order, *unique_on]
+    scalars = [*around_columns, *order, *unique_on]
     computed = list(
         dict.fromkeys(scalar for scalar in scalars if not isinstance(scalar, ColumnRef))
     )
@@ -383,8 +319,10 @@ def _first_rows(
         scalar.index if isinstance(scalar, ColumnRef) else width + computed.index(scalar)
         for scalar in scalars
     ]
-    around, rest = places[: len(kept)], places[len(kept) :]
-    orderings = tuple(_ordering(place, how) for place, how in zip(rest, order_nodes, strict=False))
+    around, rest = places[: len(around_columns)], places[len(around_columns) :]
+    orderings = tuple(
+        ordering_of(place, how) for place, how in zip(rest, order_nodes, strict=False)
+    )
     return _first(map_columns(plan, computed), around, rest[len(order) :], orderings)
 
 
@@ -402,169 +340,7 @@ def _first(
     return project(TopK(wide, (*around, *groups), order, 1, 0), range(len(plan.desc)))
 
 
-def _ordering(index: int, node: exp.Expr) -> Ordering:
-    reject_unsupported(node, "this", "desc", "nulls_first")
-    return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
-
-
 # --- the select list ---
 
 
-def _items(node: exp.Expr, expr_context: ExprContext) -> list[_Item[Planned]]:
-    if isinstance(node, exp.Star):
-        reject_unsupported(node)
-        return _star(expr_context.scope, [])
-    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        reject_unsupported(node.this)
-        qualifier = [
-            fold(part)
-            for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table"))
-            if part
-        ]
-        return _star(expr_context.scope, qualifier)
-    if isinstance(node, exp.Alias):
-        return [_Item(fold(node.args["alias"]), scalar(node.this, expr_context))]
-    if isinstance(node, exp.Aliases):
-        raise SqlSyntaxError("a column has one alias")
-    return [_Item(output_name(node), scalar(node, expr_context))]
-
-
-def _star(scope: Scope, qualifier: list[str]) -> list[_Item[Planned]]:
-    if not scope.columns:
-        raise SqlSyntaxError("SELECT * with no tables specified is not valid")
-    if qualifier:
-        chosen = scope.of_relation(qualifier)
-    else:
-        chosen = [
-            i
-            for i, column in enumerate(scope.columns)
-            if not column.is_merged_away and not column.is_around
-        ]
-    if not chosen:
-        raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
-    return [_Item(scope.columns[i].name, ColumnRef(i, scope.columns[i].type)) for i in chosen]
-
-
 # --- names and positions in GROUP BY, ORDER BY, DISTINCT ON ---
-
-
-def _position(node: exp.Expr, items: Sequence[_Item[TypedExpr]], clause: str) -> TypedExpr | None:
-    inner = node.unnest() if isinstance(node, exp.Paren) else node
-    if not isinstance(inner, exp.Literal):
-        return None
-    if inner.is_string or not inner.name.isdigit():
-        raise SqlSyntaxError(f"non-integer constant in {clause}")
-    if not 1 <= int(inner.name[:9]) <= len(items):
-        raise InvalidColumnReference(f"{clause} position {inner.name} is not in select list")
-    return items[int(inner.name) - 1].value
-
-
-def _named(node: exp.Expr, items: Sequence[_Item[TypedExpr]], clause: str) -> TypedExpr | None:
-    if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
-        return None
-    values = {item.value: None for item in items if item.name == fold(node.this)}
-    if len(values) > 1:
-        raise AmbiguousColumn(fold(node.this), clause)
-    return next(iter(values), None)
-
-
-def _by_output(
-    node: exp.Expr, items: Sequence[_Item[TypedExpr]], clause: str = "ORDER BY"
-) -> TypedExpr | None:
-    position = _position(node, items, clause)
-    return position if position is not None else _named(node, items, clause)
-
-
-def _by_input(node: exp.Expr, expr_context: ExprContext, clause: str) -> TypedExpr:
-    return default_to_text(scalar(node, replace(expr_context, clause=clause)))
-
-
-def _distinct_on(
-    node: exp.Select, items: Sequence[_Item[TypedExpr]], expr_context: ExprContext
-) -> list[TypedExpr]:
-    distinct = node.args.get("distinct")
-    on = distinct.args.get("on") if distinct is not None else None
-    if on is None:
-        return []
-    nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
-    return [
-        _by_output(node, items, "DISTINCT ON") or _by_input(node, expr_context, "DISTINCT ON")
-        for node in nodes
-    ]
-
-
-def _grouping_sets(
-    node: exp.Select, items: Sequence[_Item[TypedExpr]], expr_context: ExprContext
-) -> list[list[TypedExpr]]:
-    """The keys of GROUP BY, in all their combinations."""
-    clause = node.args.get("group")
-    if clause is None:
-        return [[]]
-    reject_unsupported(
-        clause, "expressions", "all"
-    )  # GROUP BY ALL is the opposite of GROUP BY DISTINCT, and what is meant without either
-    if not clause.expressions:
-        raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
-
-    def key(node: exp.Expr) -> TypedExpr:
-        by_name = None
-        if (
-            isinstance(node, exp.Column)
-            and len(node.parts) == 1
-            and expr_context.scope.find(fold(node.this)) is None
-        ):
-            by_name = _named(node, items, "GROUP BY")
-        found = _position(node, items, "GROUP BY") or by_name
-        found = found if found is not None else _by_input(node, expr_context, "GROUP BY")
-        if has(found, AggregateCall):
-            raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
-        if has(found, InWindow):
-            raise InvalidWindow("window functions are not allowed in GROUP BY")
-        if has_rows([found]):
-            raise UnsupportedSql(
-                "a function that answers rows is not supported in GROUP BY", hint="put it into FROM"
-            )
-        return found
-
-    def together(node: exp.Expr) -> list[TypedExpr]:
-        return (
-            [key(expression) for expression in node.expressions]
-            if isinstance(node, exp.Tuple)
-            else [key(node)]
-        )
-
-    def sets(node: exp.Expr) -> list[list[TypedExpr]]:
-        match node:
-            case exp.GroupingSets():
-                return [found for expression in node.expressions for found in sets(expression)]
-            case exp.Rollup():
-                parts = [together(expression) for expression in node.expressions]
-                return [
-                    list(chain.from_iterable(parts[:count])) for count in range(len(parts), -1, -1)
-                ]
-            case exp.Cube():
-                parts = [together(expression) for expression in node.expressions]
-                if len(parts) > _CUBE_LIMIT:
-                    raise InvalidGrouping(
-                        f"CUBE is limited to {_CUBE_LIMIT} elements", sqlstate="54011"
-                    )
-                return [
-                    list(chain.from_iterable(chosen))
-                    for count in range(len(parts), -1, -1)
-                    for chosen in combinations(parts, count)
-                ]
-            case _:
-                return [together(node)]
-
-    choices = [sets(element) for element in clause.expressions]
-    if prod(map(len, choices)) > _SETS_LIMIT:
-        raise InvalidGrouping(
-            f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001"
-        )
-    found = [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
-    is_distinct = clause.args.get("all") is False
-    return (
-        list({frozenset(grouping_set): grouping_set for grouping_set in found}.values())
-        if is_distinct
-        else found
-    )

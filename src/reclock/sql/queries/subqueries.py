@@ -22,16 +22,14 @@ from reclock.algebra.relations import (
     Column,
     RelationDesc,
     ScalarType,
-    TypeName,
     array,
 )
-from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.errors import UnsupportedSql
 from reclock.plan.build import compute, distinct, filter_rows, map_columns, reduce
 from reclock.plan.functions.collected import direction
 from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
 from reclock.plan.relational import Get, Ordering, Plan, TopK
-from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
-from reclock.plan.totality import could_error
+from reclock.plan.scalars import Aggregate, Call, Case, ColumnRef, Literal, Parameter, Scalar
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.around import (
     NOT_ALONE,
@@ -46,7 +44,6 @@ from reclock.sql.queries.around import (
 from reclock.sql.queries.attach import attach, to_outer
 from reclock.sql.queries.coercion import coerce, default_to_text, equal
 from reclock.sql.queries.context import Block, Context
-from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.grouping import group, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
@@ -63,29 +60,29 @@ from reclock.sql.queries.planned import (
     SubqueryValue,
     TypedExpr,
     Untyped,
-    columns_of,
     has,
     rewrite,
     scalars_of,
 )
 from reclock.sql.queries.scope import Scope, ScopedPlan
-from reclock.sql.syntax.consumption import consume, tracked_copy
+from reclock.sql.queries.subquery_rows import (
+    COUNT,
+    any_of,
+    check_width,
+    correlated_error,
+    counted_values,
+    equal_columns,
+    if_only_row,
+    of_type,
+    only_row,
+    shown_columns,
+    sides_of_equality,
+)
+from reclock.sql.queries.subquery_syntax import ordered_by, unwrapped, without_limit
+from reclock.sql.syntax.consumption import tracked_copy
 
 _TRUE = Literal(True, BOOLEAN)
-_COUNT = Aggregate("count", (), BIGINT)
 _CUT = ("distinct", "group", "having", "limit", "offset", "with_")
-
-
-def of_type(operand: Planned, like: TypedExpr) -> TypedExpr:
-    """``operand``; a constant without a type gets that of ``like``."""
-    return coerce(operand, like.type) if isinstance(operand, Untyped) else operand
-
-
-def counted_values(values: Plan) -> Plan:
-    """One row: how many rows there are, and how many of them are not NULL in their first column."""
-    return reduce(
-        values, (), [_COUNT, Aggregate("count", (ColumnRef(0, values.desc.types[0]),), BIGINT)]
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +111,18 @@ class SubqueryPlanner:
                 with suppress(UnsupportedSql):
                     return self._value_around(query, scope, around)
             return self._value_of_rows(rows_around(query, scope, self.context))
-        _check_width(len(plan.desc), 1)
+        check_width(len(plan.desc), 1)
         value = ColumnRef(0, plan.desc.types[0])
         if is_exactly_one_row(plan):
             return SubqueryValue(plan, (), value, is_exactly_one=True)
-        return SubqueryValue(plan, (), value) if most_rows(plan) is not None else _only_row(plan)
+        return SubqueryValue(plan, (), value) if most_rows(plan) is not None else only_row(plan)
 
     def exists(self, node: exp.Expr, scope: Scope) -> TypedExpr:
         """Whether there is a row."""
         try:
             return self._exists(node, scope)
         except NOT_ALONE:
-            query = _uncut(unwrapped(node), self.parameters)
+            query = without_limit(unwrapped(node), self.parameters)
             if not named_around(query, scope):
                 raise
             return exists_around(rows_around(query, scope, self.context))
@@ -133,14 +130,14 @@ class SubqueryPlanner:
     def _exists(self, node: exp.Expr, scope: Scope) -> TypedExpr:
         inner = self.rows(node, scope)
         if not inner.conditions:
-            counted = reduce(inner.plan, (), [_COUNT])
+            counted = reduce(inner.plan, (), [COUNT])
             return SubqueryValue(
                 counted,
                 (),
                 Call(">", (ColumnRef(0, BIGINT), Literal(0, BIGINT)), BOOLEAN),
                 is_exactly_one=True,
             )
-        pairs = [_equality(condition) for condition in inner.conditions]
+        pairs = [sides_of_equality(condition) for condition in inner.conditions]
         keys = distinct(compute(inner.plan, scalars_of(mine for _, mine in pairs)))
         conditions = tuple(
             equal(outer, ColumnRef(i, mine.type)) for i, (outer, mine) in enumerate(pairs)
@@ -180,7 +177,7 @@ class SubqueryPlanner:
             )
         query = unwrapped(node)
         rows = rows_around(query, scope, self.context, plain)
-        _check_width(rows.width, len(operands))
+        check_width(rows.width, len(operands))
         typed = [
             of_type(operand, ColumnRef(i, rows.plan.desc.types[i]))
             for i, operand in enumerate(operands)
@@ -225,7 +222,7 @@ class SubqueryPlanner:
     def rows(self, node: exp.Expr, scope: Scope) -> SubqueryRows:
         """The subquery as rows to match with outer rows."""
         query = (
-            _uncut(unwrapped(node), self.parameters)
+            without_limit(unwrapped(node), self.parameters)
             if isinstance(node.parent, exp.Exists)
             else unwrapped(node)
         )
@@ -255,9 +252,7 @@ class SubqueryPlanner:
             [item] = query.expressions
             item = item.this if isinstance(item, exp.Alias) else item
             terms = (
-                [_ordered_by(ordering.this, item) for ordering in order.expressions]
-                if order
-                else []
+                [ordered_by(ordering.this, item) for ordering in order.expressions] if order else []
             )
             ordered = [
                 exp.Ordered(
@@ -287,7 +282,7 @@ class SubqueryPlanner:
             if not named_around(query, scope):
                 raise
             planned, domain = planned_around(query, scope, self.context)
-        _check_width(planned.visible, 1)
+        check_width(planned.visible, 1)
         plan, places = planned.plan, range(1, 1 + len(domain))
         if planned.limit is not None or planned.offset:
             plan = TopK(plan, tuple(places), planned.order, planned.limit, planned.offset)
@@ -329,12 +324,12 @@ class SubqueryPlanner:
         """A value of the only row that meets the conditions, where these are equalities of a
         key."""
         values = self._values(block)
-        _check_width(len(values), 1)
+        check_width(len(values), 1)
         key = unique_key(block.relation.plan)
         if key is None or has(values[0], AggregateCall) or block.node.args.get("distinct"):
             return None
         equal_to = {
-            side.index for condition in block.correlated for side in _equal_columns(condition)
+            side.index for condition in block.correlated for side in equal_columns(condition)
         }
         if not set(key) <= equal_to:
             return None
@@ -363,7 +358,7 @@ class SubqueryPlanner:
         block = self.context.queries.block(query, context, None)
         limit, offset = limits(query, self.parameters)
         values = self._values(block, context, may_have_limit=True)
-        _check_width(len(values), 1)
+        check_width(len(values), 1)
         is_aggregate = has(values[0], AggregateCall)
         if (
             block.node.args.get("distinct")
@@ -376,13 +371,13 @@ class SubqueryPlanner:
             plan, (value,) = group(block.relation, keys, values)
         else:
             order = self.context.queries.order(block.node, block.relation, context)
-            found, by = _computed(block.relation, values[0], keys, order)
+            sorted_rows, by = _computed(block.relation, values[0], keys, order)
             if limit is not None or offset:
-                found = TopK(found, tuple(range(len(keys))), by, limit, offset)
-            relation = ScopedPlan(found, Scope(block.relation.scope.columns[: len(keys)]))
+                sorted_rows = TopK(sorted_rows, tuple(range(len(keys))), by, limit, offset)
+            relation = ScopedPlan(sorted_rows, Scope(block.relation.scope.columns[: len(keys)]))
             alone = ColumnRef(len(keys), values[0].type)
             plan, (value,) = group(
-                relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))]
+                relation, keys, [if_only_row(AggregateCall(COUNT), AggregateCall(any_of(alone)))]
             )
         outer: list[TypedExpr] = [OuterRef(i, scope.columns[i].type) for i in around]
         # What it names of the row around is there without a group too.
@@ -402,26 +397,26 @@ class SubqueryPlanner:
 
     def _value_of_rows(self, rows: RowsAround) -> TypedExpr:
         """The only column of the only row for each row around."""
-        _check_width(rows.width, 1)
+        check_width(rows.width, 1)
         value = ColumnRef(0, rows.plan.desc.types[0])
-        grouped = reduce(rows.plan, rows.places, [_COUNT, _any_of(value)])
-        count, found = (
+        grouped = reduce(rows.plan, rows.places, [COUNT, any_of(value)])
+        count, any_value = (
             ColumnRef(len(rows.domain) + i, type) for i, type in enumerate((BIGINT, value.type))
         )
-        return rows.value_of(grouped, _checked(count, found))
+        return rows.value_of(grouped, if_only_row(count, any_value))
 
     def _aggregate_value(self, block: Block) -> TypedExpr:
         """An aggregate of the rows that are equal in the conditions: grouped by these, then joined
         by them."""
         values = self._values(block)
-        _check_width(len(values), 1)
+        check_width(len(values), 1)
         if (
             not has(values[0], AggregateCall)
             or block.node.args.get("distinct")
             or has(values[0], OuterRef)
         ):
             raise correlated_error()
-        pairs = [_equality(condition) for condition in block.correlated]
+        pairs = [sides_of_equality(condition) for condition in block.correlated]
         keys = list(dict.fromkeys(mine for _, mine in pairs))
         plan, (value,) = group(block.relation, keys, values)
         conditions = tuple(
@@ -465,116 +460,3 @@ def _computed(
         for i, (_, is_descending, nulls_first) in enumerate(order)
     )
     return compute(plan, [*keys, *scalars_of(computed)]), by
-
-
-def _equal_columns(condition: TypedExpr) -> list[ColumnRef]:
-    """The columns of the subquery that ``condition`` says are equal to something of the query
-    around."""
-    if not isinstance(condition, Call) or condition.function != "=":
-        return []
-    sides = [
-        side.operand if isinstance(side, Cast) and not could_error(side) else side
-        for side in condition.arguments
-    ]
-    pairs = zip(sides, sides[::-1], strict=True)
-    return [
-        mine for mine, theirs in pairs if isinstance(mine, ColumnRef) and not columns_of(theirs)
-    ]
-
-
-def unwrapped(node: exp.Expr) -> exp.Expr:
-    """The query within parentheses that have no clauses of their own."""
-    while isinstance(node, exp.Subquery) and not any(
-        node.args.get(name) for name in ("order", "limit", "offset", "with_")
-    ):
-        reject_unsupported(node, "this")
-        node = node.this
-    return node
-
-
-def _ordered_by(term: exp.Expr, item: exp.Expr) -> exp.Expr:
-    """``term`` of ORDER BY in a query whose only column is ``item``."""
-    if not isinstance(term, exp.Literal):
-        return term
-    if term.is_string or not term.name.isdigit():
-        raise SqlSyntaxError("non-integer constant in ORDER BY")
-    if term.name != "1":
-        raise InvalidColumnReference(f"ORDER BY position {term.name} is not in select list")
-    return item
-
-
-def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
-    """The query without a LIMIT that keeps a row if there is one."""
-    if query.args.get("limit") is None:
-        return query
-    limit, offset = limits(query, parameters)
-    if offset or limit is None or limit < 1:
-        return query
-    if query.args.get("order") is not None:
-        consume(query.args["order"])
-    query = tracked_copy(query)
-    query.set("limit", None)
-    query.set("order", None)
-    return query
-
-
-def shown_columns(rows: SubqueryRows, width: int) -> Sequence[TypedExpr]:
-    _check_width(len(rows.shown), width)
-    return rows.shown
-
-
-def _check_width(width: int, expected: int) -> None:
-    if width > expected:
-        raise SqlSyntaxError(
-            "subquery must return only one column"
-            if expected == 1
-            else "subquery has too many columns"
-        )
-    if width < expected:
-        raise SqlSyntaxError("subquery has too few columns")
-
-
-def _equality(condition: TypedExpr) -> tuple[TypedExpr, TypedExpr]:
-    """The two sides of a condition ``outer = inner``. Raises ``UnsupportedSql`` for any other
-    condition."""
-    if isinstance(condition, Call) and condition.function == "=":
-        for outer, inner in (condition.arguments, condition.arguments[::-1]):
-            if not columns_of(outer) and has(outer, OuterRef) and not has(inner, OuterRef):
-                return outer, inner
-    raise correlated_error()
-
-
-def _only_row(plan: Plan) -> SubqueryValue:
-    """The value of the only row of ``plan``. If there are several, reading it fails with a message
-    that says so."""
-    type = plan.desc.types[0]
-    if type.name is TypeName.BYTEA:
-        raise UnsupportedSql(
-            f"a subquery of type {type} that may have several rows is not supported here",
-            hint="add LIMIT 1",
-        )
-    reduced = reduce(plan, (), [_COUNT, _any_of(ColumnRef(0, type))])
-    return SubqueryValue(
-        reduced, (), _checked(ColumnRef(0, BIGINT), ColumnRef(1, type)), is_exactly_one=True
-    )
-
-
-def _any_of(value: Scalar) -> Aggregate:
-    return Aggregate(
-        "bool_or" if value.type.name is TypeName.BOOLEAN else "max", (value,), value.type
-    )
-
-
-def _checked(rows: TypedExpr, value: TypedExpr) -> TypedExpr:
-    """``value``, unless it is one of several ``rows``."""
-    return Call("only row", (rows, value), value.type)
-
-
-def correlated_error() -> UnsupportedSql:
-    return UnsupportedSql(
-        "a subquery that refers to the query around it in this way is not supported",
-        hint=(
-            "refer to it in WHERE of EXISTS, IN or an aggregate without GROUP BY, by "
-            "equality; or write a join"
-        ),
-    )

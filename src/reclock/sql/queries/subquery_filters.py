@@ -18,7 +18,7 @@ from reclock.sql.queries.coercion import equal
 from reclock.sql.queries.expressions import ExprContext, condition, scalar
 from reclock.sql.queries.overloads import balanced, is_null, negated
 from reclock.sql.queries.planned import OuterRef, SubqueryRows, TypedExpr, has, scalars_of
-from reclock.sql.queries.subqueries import (
+from reclock.sql.queries.subquery_rows import (
     correlated_error,
     counted_values,
     of_type,

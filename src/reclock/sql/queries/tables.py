@@ -39,7 +39,9 @@ from reclock.sql.queries.planned import (
 )
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
-from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, unwrapped
+from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.subquery_rows import correlated_error
+from reclock.sql.queries.subquery_syntax import unwrapped
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -80,14 +82,14 @@ def _beside(
     left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join], context: Context
 ) -> ScopedPlan:
     """``left``, and the rows of ``item`` and its joins, which cannot read those of ``left``."""
-    if not others and (found := _reading_left(left, item, exp.Join(), context)) is not None:
-        return found
+    if not others and (joined := _reading_left(left, item, exp.Join(), context)) is not None:
+        return joined
     right = _relation(item, context)
     for node in others:
-        found = _reading_left(right, node.this, node, context)
+        joined = _reading_left(right, node.this, node, context)
         right = (
-            found
-            if found is not None
+            joined
+            if joined is not None
             else join_relations(right, _relation(node.this, context), node, context)
         )
     if left.plan == ONE_ROW:
@@ -109,8 +111,12 @@ def _reading_left(
         if node.args.get("on") is None:
             return joined
         return filtered(joined, join_conditions(node.args["on"], joined.scope, context))
-    if isinstance(item, exp.Table) and is_comma(node) and (kept := _kept(item, context)):
-        return _of_rows_around(left, item, kept, context)
+    if (
+        isinstance(item, exp.Table)
+        and is_comma(node)
+        and (outer_width := _outer_width(item, context))
+    ):
+        return _of_rows_around(left, item, outer_width, context)
     return None
 
 
@@ -134,12 +140,12 @@ def _over_left(
     """``left``, each row with those of ``item`` and its joins, in which everything may name the
     row."""
     for part, node in ((item, exp.Join(kind="CROSS")), *((node.this, node) for node in others)):
-        found = _reading_left(left, part, node, context)
-        if found is None:
-            found = _derived_around(left, part, node, context)
+        joined = _reading_left(left, part, node, context)
+        if joined is None:
+            joined = _derived_around(left, part, node, context)
         left = (
-            found
-            if found is not None
+            joined
+            if joined is not None
             else join_relations(left, _relation(part, context), node, context)
         )
     return left
@@ -312,18 +318,18 @@ def _for_each(
     around = distinct(project(left.plan, names))
     rows = ScopedPlan(around, scope_around(left.scope, names))
     planned = context.queries.plan(unwrapped(query), replace(context, around=rows))
-    right, kept = planned.embedded, len(left.plan.desc) + planned.visible
+    right, width = planned.embedded, len(left.plan.desc) + planned.visible
     shown = Scope.of(RelationDesc(right.desc.columns[: planned.visible]), None)
     scope_of_query = _aliased(ScopedPlan(right, shown), node).scope
     check_names(left, ScopedPlan(right, scope_of_query))
     scope = left.scope.beside(scope_of_query)
     same = [
-        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(kept + k, type)), BOOLEAN)
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + k, type)), BOOLEAN)
         for k, (i, type) in enumerate(zip(names, around.desc.types, strict=True))
     ]
     conditions = join_conditions(None if on == exp.true() else on, scope, context)
     joined = joined_on(left.plan, right, JOIN_KINDS[side], [*same, *conditions])
-    return ScopedPlan(project(joined, range(kept)), scope)
+    return ScopedPlan(project(joined, range(width)), scope)
 
 
 def _lateral_function(
@@ -345,15 +351,18 @@ def _with_function_or_nulls(
     """The rows of ``left``, each with the rows of ``function`` that meet ``on``, or with NULLs."""
     width = len(left.plan.desc)
     rows = distinct(left.plan)
-    found = _with_function(ScopedPlan(rows, left.scope), function, context)
+    function_rows = _with_function(ScopedPlan(rows, left.scope), function, context)
     same = [
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
         for i, type in enumerate(left.plan.desc.types)
     ]
-    kept = filtered(found, join_conditions(None if on == exp.true() else on, found.scope, context))
-    joined = join(left.plan, kept.plan, JoinKind.LEFT, same)
+    matching_rows = filtered(
+        function_rows,
+        join_conditions(None if on == exp.true() else on, function_rows.scope, context),
+    )
+    joined = join(left.plan, matching_rows.plan, JoinKind.LEFT, same)
     return ScopedPlan(
-        project(joined, [*range(width), *range(2 * width, len(joined.desc))]), found.scope
+        project(joined, [*range(width), *range(2 * width, len(joined.desc))]), function_rows.scope
     )
 
 
@@ -386,25 +395,29 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
     return _aliased(relation, node)
 
 
-def _kept(node: exp.Table, context: Context) -> int:
+def _outer_width(node: exp.Table, context: Context) -> int:
     """How many columns of the WITH query that ``node`` names say which row around each row is
     for."""
     name = parts(node) if isinstance(node.this, exp.Identifier) else ()
-    return context.kept.get(name[0], 0) if len(name) == 1 else 0
+    return context.outer_widths.get(name[0], 0) if len(name) == 1 else 0
 
 
-def _of_rows_around(left: ScopedPlan, node: exp.Table, kept: int, context: Context) -> ScopedPlan:
+def _of_rows_around(
+    left: ScopedPlan, node: exp.Table, outer_width: int, context: Context
+) -> ScopedPlan:
     """``left``, whose first columns are the rows around, joined with the rows that a WITH query has
     for each of these."""
     reject_unsupported(node, "this", "alias")
     (name,) = parts(node)
     plan = context.ctes[name]
-    width, start = len(left.plan.desc), len(plan.desc) - kept
-    if width < kept or not all(column.is_around for column in left.scope.columns[:kept]):
+    width, start = len(left.plan.desc), len(plan.desc) - outer_width
+    if width < outer_width or not all(
+        column.is_around for column in left.scope.columns[:outer_width]
+    ):
         raise correlated_error()
     same = [
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + start + i, type)), BOOLEAN)
-        for i, type in enumerate(left.plan.desc.types[:kept])
+        for i, type in enumerate(left.plan.desc.types[:outer_width])
     ]
     right = _aliased(
         ScopedPlan(plan, Scope.of(RelationDesc(plan.desc.columns[:start]), name)), node
@@ -432,7 +445,7 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
         )
     name = parts(node)
     if len(name) == 1 and name[0] in context.ctes:
-        if context.kept.get(name[0], 0):
+        if context.outer_widths.get(name[0], 0):
             raise correlated_error()
         plan = context.ctes[name[0]]
         return ScopedPlan(plan, Scope.of(plan.desc, name[0]))

@@ -21,7 +21,7 @@ from reclock.plan.functions import AGGREGATES
 from reclock.plan.relational import Frame, WindowFunction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.sql.names import fold
-from reclock.sql.queries.calls import ORDERED_SETS, SORTED, aggregate
+from reclock.sql.queries.aggregate_calls import ORDERED_SETS, SORTED, aggregate
 from reclock.sql.queries.coercion import unified
 from reclock.sql.queries.expressions import (
     ExprContext,
@@ -71,16 +71,16 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
         _frame(spec) if spec is not None else Frame(),
         BIGINT,
     )
-    called, kept = (
+    called, filter = (
         (node.this.this, node.this.expression.this)
         if isinstance(node.this, exp.Filter)
         else (node.this, None)
     )
     name = function_name(called) if isinstance(called, exp.Anonymous) else ""
     if name in AGGREGATES and name not in ORDERED:
-        found = _aggregated(name, called.expressions, kept, of, within)
-        return _over_nothing(found) if _is_empty(of.frame) else found
-    if name not in FUNCTIONS or kept is not None:
+        window = _aggregated(name, called.expressions, filter, of, within)
+        return _over_nothing(window) if _is_empty(of.frame) else window
+    if name not in FUNCTIONS or filter is not None:
         known = ", ".join(FUNCTIONS)
         raise UnsupportedSql(
             f"window function {to_sql(node.this)[:80]} is not supported",
@@ -89,8 +89,8 @@ def _window(node: exp.Window, context: ExprContext) -> TypedExpr:
     function, arguments, type = _called(
         name, [scalar(argument, within) for argument in called.expressions]
     )
-    found = replace(of, function=function, arguments=arguments, type=type)
-    return _over_nothing(found) if _is_empty(of.frame) else found
+    window = replace(of, function=function, arguments=arguments, type=type)
+    return _over_nothing(window) if _is_empty(of.frame) else window
 
 
 def check_windows(windows: Sequence[exp.Window], context: ExprContext) -> None:
@@ -173,8 +173,8 @@ def _frame(spec: exp.WindowSpec) -> Frame:
             f"frame starting from {_PLACES[begins]} row cannot end with {_PLACES[ends]} row"
         )
     start, end = (
-        _bound(said, side, is_range=kind == "RANGE")
-        for said, side in zip((first, last), sides, strict=True)
+        _bound(bound, side, is_range=kind == "RANGE")
+        for bound, side in zip((first, last), sides, strict=True)
     )
     return Frame(start, end, is_range=kind == "RANGE")
 

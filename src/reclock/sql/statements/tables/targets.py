@@ -19,7 +19,7 @@ from reclock.sql.names import fold, nearest
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.scope import Scope, ScopeColumn
-from reclock.sql.queries.select import select_list
+from reclock.sql.queries.select_items import select_list
 from reclock.sql.statements.tables.generated import is_default, next_value_of
 from reclock.sql.syntax.consumption import tracked_copy
 

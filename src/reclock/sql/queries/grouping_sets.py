@@ -1,0 +1,113 @@
+"""GROUPING SETS, ROLLUP and CUBE: the keys of GROUP BY in all their combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, combinations, product
+from math import prod
+
+from sqlglot import exp
+
+from reclock.errors import (
+    InvalidGrouping,
+    InvalidWindow,
+    SqlSyntaxError,
+    UnsupportedSql,
+)
+from reclock.sql.names import fold
+from reclock.sql.queries.expressions import (
+    ExprContext,
+    reject_unsupported,
+)
+from reclock.sql.queries.planned import (
+    AggregateCall,
+    InWindow,
+    TypedExpr,
+    has,
+)
+from reclock.sql.queries.row_functions import has_rows
+from reclock.sql.queries.select_items import (
+    SelectItem,
+    by_input,
+    item_at_position,
+    item_named,
+)
+
+_CUBE_LIMIT, _SETS_LIMIT = 12, 4096
+
+
+def grouping_sets(
+    node: exp.Select, items: Sequence[SelectItem[TypedExpr]], expr_context: ExprContext
+) -> list[list[TypedExpr]]:
+    """The keys of GROUP BY, in all their combinations."""
+    clause = node.args.get("group")
+    if clause is None:
+        return [[]]
+    reject_unsupported(
+        clause, "expressions", "all"
+    )  # GROUP BY ALL is the opposite of GROUP BY DISTINCT, and what is meant without either
+    if not clause.expressions:
+        raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
+
+    def key(node: exp.Expr) -> TypedExpr:
+        by_name = None
+        if (
+            isinstance(node, exp.Column)
+            and len(node.parts) == 1
+            and expr_context.scope.find(fold(node.this)) is None
+        ):
+            by_name = item_named(node, items, "GROUP BY")
+        key_value = item_at_position(node, items, "GROUP BY") or by_name
+        key_value = key_value if key_value is not None else by_input(node, expr_context, "GROUP BY")
+        if has(key_value, AggregateCall):
+            raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
+        if has(key_value, InWindow):
+            raise InvalidWindow("window functions are not allowed in GROUP BY")
+        if has_rows([key_value]):
+            raise UnsupportedSql(
+                "a function that answers rows is not supported in GROUP BY", hint="put it into FROM"
+            )
+        return key_value
+
+    def together(node: exp.Expr) -> list[TypedExpr]:
+        return (
+            [key(expression) for expression in node.expressions]
+            if isinstance(node, exp.Tuple)
+            else [key(node)]
+        )
+
+    def sets(node: exp.Expr) -> list[list[TypedExpr]]:
+        match node:
+            case exp.GroupingSets():
+                return [keys for expression in node.expressions for keys in sets(expression)]
+            case exp.Rollup():
+                parts = [together(expression) for expression in node.expressions]
+                return [
+                    list(chain.from_iterable(parts[:count])) for count in range(len(parts), -1, -1)
+                ]
+            case exp.Cube():
+                parts = [together(expression) for expression in node.expressions]
+                if len(parts) > _CUBE_LIMIT:
+                    raise InvalidGrouping(
+                        f"CUBE is limited to {_CUBE_LIMIT} elements", sqlstate="54011"
+                    )
+                return [
+                    list(chain.from_iterable(chosen))
+                    for count in range(len(parts), -1, -1)
+                    for chosen in combinations(parts, count)
+                ]
+            case _:
+                return [together(node)]
+
+    choices = [sets(element) for element in clause.expressions]
+    if prod(map(len, choices)) > _SETS_LIMIT:
+        raise InvalidGrouping(
+            f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001"
+        )
+    key_lists = [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
+    is_distinct = clause.args.get("all") is False
+    return (
+        list({frozenset(grouping_set): grouping_set for grouping_set in key_lists}.values())
+        if is_distinct
+        else key_lists
+    )

@@ -1,0 +1,385 @@
+"""Operators and predicates of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from sqlglot import exp
+
+from reclock.algebra.relations import (
+    BOOLEAN,
+    INTEGER,
+    JSONB,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+)
+from reclock.errors import (
+    AmbiguousFunction,
+    SqlSyntaxError,
+    UnknownObject,
+    UnsupportedSql,
+)
+from reclock.plan.scalars import Literal
+from reclock.sql.names import fold
+from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
+from reclock.sql.queries.expressions import (
+    ExprContext,
+    condition,
+    function_name,
+    reject_unsupported,
+    scalar,
+    split,
+)
+from reclock.sql.queries.literals import fit, number
+from reclock.sql.queries.overloads import (
+    ROW_OPERATORS,
+    balanced,
+    call,
+    is_null,
+    is_open,
+    negated,
+    operator,
+    row_comparison,
+)
+from reclock.sql.queries.planned import (
+    Planned,
+    TypedExpr,
+    Untyped,
+)
+from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.dialect import to_sql
+
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "#",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.DPipe: "concat",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.NullSafeEQ: "is_not_distinct",
+    exp.RegexpLike: "~",
+    exp.RegexpILike: "~*",
+    exp.StartsWith: "starts_with",
+    exp.JSONExtract: "->",
+    exp.JSONExtractScalar: "->>",
+    exp.JSONBExtract: "#>",
+    exp.JSONBExtractScalar: "#>>",
+    exp.ArrayContainsAll: "jsonb_contains",
+    exp.ArrayContainedBy: "jsonb_contained",
+    exp.JSONBContainsTopKey: "jsonb_exists",
+    exp.JSONBContainsAnyTopKeys: "jsonb_exists_any",
+    exp.JSONBContainsAllTopKeys: "jsonb_exists_all",
+    exp.JSONBDeleteAtPath: "jsonb_delete_path",
+}
+
+
+WRITTEN_OPERATORS = {
+    exp.DPipe: "||",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.StartsWith: "^@",
+}
+
+
+WRITTEN_OPERATORS |= {
+    exp.StartsWith: "^@",
+    exp.ArrayContainsAll: "@>",
+    exp.ArrayContainedBy: "<@",
+    exp.JSONBContainsTopKey: "?",
+    exp.JSONBContainsAnyTopKeys: "?|",
+    exp.JSONBContainsAllTopKeys: "?&",
+    exp.JSONBDeleteAtPath: "#-",
+}
+
+
+def _binary(node: exp.Binary, context: ExprContext) -> TypedExpr:
+    reject_unsupported(node, "this", "expression", "typed", "safe", "negate")
+    if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
+        return _quantified(node, context)
+    left, right = _operand(node.this), _operand(node.expression)
+    left_row, right_row = row_items(left), row_items(right)
+    if left_row is not None and right_row is not None and OPERATORS[type(node)] in ROW_OPERATORS:
+        return _rows_compared(OPERATORS[type(node)], left_row, right_row, context)
+    values = [scalar(left, context), scalar(right, context)]
+    name = OPERATORS[type(node)]
+    arrays = [
+        value.type for value in values if value.type is not None and value.type.element is not None
+    ]
+    symbol = WRITTEN_OPERATORS.get(type(node), name)
+    if name == "-" and values[0].type == JSONB:
+        name = "jsonb_delete"
+    elif name == "concat" and {value.type for value in values} in ({JSONB}, {JSONB, None}):
+        name = "jsonb_concat"
+    elif name == "concat" and arrays:
+        name, values = "array_cat", [_as_array(value, arrays[0].element) for value in values]
+    result = operator(name, values, symbol)
+    return negated(result) if node.args.get("negate") else result
+
+
+for _kind in OPERATORS:
+    scalar.register(_kind)(_binary)
+
+
+def _as_array(value: Planned, element: ScalarType | None) -> Planned:
+    """An element beside ``||`` as an array of one."""
+    if value.type is None or value.type.element is not None or element is None:
+        return value
+    return call("array", [expect(value, element, "element")])
+
+
+def _operand(node: exp.Expr) -> exp.Expr:
+    return node.unnest() if isinstance(node, exp.Paren) else node
+
+
+def row_items(node: exp.Expr) -> list[exp.Expr] | None:
+    """What a row, such as ``(a, b)`` or ``ROW(a)``, is of; None if ``node`` is none."""
+    if isinstance(node, exp.Tuple) or (
+        isinstance(node, exp.Anonymous) and function_name(node) == "row"
+    ):
+        return node.expressions
+    return None
+
+
+def _rows_compared(
+    name: str, left: Sequence[exp.Expr], right: Sequence[exp.Expr], context: ExprContext
+) -> TypedExpr:
+    if len(left) != len(right):
+        raise SqlSyntaxError("unequal number of entries in row expressions")
+    if not left:
+        raise UnsupportedSql("cannot compare rows of zero length")
+    return row_comparison(
+        name, [scalar(item, context) for item in left], [scalar(item, context) for item in right]
+    )
+
+
+def _is_all(node: exp.Expr) -> bool:
+    return (
+        isinstance(node, exp.Anonymous)
+        and function_name(node) == "all"
+        and len(node.expressions) == 1
+    )
+
+
+def _quantified(node: exp.Binary, context: ExprContext) -> TypedExpr:
+    among = (
+        node.expression.this
+        if isinstance(node.expression, exp.Any | exp.All)
+        else node.expression.expressions[0]
+    )
+    is_any = isinstance(node.expression, exp.Any)
+    name = OPERATORS[type(node)]
+    if isinstance(_operand(among), exp.Query):
+        return _quantified_query(node, name, _operand(among), is_any, context)
+    if isinstance(node, exp.EQ if is_any else exp.NEQ):
+        membership = _is_member(scalar(node.this, context), _operand(among), context)
+        return membership if is_any else negated(membership)
+    items = _operand(among)
+    if isinstance(items, exp.Array) and items.expressions:
+        operand = scalar(node.this, context)
+        compared = [operator(name, [operand, scalar(item, context)]) for item in items.expressions]
+        if node.args.get("negate"):
+            compared = [negated(result) for result in compared]
+        return balanced("or" if is_any else "and", compared)
+    raise UnsupportedSql(
+        f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery"
+    )
+
+
+def _quantified_query(
+    node: exp.Binary, name: str, query: exp.Expr, is_any: bool, context: ExprContext
+) -> TypedExpr:
+    items = row_items(_operand(node.this))
+    operands = [scalar(item, context) for item in (items if items is not None else [node.this])]
+    is_negated = bool(node.args.get("negate"))
+    if not is_negated and name == ("=" if is_any else "<>"):
+        membership = context.subqueries.contains(operands, query, context.scope)
+        return membership if is_any else negated(membership)
+    holds = context.subqueries.any(
+        operands, name, query, context.scope, is_negated=is_negated == is_any
+    )
+    return holds if is_any else negated(holds)
+
+
+def _is_member(operand: Planned, among: exp.Expr, context: ExprContext) -> TypedExpr:
+    """Whether ``operand`` is an element of an array: of one that is written out, equal to one of
+    its items."""
+    if isinstance(among, exp.Array) and among.expressions:
+        return _is_one_of(operand, [scalar(item, context) for item in among.expressions])
+    array_value = scalar(among, context)
+    if isinstance(array_value, Untyped):
+        array_value = coerce(array_value, array(operand.type or TEXT))
+    return operator("= any", [operand, array_value])
+
+
+def _is_one_of(value: Planned, values: Sequence[Planned]) -> TypedExpr:
+    if len(values) == 1:
+        return operator("=", [value, *values])
+    (value, *items), _ = unified([value, *values], "IN")
+    return balanced("or", [call("=", [value, item]) for item in items])
+
+
+@scalar.register
+def _array(node: exp.Array, context: ExprContext) -> TypedExpr:
+    if not node.expressions:
+        raise SqlSyntaxError(
+            "cannot determine type of empty array",
+            hint="cast it to the type it shall have, as in '{}'::integer[]",
+        )
+    return call("array", [scalar(item, context) for item in node.expressions])
+
+
+@scalar.register
+def _subscript(node: exp.Bracket, context: ExprContext) -> TypedExpr:
+    if len(node.expressions) != 1:
+        raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
+    value, position = scalar(node.this, context), scalar(node.expressions[0], context)
+    if value.type is not None and value.type.name is TypeName.VECTOR:
+        position = operator("+", [position, Literal(1, INTEGER)])
+    return call("subscript", [value, position])
+
+
+@scalar.register
+def _operator(node: exp.Operator, context: ExprContext) -> TypedExpr:
+    """``OPERATOR(schema.op)``: the operator, whatever its schema."""
+    name = str(node.args["operator"]).rpartition(".")[2].strip()
+    known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(
+        name, name
+    )
+    result = operator(
+        known,
+        [scalar(_operand(node.this), context), scalar(_operand(node.expression), context)],
+        name,
+    )
+    return negated(result) if name in ("!~", "!~*", "!~~") else result
+
+
+@scalar.register
+def _collate(node: exp.Collate, context: ExprContext) -> Planned:
+    """Every collation compares text by its bytes."""
+    collation = node.expression
+    name, schema = collation.name, fold(collation.args.get("table"))
+    if name.lower() not in _COLLATIONS or schema not in ("", "pg_catalog"):
+        raise UnknownObject("collation", name, hint=f"collations are {', '.join(_COLLATIONS)}")
+    consume(collation)
+    return scalar(node.this, context)
+
+
+_COLLATIONS = ("default", "c", "posix", "ucs_basic")
+
+
+@scalar.register
+def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> TypedExpr:
+    return negated(
+        operator(
+            "is_not_distinct",
+            [scalar(node.this, context), scalar(node.expression, context)],
+            "IS DISTINCT FROM",
+        )
+    )
+
+
+@scalar.register
+def _negate(node: exp.Neg, context: ExprContext) -> TypedExpr:
+    written_number = _operand(node.this)
+    if isinstance(written_number, exp.Literal) and not written_number.is_string:
+        # -2147483648 is an integer, 2147483648 is none
+        return Literal(*number(f"-{written_number.name}"))
+    operand = scalar(node.this, context)
+    if is_open(operand):
+        raise AmbiguousFunction("-", ["unknown"], is_operator=True)
+    if isinstance(operand, Literal) and operand.type.is_number and operand.value is not None:
+        value = operand.value  # of a Decimal, "-" would keep 28 digits
+        return Literal(
+            fit(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type),
+            operand.type,
+        )
+    return operator("negate", [operand], "-")
+
+
+@scalar.register
+def _power(node: exp.Pow, context: ExprContext) -> TypedExpr:
+    return operator("power", [scalar(node.this, context), scalar(node.expression, context)], "^")
+
+
+@scalar.register(exp.And)
+@scalar.register(exp.Or)
+def _connector(node: exp.Connector, context: ExprContext) -> TypedExpr:
+    kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
+    within = replace(context, clause=word)
+    return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
+
+
+@scalar.register
+def _not(node: exp.Not, context: ExprContext) -> TypedExpr:
+    return negated(condition(node.this, replace(context, clause="NOT")))
+
+
+@scalar.register
+def _is(node: exp.Is, context: ExprContext) -> TypedExpr:
+    reject_unsupported(node, "this", "expression", "negate")
+    operand, what = scalar(node.this, context), node.expression
+    if isinstance(what, exp.Null):
+        result = is_null(default_to_text(operand))
+    elif isinstance(what, exp.Boolean):
+        result = call(
+            "is_true" if what.this else "is_false",
+            [expect(operand, BOOLEAN, "argument of IS TRUE")],
+        )
+    elif isinstance(what, exp.Column) and what.name.upper() == "UNKNOWN":
+        result = is_null(expect(operand, BOOLEAN, "argument of IS UNKNOWN"))
+    else:
+        raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
+    return negated(result) if node.args.get("negate") else result
+
+
+@scalar.register
+def _between(node: exp.Between, context: ExprContext) -> TypedExpr:
+    reject_unsupported(node, "this", "low", "high", "symmetric")
+    value, low, high = (scalar(node.args[name], context) for name in ("this", "low", "high"))
+
+    def is_between(low: Planned, high: Planned) -> TypedExpr:
+        return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
+
+    if node.args.get("symmetric"):
+        return balanced("or", [is_between(low, high), is_between(high, low)])
+    return is_between(low, high)
+
+
+@scalar.register
+def _in(node: exp.In, context: ExprContext) -> TypedExpr:
+    reject_unsupported(node, "this", "expressions", "query")
+    operand, query = _operand(node.this), node.args.get("query")
+    if query is not None:
+        row = row_items(operand)
+        operands = [scalar(item, context) for item in (row if row is not None else [operand])]
+        return context.subqueries.contains(operands, query, context.scope)
+    items = [_operand(item) for item in node.expressions]
+    if not items:
+        raise SqlSyntaxError("IN needs at least one value")
+    if (row := row_items(operand)) is not None:
+        others = [row_items(item) for item in items]
+        return balanced("or", [_rows_compared("=", row, other or (), context) for other in others])
+    return _is_one_of(scalar(operand, context), [scalar(item, context) for item in items])
+
+
+@scalar.register
+def _at_time_zone(node: exp.AtTimeZone, context: ExprContext) -> TypedExpr:
+    return call("timezone", [scalar(node.args["zone"], context), scalar(node.this, context)])
