@@ -136,6 +136,8 @@ FAILPOINTS: Mapping[str, str] = {
     "refresh.after_publish": "the refresh, visibly",
     "sinks.emit.after_claim": "the claim of the sink",
     "sinks.emit.begun": "the claim; the target has fenced earlier writers",
+    "sinks.postgres.before_commit": "nothing: the transaction in PostgreSQL is complete, but open",
+    "sinks.postgres.after_commit": "the changes of one time and the progress, in PostgreSQL",
     "sinks.emit.committed": (
         "the changes of one time, in the target; the sink's upper is not advanced"
     ),

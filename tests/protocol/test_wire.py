@@ -27,6 +27,7 @@ from reclock.definitions.sinks import (
     Json,
     KafkaTarget,
     Plain,
+    PostgresTarget,
     SinkSpec,
 )
 from reclock.errors import InternalError, NotReadable, QueryCanceled, UnknownCollection
@@ -180,7 +181,8 @@ def test_an_emission_carries_the_description_of_its_sink() -> None:
         for format in (Json(), avro)
         for key_format in (Json(), avro, Plain("TEXT"))
     ]
-    for target in (DeltaTarget("folder"), *kafka):
+    postgres = PostgresTarget(broker, "public", "t", ("a",))
+    for target in (DeltaTarget("folder"), postgres, *kafka):
         sink = SinkSpec(
             GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), (GlobalId("u8"),)
         )

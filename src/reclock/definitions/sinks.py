@@ -84,7 +84,19 @@ class DeltaTarget:
     type_name: ClassVar[str] = "delta"
 
 
-Target = KafkaTarget | DeltaTarget
+@dataclass(frozen=True, slots=True)
+class PostgresTarget:
+    """A PostgreSQL table with the current row of each ``key``, upserted and deleted in place."""
+
+    connection: Connection
+    schema: str
+    table: str
+    key: tuple[str, ...]
+
+    type_name: ClassVar[str] = "postgres"
+
+
+Target = KafkaTarget | DeltaTarget | PostgresTarget
 
 
 @dataclass(frozen=True, slots=True)

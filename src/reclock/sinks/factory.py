@@ -8,9 +8,18 @@ from functools import singledispatch
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
-from reclock.connectors.clients import kafka_client, registry_client
+from reclock.connectors.clients import kafka_client, postgres_parameters, registry_client
 from reclock.definitions.connections import SecretResolver, no_secrets
-from reclock.definitions.sinks import Avro, DeltaTarget, Json, KafkaTarget, Plain, SinkSpec, Target
+from reclock.definitions.sinks import (
+    Avro,
+    DeltaTarget,
+    Json,
+    KafkaTarget,
+    Plain,
+    PostgresTarget,
+    SinkSpec,
+    Target,
+)
 from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns
 from reclock.sinks.plain_messages import PlainForm
@@ -59,6 +68,14 @@ def _(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
         encoder,
         kafka_client(target.connection, context.resolve_secret),
     )
+
+
+@_open.register
+def _(target: PostgresTarget, sink: SinkSpec, context: SinkContext) -> Writer:
+    from reclock.sinks.postgres import PostgresWriter
+
+    parameters = postgres_parameters(target.connection, context.resolve_secret)
+    return PostgresWriter(target, f"{context.environment_id}/{sink.id}", sink.desc, parameters)
 
 
 def _form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Form:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import Column, TypeName
 from reclock.algebra.timestamps import Timestamp
+from reclock.errors import UnsupportedSql
 from reclock.sinks.messages import changes_column
 
 _SECONDS = "'%Y-%m-%dT%H:%M:%S.%f'"
@@ -51,7 +52,9 @@ def json_text(column: Column) -> str:
     """The column as JSON text; NULL for NULL."""
     name = changes_column(column)
     match column.type.name:
-        case TypeName.TEXT:
+        case TypeName.JSONB:
+            return name  # its values are documents already
+        case TypeName.TEXT | TypeName.UUID:
             return f"to_json({name})::VARCHAR"
         case TypeName.BYTEA:
             return f"""'"\\\\x' || lower(hex({name})) || '"'"""
@@ -67,5 +70,11 @@ def json_text(column: Column) -> str:
                 f"CASE WHEN {name} IS NULL THEN NULL WHEN isfinite({name}) THEN "
                 f"{name}::VARCHAR ELSE {special} END"
             )
-        case _:
+        case TypeName.BOOLEAN | TypeName.NUMERIC | TypeName.OID:
             return f"{name}::VARCHAR"
+        case _ if column.type.is_integer:
+            return f"{name}::VARCHAR"
+        case _:
+            raise UnsupportedSql(
+                f'a sink writes no values of type {column.type}, as in "{column.name}"'
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from pathlib import PurePosixPath
 
@@ -14,7 +14,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType
-from reclock.definitions.connections import KAFKA, SCHEMA_REGISTRY, broker
+from reclock.definitions.connections import KAFKA, POSTGRES, SCHEMA_REGISTRY, broker
 from reclock.definitions.sinks import (
     COMPRESSIONS,
     ROW,
@@ -24,6 +24,7 @@ from reclock.definitions.sinks import (
     Json,
     KafkaTarget,
     Plain,
+    PostgresTarget,
     Target,
 )
 from reclock.errors import InvalidOption, UnsupportedSql
@@ -38,7 +39,12 @@ from reclock.sql.queries.columns import check_stored
 from reclock.sql.queries.index_keys import column_positions
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.as_of import plan_as_of
-from reclock.sql.statements.sinks.syntax import CreateSinkStatement, DeltaInto, KafkaInto
+from reclock.sql.statements.sinks.syntax import (
+    CreateSinkStatement,
+    DeltaInto,
+    KafkaInto,
+    PostgresInto,
+)
 from reclock.sql.statements.sources.define import NameResolver
 from reclock.sql.statements.sources.formats_syntax import (
     JsonFormatClause,
@@ -130,19 +136,20 @@ def define_sink(
         if not isinstance(value, exp.Boolean):
             raise InvalidOption("SNAPSHOT is true or false")
         with_snapshot = bool(value.this)
-    if not with_snapshot and isinstance(target, DeltaTarget):
-        raise InvalidOption("a Delta table holds every row: its sink begins with a snapshot")
+    if not with_snapshot and not isinstance(target, KafkaTarget):
+        raise InvalidOption("a table holds every row: its sink begins with a snapshot")
     return SinkDefinition(target, with_snapshot, frozenset(names.used))
 
 
 def _overlap(one: Target, other: Target) -> bool:
-    """Whether two targets overlap. A topic takes any number of sinks, but a Delta table only
-    one."""
+    """Whether two targets overlap. A topic takes any number of sinks, but a table only one."""
     if isinstance(one, DeltaTarget) and isinstance(other, DeltaTarget):
         first, second = sorted(
             (PurePosixPath(one.path), PurePosixPath(other.path)), key=lambda path: len(path.parts)
         )
         return second.is_relative_to(first)
+    if isinstance(one, PostgresTarget) and isinstance(other, PostgresTarget):
+        return replace(one, key=()) == replace(other, key=())
     return False
 
 
@@ -186,23 +193,10 @@ def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
         raise InvalidOption(
             "the broker and the topic cannot be empty, and progress has a topic of its own"
         )
-    envelope = Envelope(into.args["envelope"])
-    key = tuple(
-        on.desc.names[i]
-        for i in column_positions([fold(column) for column in into.args.get("key") or ()], on.desc)
-    )
+    envelope, key = Envelope(into.args["envelope"]), _key(into, on)
     if envelope is Envelope.UPSERT and not key:
         raise InvalidOption(
             "ENVELOPE UPSERT needs a KEY", hint="KEY (…) names the columns that tell the rows apart"
-        )
-    is_unique = bool(on.desc.key is not None and set(on.desc.key) <= set(key))
-    if key and not is_unique and not into.args.get("is_not_enforced"):
-        raise InvalidOption(
-            f'rows of "{on.name}" may agree in ({", ".join(key)})',
-            hint=(
-                "if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two "
-                "meet at one time"
-            ),
         )
     connection = names.connection(named, KAFKA) if named is not None else broker(addresses)
     format, key_format = _formats(into, names)
@@ -237,6 +231,35 @@ def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
         replicas,
         compression=compression,
     )
+
+
+@_target.register
+def _(into: PostgresInto, on: RelationEntry, names: NameResolver) -> Target:
+    schema = into.args["schema"].name if into.args.get("schema") is not None else "public"
+    table = into.args["table"].name
+    if not schema or not table:
+        raise InvalidOption("the names of the table and its schema cannot be empty")
+    key = _key(into, on)
+    for column in on.desc.columns:
+        if column.type.element is not None:
+            raise UnsupportedSql(f'a sink into PostgreSQL has no arrays, such as "{column.name}"')
+    return PostgresTarget(names.connection(into.args["connection"], POSTGRES), schema, table, key)
+
+
+def _key(into: KafkaInto | PostgresInto, on: RelationEntry) -> tuple[str, ...]:
+    """The columns in KEY. Raises ``InvalidOption`` if rows may agree in them."""
+    columns = [fold(column) for column in into.args.get("key") or ()]
+    key = tuple(on.desc.names[index] for index in column_positions(columns, on.desc))
+    is_unique = bool(on.desc.key is not None and set(on.desc.key) <= set(key))
+    if key and not is_unique and not into.args.get("is_not_enforced"):
+        raise InvalidOption(
+            f'rows of "{on.name}" may agree in ({", ".join(key)})',
+            hint=(
+                "if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two "
+                "meet at one time"
+            ),
+        )
+    return key
 
 
 def _count(into: KafkaInto, name: str) -> int:

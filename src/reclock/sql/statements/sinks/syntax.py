@@ -39,6 +39,18 @@ class DeltaInto(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"path": True}
 
 
+class PostgresInto(exp.Expression):
+    """``INTO POSTGRES CONNECTION … (TABLE …, SCHEMA …) KEY (…)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "connection": True,
+        "table": True,
+        "schema": False,
+        "key": True,
+        "is_not_enforced": False,
+    }
+
+
 class CreateSinkStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -78,6 +90,8 @@ def alter_sink(parser: StatementParser, name: exp.Table, exists: bool) -> NoRetu
 def _target(parser: StatementParser) -> exp.Expression:
     if parser.accept("DELTA"):
         return DeltaInto(path=parser.text())
+    if parser.accept("POSTGRES", "CONNECTION"):
+        return _postgres_into(parser)
     if not parser.accept("KAFKA"):
         parser.unsupported("CREATE SINK INTO")
     options: dict[str, object] = {}
@@ -98,11 +112,7 @@ def _target(parser: StatementParser) -> exp.Expression:
         parser.expect("TOPIC")
         options["topic"] = parser.text()
         options["progress_topic"] = parser.text() if parser.accept("PROGRESS", "TOPIC") else None
-    key, is_not_enforced = None, False
-    if parser.sees("KEY", "("):
-        parser.expect("KEY")
-        key = parser.wrapped_list(StatementParser.name)
-        is_not_enforced = bool(parser.accept("NOT", "ENFORCED"))
+    key = _key(parser) if parser.sees("KEY", "(") else {}
     if parser.sees("HEADERS"):
         parser.unsupported("CREATE SINK")
     format = formats(parser) or one_format(parser)
@@ -111,11 +121,29 @@ def _target(parser: StatementParser) -> exp.Expression:
         parser.raise_error("Expected DEBEZIUM or UPSERT")
     return KafkaInto(
         **options,
-        key=key,
-        is_not_enforced=is_not_enforced,
+        **key,
         format=format,
         envelope=parser.last_word,
     )
+
+
+def _postgres_into(parser: StatementParser) -> PostgresInto:
+    options: dict[str, object] = {"connection": parser.object_name()}
+    parser.options(
+        {
+            "TABLE": lambda: options.update(table=parser.text()),
+            "SCHEMA": lambda: options.update(schema=parser.text()),
+        }
+    )
+    if "table" not in options:
+        parser.raise_error("Expected TABLE")
+    return PostgresInto(**options, **_key(parser))
+
+
+def _key(parser: StatementParser) -> dict[str, object]:
+    parser.expect("KEY")
+    key = parser.wrapped_list(StatementParser.name)
+    return {"key": key, "is_not_enforced": parser.accept("NOT", "ENFORCED")}
 
 
 @generates(KafkaInto)
@@ -135,10 +163,27 @@ def _write_kafka_into(write: Generator, node: exp.Expression) -> str:
         where = joined(f"BROKER {write.sql(node, 'broker')}", *topics)
     return joined(
         f"KAFKA {where}",
-        f"KEY ({listed(write, node, 'key')})" if node.args.get("key") else "",
-        when(node, "is_not_enforced", "NOT ENFORCED"),
+        _written_key(write, node),
         write_formats(write, node),
         f"ENVELOPE {node.args['envelope']}",
+    )
+
+
+@generates(PostgresInto)
+def _write_postgres_into(write: Generator, node: exp.Expression) -> str:
+    schema = f", {clause(write, 'SCHEMA', node, 'schema')}" if node.args.get("schema") else ""
+    return joined(
+        f"POSTGRES CONNECTION {write.sql(node, 'connection')} "
+        f"({clause(write, 'TABLE', node, 'table')}{schema})",
+        _written_key(write, node),
+    )
+
+
+def _written_key(write: Generator, node: exp.Expression) -> str:
+    if not node.args.get("key"):
+        return ""
+    return joined(
+        f"KEY ({listed(write, node, 'key')})", when(node, "is_not_enforced", "NOT ENFORCED")
     )
 
 
