@@ -34,6 +34,8 @@ from reclock.runtime.environment import Environment
 SCALE = float(os.environ.get("BENCH_SCALE", "0.1"))
 CHANGED = float(os.environ.get("BENCH_CHANGED", "0.001"))
 BATCHES = int(os.environ.get("BENCH_BATCHES", "3"))
+WARM_UPS = 3
+"""Batches that are not measured. A replica builds what it looks rows up in at the second one."""
 WITH_SPARK = os.environ.get("BENCH_SPARK", "1") == "1"
 QUERIES = os.environ.get("BENCH_QUERIES", "").split() or list(TPCH_VIEWS)
 
@@ -54,7 +56,7 @@ def main() -> None:
             print(f"built in {timed(ours.refresh_all):.1f} s")
             peer = _Peer(environment, Path(folder)) if WITH_SPARK else None
             seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-            for batch in range(BATCHES + 1):  # the first warms all
+            for batch in range(WARM_UPS + BATCHES):
                 now[0] = Timestamp(now[0] + 1000 * replaced)
                 ours.tick()
                 if peer is not None:
@@ -64,10 +66,10 @@ def main() -> None:
                         "refresh": timed(partial(ours.refresh, name)),
                         "anew": timed(partial(ours.anew, name)),
                     }
-                    if peer is not None:
+                    if peer is not None and batch >= WARM_UPS - 1:
                         sides["spark"] = timed(partial(peer.anew, name))
                     assert ours.maintained(name) == sorted(ours.anew(name), key=repr), name
-                    if batch:
+                    if batch >= WARM_UPS:
                         for side, took in sides.items():
                             seconds[name][side].append(took)
             _print(seconds, {name: ours.how[name] for name in QUERIES})
