@@ -24,6 +24,8 @@ from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, par
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.objects.syntax import AlterRenameStatement, DropStatement
 from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
+from reclock.sql.statements.tables.alter_plan import AlterTable
+from reclock.sql.statements.tables.unique_indexes import drop_unique_index
 from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
@@ -32,8 +34,17 @@ from reclock.sql.syntax.parse import parse_one
 @plans(DropStatement)
 def plan_drop(
     node: DropStatement, catalog: PlannerCatalog, session: SessionNames
-) -> Drop | Skipped:
+) -> Drop | AlterTable | Skipped:
     kind: str = node.args["kind"]
+    if kind == "INDEX" and len(node.args["names"]) == 1:
+        name = parts(node.args["names"][0])
+        unique = (
+            drop_unique_index(name, catalog, session)
+            if catalog.find(name, session) is None
+            else None
+        )
+        if unique is not None:
+            return unique
     targets: dict[GlobalId, Entry] = {}
     notices = []
     for name in (parts(table) for table in node.args["names"]):

@@ -41,6 +41,8 @@ from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.index_keys import index_key
 from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.views import expand
+from reclock.sql.statements.tables.alter_plan import AlterTable
+from reclock.sql.statements.tables.unique_indexes import add_unique_index
 from reclock.sql.statements.views.syntax import (
     CreateIndexStatement,
     CreateViewStatement,
@@ -136,7 +138,9 @@ def define_view(
 @plans(CreateIndexStatement)
 def create_index(
     node: CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames
-) -> CreateIndex | Skipped:
+) -> CreateIndex | AlterTable | Skipped:
+    if node.args.get("unique"):
+        return add_unique_index(node, catalog, session)
     entry = catalog.resolve(parts(node.args["on"]), session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))

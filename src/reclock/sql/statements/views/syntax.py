@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
@@ -27,11 +28,20 @@ class CreateViewStatement(Statement):
     }
 
 
+_OPERATOR_CLASSES = frozenset(
+    f"{type}{ending}"
+    for type in ("TEXT", "VARCHAR", "BPCHAR", "INT2", "INT4", "INT8", "DATE", "TIMESTAMPTZ", "UUID")
+    for ending in ("_OPS", "_PATTERN_OPS")
+)
+
+
 class CreateIndexStatement(Statement):
-    """Without ``keys`` it is ``CREATE DEFAULT INDEX``."""
+    """Without ``keys`` it is ``CREATE DEFAULT INDEX``. ``unique`` is ``NULLS DISTINCT`` or ``NULLS NOT
+    DISTINCT``."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": False,
+        "unique": False,
         "cluster": False,
         "on": True,
         "keys": False,
@@ -76,8 +86,9 @@ def create_default_index(parser: StatementParser, words: tuple[str, ...]) -> Cre
     return CreateIndexStatement(cluster=cluster, on=parser.object_name())
 
 
-@parses("CREATE INDEX")
+@parses("CREATE INDEX", "CREATE UNIQUE INDEX")
 def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndexStatement:
+    parser.accept("CONCURRENTLY")
     exists = parser.if_not_exists()
     name = None if parser.sees("ON") or parser.sees("IN") else parser.name()
     cluster = parser.in_cluster()
@@ -87,14 +98,30 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):
         parser.raise_error("Expected ARRANGEMENT, BTREE or HASH")
     keys = parser.wrapped_list(_index_key)
-    return CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
+    statement = CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
+    if "UNIQUE" in words:
+        statement.set("unique", "NULLS DISTINCT")
+        if parser.accept("NULLS", "NOT", "DISTINCT"):
+            statement.set("unique", "NULLS NOT DISTINCT")
+    if parser.sees_token(TokenType.WHERE):
+        raise UnsupportedSql("indexes of some rows are not supported", hint="leave out WHERE")
+    return statement
 
 
 def _index_key(parser: StatementParser) -> exp.Expr:
-    """A name, or an expression."""
-    if parser.next_token and parser.next_token.token_type in (TokenType.COMMA, TokenType.R_PAREN):
-        return parser.name()
-    return parser.value()
+    """A name, or an expression. An index finds rows by equality, so the order of its entries and the
+    class of its operators say nothing."""
+    following = parser.next_token
+    is_name = following and (
+        following.token_type in (TokenType.COMMA, TokenType.R_PAREN)
+        or following.text.upper() in ("ASC", "DESC", "NULLS")
+        or following.text.upper() in _OPERATOR_CLASSES
+    )
+    key = parser.name() if is_name else parser.value()
+    parser.accept_any(_OPERATOR_CLASSES)
+    parser.accept_any(("ASC", "DESC"))
+    parser.accept_first("NULLS FIRST", "NULLS LAST")
+    return key
 
 
 @parses("REFRESH")
@@ -127,12 +154,14 @@ def _write_create_index(write: Generator, node: exp.Expression) -> str:
     return joined(
         "CREATE",
         "" if keys else "DEFAULT",
+        when(node, "unique", "UNIQUE"),
         "INDEX",
         when(node, "exists", "IF NOT EXISTS"),
         write.sql(node, "this"),
         clause(write, "IN CLUSTER", node, "cluster"),
         f"ON {write.sql(node, 'on')}",
         f"({listed(write, node, 'keys')})" if keys else "",
+        "NULLS NOT DISTINCT" if node.args.get("unique") == "NULLS NOT DISTINCT" else "",
     )
 
 

@@ -1,0 +1,90 @@
+"""CREATE UNIQUE INDEX and DROP INDEX of one: a unique index is a UNIQUE constraint of the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from reclock.errors import UnsupportedSql
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.planning.registry import Skipped
+from reclock.sql.statements.tables.alter_plan import AlterTable, alter_table
+from reclock.sql.statements.tables.alter_syntax import AlterTableAction, AlterTableStatement
+from reclock.sql.statements.tables.constraints_syntax import TableConstraint
+from reclock.sql.statements.tables.modify_plan import table_named
+from reclock.sql.statements.views.syntax import CreateIndexStatement
+from reclock.sql.syntax.consumption import tracked_copy
+
+
+def add_unique_index(
+    statement: CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames
+) -> AlterTable | Skipped:
+    """The table with the constraint, which has the name of the index."""
+    node = tracked_copy(statement)
+    table = table_named(node.args["on"], catalog, session)
+    keys = node.args["keys"]
+    if not all(isinstance(key, exp.Identifier) for key in keys):
+        raise UnsupportedSql(
+            "a unique index on an expression is not supported", hint="name columns of the table"
+        )
+    name = fold(node.this) if node.this is not None else _free_name(table, keys)
+    if node.args.get("exists") and _has_constraint(table, name):
+        return Skipped("CREATE INDEX", f'relation "{name}" already exists, skipping')
+    constraint = TableConstraint(
+        this=identifier(name),
+        kind="UNIQUE",
+        columns=keys,
+        are_nulls_equal=node.args["unique"] == "NULLS NOT DISTINCT",
+    )
+    action = AlterTableAction(kind="ADD CONSTRAINT", value=constraint)
+    return _altered(table, action, "CREATE INDEX", catalog, session)
+
+
+def drop_unique_index(
+    name: tuple[str, ...], catalog: PlannerCatalog, session: SessionNames
+) -> AlterTable | None:
+    """The table without its UNIQUE constraint of that name; None if no table has it."""
+    *qualifier, constraint = name
+    for entry in catalog.relations():
+        scope = parts(entry.name.to_table())[:-1]
+        is_here = scope[-1] in session.search_path and scope[0] == session.database
+        is_in_scope = scope[-len(qualifier) :] == tuple(qualifier) if qualifier else is_here
+        if is_in_scope and _has_constraint(entry, constraint):
+            action = AlterTableAction(kind="DROP CONSTRAINT", this=identifier(constraint))
+            return _altered(entry, action, "DROP INDEX", catalog, session)
+    return None
+
+
+def _altered(
+    table: RelationEntry,
+    action: AlterTableAction,
+    tag: str,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+) -> AlterTable:
+    node = AlterTableStatement(this=table.name.to_table(), actions=[action])
+    planned = alter_table(node, catalog, session)
+    assert isinstance(planned, AlterTable)
+    return replace(planned, tag=tag)
+
+
+def _has_constraint(table: RelationEntry, name: str) -> bool:
+    constraints = table.table.constraints if table.table is not None else ()
+    return any(
+        constraint.name == name and constraint.kind == "UNIQUE" for constraint in constraints
+    )
+
+
+def _free_name(table: RelationEntry, keys: list[exp.Identifier]) -> str:
+    columns = "_".join(fold(key) for key in keys)
+    wanted: QualifiedName = table.name.sibling(f"{table.name.item}_{columns}_idx")
+    taken = table.table.constraints if table.table is not None else ()
+    names = [constraint.name for constraint in taken]
+    name, number = wanted.item, 0
+    while name in names:
+        number += 1
+        name = f"{wanted.item}{number}"
+    return name
