@@ -96,3 +96,17 @@ SELECT coalesce(generate_series(1, 3), 0) FROM t
 SELECT string_agg('a', 'b', 'c')
 SELECT mode(a) FILTER (WHERE f) FROM t
 SELECT a IN ('x'::text) FROM t
+SELECT a FROM w WHERE a = (SELECT (SELECT max(w.a)) FROM t LIMIT 1)
+SELECT a FROM w WHERE EXISTS (SELECT 1 FROM t WHERE t.a = max(w.a))
+SELECT a FROM w WHERE a IN (SELECT max(w.a) FROM t)
+SELECT a FROM w GROUP BY a, (SELECT max(w.a))
+SELECT max((SELECT max(t.a))) FROM t
+SELECT (SELECT sum(sum(t.a))) FROM t
+SELECT (SELECT sum(sum(w.a)) FROM w) FROM t
+SELECT * FROM t JOIN w ON w.a = (SELECT max(t.a))
+SELECT * FROM t, LATERAL (SELECT max(t.a)) x
+SELECT * FROM t, LATERAL (SELECT max(t.a) + w.a FROM w) x
+SELECT t.a, x.m FROM t, LATERAL (SELECT (SELECT u.b FROM u WHERE u.a = count(*) + 3) AS m FROM w WHERE w.a = t.a) x
+SELECT (SELECT count(t.a) FROM t AS t2) FROM t
+SELECT (SELECT sum(g) FROM w) FROM t
+SELECT (SELECT sum(g) FROM u) FROM t

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -22,7 +21,7 @@ from reclock.errors import (
 )
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
 from reclock.plan.functions.collected import direction
-from reclock.plan.scalars import Aggregate, Case, ColumnRef, Literal
+from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.plan.totality import could_error
 from reclock.sql.queries.coercion import (
     coerce,
@@ -36,15 +35,12 @@ from reclock.sql.queries.expressions import (
     scalar,
     typed,
 )
+from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, check_unique, is_open
 from reclock.sql.queries.planned import (
     AggregateCall,
-    OuterRef,
-    SubqueryValue,
     TypedExpr,
-    walk,
 )
-from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -65,7 +61,7 @@ SORTED = {"array_agg": 1, "string_agg": 2}
 
 @scalar.register
 def _within_group(node: exp.WithinGroup, context: ExprContext) -> TypedExpr:
-    return aggregate_call(*_ordered_set(node), None, context)
+    return aggregate_call(node, *_ordered_set(node), None, context)
 
 
 def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
@@ -94,10 +90,10 @@ def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
 def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
     function = node.this
     if isinstance(function, exp.WithinGroup):
-        return aggregate_call(*_ordered_set(function), node.expression.this, context)
+        return aggregate_call(node, *_ordered_set(function), node.expression.this, context)
     if isinstance(function, exp.Anonymous) and function_name(function) in DOCUMENT_AGGREGATES:
         return document_aggregate(
-            function_name(function), function.expressions, node.expression.this, context
+            node, function_name(function), function.expressions, node.expression.this, context
         )
     if isinstance(function, exp.Anonymous) and function_name(function) in ORDERED_SETS:
         raise WithinGroupRequired(function_name(function))
@@ -106,22 +102,31 @@ def _filtered(node: exp.Filter, context: ExprContext) -> TypedExpr:
             f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function"
         )
     return aggregate_call(
-        function_name(function), function.expressions, node.expression.this, context
+        node, function_name(function), function.expressions, node.expression.this, context
     )
 
 
 def aggregate_call(
-    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
+    node: exp.Expr,
+    name: str,
+    arguments: list[exp.Expr],
+    filter: exp.Expr | None,
+    context: ExprContext,
 ) -> TypedExpr:
-    if not context.takes_aggregates:
-        raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
+    """The aggregate that ``node`` calls. Raises ``OuterAggregate`` if it is of a query around."""
     within = replace(context, takes_aggregates=False, clause="an aggregate function")
     if name == "any_value" and len(arguments) == 1 and isinstance(arguments[0], exp.Order):
-        return _first_value(arguments[0], filter, within)
-    return AggregateCall(aggregate(name, arguments, filter, within))
+        return _first_value(node, arguments[0], filter, context)
+    called = AggregateCall(aggregate(name, arguments, filter, within))
+    check_level(node, called, context.scope)
+    if not context.takes_aggregates:
+        raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
+    return called
 
 
-def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContext) -> TypedExpr:
+def _first_value(
+    node: exp.Expr, ordered: exp.Order, filter: exp.Expr | None, context: ExprContext
+) -> TypedExpr:
     """Of ``any_value(x ORDER BY …)``: the first that is not NULL."""
     value = ordered.this
     if isinstance(value, exp.Distinct):
@@ -131,14 +136,16 @@ def _first_value(ordered: exp.Order, filter: exp.Expr | None, within: ExprContex
         )
     is_known = exp.Not(this=exp.Is(this=tracked_copy(value), expression=exp.Null()))
     condition = is_known if filter is None else exp.And(this=filter, expression=is_known)
-    return call(
-        "subscript",
-        [AggregateCall(aggregate("array_agg", [ordered], condition, within)), Literal(1, INTEGER)],
-    )
+    values = aggregate_call(node, "array_agg", [ordered], condition, context)
+    return call("subscript", [values, Literal(1, INTEGER)])
 
 
 def document_aggregate(
-    name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext
+    node: exp.Expr,
+    name: str,
+    arguments: list[exp.Expr],
+    filter: exp.Expr | None,
+    context: ExprContext,
 ) -> TypedExpr:
     """An array or object of the values of a group: ``array_agg`` of documents, made one
     document."""
@@ -161,7 +168,7 @@ def document_aggregate(
         if isinstance(last, exp.Order)
         else document
     )
-    documents = aggregate_call("array_agg", [collected], filter, context)
+    documents = aggregate_call(node, "array_agg", [collected], filter, context)
     return call("object of pairs" if keys else "to_jsonb", [documents])
 
 
@@ -212,11 +219,6 @@ def aggregate(
     )
     if filter_condition is not None:
         cast_values = tuple(_only_where(filter_condition, value) for value in cast_values)
-    _check_level(
-        name,
-        [*cast_values, *keys, *([filter_condition] if filter_condition is not None else [])],
-        within.scope,
-    )
     return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, filter_condition)
 
 
@@ -228,38 +230,6 @@ def _only_where(filter_condition: TypedExpr, value: TypedExpr) -> TypedExpr:
         if could_error(value)
         else value
     )
-
-
-def _check_level(name: str, parts: Sequence[TypedExpr], scope: Scope) -> None:
-    """An aggregate is of the query that its columns come from, in SQL; one of the query around
-    would need its groups."""
-    columns = list(_columns_of(parts))
-    if columns and all(
-        isinstance(column, OuterRef) or scope.columns[column.index].is_around for column in columns
-    ):
-        raise UnsupportedSql(
-            f"{name} of columns of the query around is not supported",
-            hint="compute it in the query that has the columns",
-        )
-
-
-def _columns_of(parts: Sequence[TypedExpr]) -> Iterator[ColumnRef | OuterRef]:
-    """The columns in ``parts``, and those that subqueries in them name of the query that these
-    stand in."""
-    for part in (part for value in parts for part in walk(value)):
-        if isinstance(part, SubqueryValue):
-            inner = (
-                column
-                for value in (part.result, *part.conditions, *part.domain)
-                for column in walk(value)
-            )
-            yield from (
-                ColumnRef(column.index, column.type)
-                for column in inner
-                if isinstance(column, OuterRef)
-            )
-        elif isinstance(part, ColumnRef | OuterRef):
-            yield part
 
 
 def _direction(ordering: exp.Ordered) -> str:

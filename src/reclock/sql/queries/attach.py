@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from reclock.plan.build import compute, distinct, join
 from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
@@ -95,3 +96,33 @@ def to_inner(expression: TypedExpr) -> TypedExpr:
         expression,
         lambda part: ColumnRef(part.index, part.type) if isinstance(part, OuterRef) else None,
     )
+
+
+def rewrite_own(
+    expression: TypedExpr, change: Callable[[TypedExpr], TypedExpr | None]
+) -> TypedExpr:
+    """Rewrite from the top what ``expression`` says of its own row, also where subqueries in it
+    name that row. ``change`` returns a replacement, or None to rewrite the children."""
+
+    def own(part: TypedExpr) -> TypedExpr | None:
+        if not isinstance(part, SubqueryValue):
+            return change(part)
+        return replace(
+            part,
+            conditions=tuple(rewrite(condition, around) for condition in part.conditions),
+            result=rewrite(part.result, around),
+            domain=tuple(rewrite(column, around) for column in part.domain),
+        )
+
+    def around(part: TypedExpr) -> TypedExpr | None:
+        # Inside a subquery's expressions, a row of the query around is an OuterRef, an aggregate is
+        # of that query, and a ColumnRef is of the subquery's own row.
+        if isinstance(part, OuterRef):
+            changed = change(ColumnRef(part.index, part.type))
+        elif isinstance(part, AggregateCall | GroupingCall):
+            changed = change(part)
+        else:
+            return own(part) if isinstance(part, SubqueryValue) else None
+        return None if changed is None else to_outer(changed)
+
+    return rewrite(expression, own)

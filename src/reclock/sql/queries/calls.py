@@ -64,6 +64,7 @@ from reclock.sql.queries.expressions import (
     typed,
 )
 from reclock.sql.queries.format_function import formatted
+from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, negated
 from reclock.sql.queries.planned import (
     Elements,
@@ -123,18 +124,11 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if name in ORDERED_SETS:
         raise WithinGroupRequired(name)
     if name in DOCUMENT_AGGREGATES:
-        return document_aggregate(name, arguments, None, context)
+        return document_aggregate(node, name, arguments, None, context)
     if name in AGGREGATES:
-        return aggregate_call(name, arguments, None, context)
+        return aggregate_call(node, name, arguments, None, context)
     if name == "grouping" and arguments:
-        if not context.takes_aggregates:
-            raise AggregateNotAllowed(f"grouping operations are not allowed in {context.clause}")
-        return GroupingCall(
-            tuple(
-                default_to_text(scalar(argument, replace(context, takes_aggregates=False)))
-                for argument in arguments
-            )
-        )
+        return _grouping(node, context)
     for argument in arguments:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
             raise SqlSyntaxError(
@@ -188,6 +182,15 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
             name, ["unknown" if value.type is None else str(value.type) for value in values]
         )
     return call(name, values)
+
+
+def _grouping(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
+    within = replace(context, takes_aggregates=False)
+    called = GroupingCall(tuple(typed(argument, within) for argument in node.expressions))
+    check_level(node, called, context.scope)
+    if not context.takes_aggregates:
+        raise AggregateNotAllowed(f"grouping operations are not allowed in {context.clause}")
+    return called
 
 
 _OPERATOR_NAMES = frozenset(

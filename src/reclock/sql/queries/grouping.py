@@ -4,24 +4,24 @@ to expressions over groups."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
-from reclock.algebra.relations import BIGINT
+from reclock.algebra.relations import BIGINT, BOOLEAN
 from reclock.errors import GroupingError, InvalidGrouping
-from reclock.plan.build import compute, map_columns, reduce, union
-from reclock.plan.relational import Plan
+from reclock.plan.build import compute, join, map_columns, reduce, union
+from reclock.plan.relational import JoinKind, Plan
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal, Scalar
-from reclock.sql.queries.attach import attach
+from reclock.sql.queries.attach import attach, rewrite_own
 from reclock.sql.queries.planned import (
     AggregateCall,
     GroupingCall,
-    OuterRef,
+    ItemKey,
     SubqueryValue,
     TypedExpr,
     aggregate_of_parts,
+    move_columns,
     parts_of_aggregate,
-    rewrite,
+    scalar_of,
     scalars_of,
     walk,
 )
@@ -49,8 +49,13 @@ def group_by_sets(
     relation: ScopedPlan,
     sets: Sequence[Sequence[TypedExpr]],
     expressions: Sequence[TypedExpr],
+    around: Plan | None = None,
 ) -> tuple[Plan, list[TypedExpr]]:
-    """As `group`, by each of several sets of keys. Keys by which a row is not grouped are NULL."""
+    """As `group`, by each of several sets of keys. Keys by which a row is not grouped are NULL.
+
+    With ``around``, its columns are the first keys of every set, and a set of no others has a group
+    for each of its rows.
+    """
     keys = list(dict.fromkeys(key for grouping_set in sets for key in grouping_set))
     aggregates = _parts_of_kind(expressions, AggregateCall)
     groupings = _parts_of_kind(expressions, GroupingCall)
@@ -63,6 +68,8 @@ def group_by_sets(
     branches = []
     for chosen in sets:
         grouped = reduce(plan, [indexes[keys.index(key)] for key in chosen], attached)
+        if around is not None and len(chosen) == len(around.desc):
+            grouped = of_every_row(around, grouped)
         shown: list[Scalar] = [
             ColumnRef(chosen.index(key), key.type) if key in chosen else Literal(None, key.type)
             for key in keys
@@ -70,12 +77,29 @@ def group_by_sets(
         values = [
             ColumnRef(len(chosen) + i, aggregate.type) for i, aggregate in enumerate(attached)
         ]
-        bits = [Literal(_bits(grouping, chosen), grouping.type) for grouping in groupings]
+        bits = [Literal(_bits(grouping, keys, chosen), grouping.type) for grouping in groupings]
         branches.append(compute(grouped, [*shown, *values, *bits], names))
     return union(branches), [
         _over_groups(expression, keys, aggregates, groupings, relation.scope)
         for expression in expressions
     ]
+
+
+def without_lone_item_keys(sets: Sequence[Sequence[TypedExpr]]) -> list[list[TypedExpr]]:
+    """The grouping sets with an ``ItemKey`` only where its value is another key too. In a single
+    set, keys of the same value are one."""
+    keys = list(dict.fromkeys(key for grouping_set in sets for key in grouping_set))
+    values = [_value_of(key) for key in keys]
+    is_plain = [
+        len(sets) == 1 or (value not in keys and values.index(value) == i)
+        for i, value in enumerate(values)
+    ]
+    plain = {key: values[i] if is_plain[i] else key for i, key in enumerate(keys)}
+    return [list(dict.fromkeys(plain[key] for key in grouping_set)) for grouping_set in sets]
+
+
+def _value_of(key: TypedExpr) -> TypedExpr:
+    return key.value if isinstance(key, ItemKey) else key
 
 
 def _attached(
@@ -84,7 +108,10 @@ def _attached(
     """Rows that have the keys at these indexes, and the aggregates of them."""
     plan, placed = attach(
         relation.plan,
-        [*keys, *(part for call in calls for part in parts_of_aggregate(call.aggregate))],
+        [
+            *map(_value_of, keys),
+            *(part for call in calls for part in parts_of_aggregate(call.aggregate)),
+        ],
     )
     complete = scalars_of(placed)
     places = complete[: len(keys)]
@@ -112,7 +139,27 @@ def of_no_rows(value: TypedExpr, plan: Plan, width: int) -> TypedExpr:
         is_count = not plan.desc.columns[part.index].is_nullable
         return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
 
-    return rewrite(value, change)
+    return rewrite_own(value, change)
+
+
+def of_every_row(around: Plan, groups: Plan) -> Plan:
+    """The groups by a row around, and those of the rows around that have none: an aggregate answers
+    a row for each."""
+    width = len(around.desc)
+    rows = [ColumnRef(i, type) for i, type in enumerate(around.desc.types)]
+    same = [
+        Call("is_not_distinct", (row, ColumnRef(width + row.index, row.type)), BOOLEAN)
+        for row in rows
+    ]
+    aggregates = [
+        ColumnRef(i, column.type) for i, column in enumerate(groups.desc.columns) if i >= width
+    ]
+    values = [
+        scalar_of(move_columns(of_no_rows(value, groups, width), lambda i: width + i))
+        for value in aggregates
+    ]
+    joined = join(around, groups, JoinKind.LEFT, same)
+    return compute(joined, [*rows, *values], groups.desc.names)
 
 
 def makes_groups(expression: TypedExpr) -> bool:
@@ -120,8 +167,10 @@ def makes_groups(expression: TypedExpr) -> bool:
     return any(_parts_of_kind([expression], kind) for kind in (AggregateCall, GroupingCall))
 
 
-def _bits(grouping: GroupingCall, chosen: Sequence[TypedExpr]) -> int:
-    return int("".join("01"[key not in chosen] for key in grouping.keys), 2)
+def _bits(grouping: GroupingCall, keys: Sequence[TypedExpr], chosen: Sequence[TypedExpr]) -> int:
+    values = [_value_of(key) for key in keys]
+    asked = (keys[values.index(key)] if key in values else key for key in grouping.keys)
+    return int("".join("01"[key not in chosen] for key in asked), 2)
 
 
 def _parts_of_kind(expressions: Sequence[TypedExpr], kind: type[T]) -> list[T]:
@@ -130,7 +179,8 @@ def _parts_of_kind(expressions: Sequence[TypedExpr], kind: type[T]) -> list[T]:
     for expression in expressions:
         for part in walk(expression):
             if isinstance(part, SubqueryValue):
-                parts |= dict.fromkeys(_parts_of_kind([part.result, *part.conditions], kind))
+                inner = [part.result, *part.conditions, *part.domain]
+                parts |= dict.fromkeys(_parts_of_kind(inner, kind))
             elif isinstance(part, kind):
                 parts[part] = None
     return list(parts)
@@ -165,25 +215,6 @@ def _over_groups(
             return ColumnRef(keys.index(part), part.type)
         if isinstance(part, ColumnRef):
             raise GroupingError(column(part.index))
-        if isinstance(part, SubqueryValue):
-            conditions = tuple(rewrite(condition, around) for condition in part.conditions)
-            domain = tuple(rewrite(column, around) for column in part.domain)
-            return replace(
-                part, conditions=conditions, result=rewrite(part.result, around), domain=domain
-            )
         return None
 
-    def around(part: TypedExpr) -> TypedExpr | None:
-        # Inside a subquery's expressions, the row that is being grouped here is the one around.
-        if isinstance(part, AggregateCall):
-            return OuterRef(len(keys) + aggregates.index(part), part.type)
-        if isinstance(part, OuterRef):
-            as_column = ColumnRef(part.index, part.type)
-            if as_column not in keys:
-                raise GroupingError(column(part.index))
-            return OuterRef(keys.index(as_column), part.type)
-        if isinstance(part, SubqueryValue):
-            return change(part)
-        return None
-
-    return rewrite(expression, change)
+    return rewrite_own(expression, change)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, combinations, product
 from math import prod
 
 from sqlglot import exp
 
 from reclock.errors import (
+    AggregateNotAllowed,
     InvalidGrouping,
     InvalidWindow,
-    SqlSyntaxError,
     UnsupportedSql,
 )
 from reclock.sql.names import fold
 from reclock.sql.queries.expressions import (
-    ExprContext,
     reject_unsupported,
 )
+from reclock.sql.queries.grouping import makes_groups, without_lone_item_keys
+from reclock.sql.queries.outer_aggregates import LiftedSelect
 from reclock.sql.queries.planned import (
-    AggregateCall,
     InWindow,
+    ItemKey,
     TypedExpr,
     has,
 )
@@ -37,10 +39,11 @@ _CUBE_LIMIT, _SETS_LIMIT = 12, 4096
 
 
 def grouping_sets(
-    node: exp.Select, items: Sequence[SelectItem[TypedExpr]], expr_context: ExprContext
+    select: LiftedSelect, items: Sequence[SelectItem[TypedExpr]]
 ) -> list[list[TypedExpr]]:
     """The keys of GROUP BY, in all their combinations."""
-    clause = node.args.get("group")
+    clause = select.node.args.get("group")
+    expr_context = replace(select.context, takes_aggregates=False, clause="GROUP BY")
     if clause is None:
         return [[]]
     reject_unsupported(
@@ -50,24 +53,28 @@ def grouping_sets(
         raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
 
     def key(node: exp.Expr) -> TypedExpr:
-        by_name = None
+        position = item_at_position(node, items, "GROUP BY")
         if (
             isinstance(node, exp.Column)
             and len(node.parts) == 1
             and expr_context.scope.find(fold(node.this)) is None
         ):
-            by_name = item_named(node, items, "GROUP BY")
-        key_value = item_at_position(node, items, "GROUP BY") or by_name
-        key_value = key_value if key_value is not None else by_input(node, expr_context, "GROUP BY")
-        if has(key_value, AggregateCall):
-            raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
+            position = item_named(node, items, "GROUP BY")
+        if position is None:
+            key_value = select.place(by_input(node, expr_context, "GROUP BY"))
+        else:
+            key_value = items[position].value
+        if makes_groups(key_value):
+            raise AggregateNotAllowed("aggregate functions are not allowed in GROUP BY")
         if has(key_value, InWindow):
             raise InvalidWindow("window functions are not allowed in GROUP BY")
         if has_rows([key_value]):
             raise UnsupportedSql(
                 "a function that answers rows is not supported in GROUP BY", hint="put it into FROM"
             )
-        return key_value
+        if position is None or [item.value for item in items].index(key_value) == position:
+            return key_value
+        return ItemKey(key_value, position)
 
     def together(node: exp.Expr) -> list[TypedExpr]:
         return (
@@ -104,7 +111,9 @@ def grouping_sets(
         raise InvalidGrouping(
             f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001"
         )
-    key_lists = [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
+    key_lists = without_lone_item_keys(
+        [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
+    )
     is_distinct = clause.args.get("all") is False
     return (
         list({frozenset(grouping_set): grouping_set for grouping_set in key_lists}.values())

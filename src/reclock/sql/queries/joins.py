@@ -20,17 +20,17 @@ from reclock.plan.relational import JoinKind, Plan
 from reclock.plan.scalar_trees import move_columns
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold, nearest
-from reclock.sql.queries.attach import attach
+from reclock.sql.queries.attach import attach, rewrite_own
 from reclock.sql.queries.coercion import coerce, common_type, equal
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, split
+from reclock.sql.queries.outer_aggregates import without_aggregates
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import (
     OuterRef,
     SubqueryValue,
     TypedExpr,
     has,
-    rewrite,
     scalars_of,
     walk,
 )
@@ -87,7 +87,8 @@ def join_relations(
 
 def join_conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[TypedExpr]:
     expr_context = ExprContext(scope, SubqueryPlanner(context), "JOIN/ON")
-    return [condition(term, expr_context) for term in split(on)] if on is not None else []
+    with without_aggregates(scope, "JOIN conditions"):
+        return [condition(term, expr_context) for term in split(on)] if on is not None else []
 
 
 def filtered(relation: ScopedPlan, conditions: Sequence[TypedExpr]) -> ScopedPlan:
@@ -157,27 +158,10 @@ def _all_columns_of(expression: TypedExpr) -> list[int]:
 def _moved(expression: TypedExpr, by: int) -> TypedExpr:
     """``expression`` over columns that are ``by`` further to the right, also as its subqueries name
     them."""
-
-    def around(part: TypedExpr) -> TypedExpr | None:
-        return (
-            OuterRef(part.index + by, part.type)
-            if isinstance(part, OuterRef)
-            else change(part, is_inner=True)
-        )
-
-    def change(part: TypedExpr, *, is_inner: bool = False) -> TypedExpr | None:
-        if isinstance(part, ColumnRef) and not is_inner:
-            return ColumnRef(part.index + by, part.type)
-        if isinstance(part, SubqueryValue):
-            return replace(
-                part,
-                conditions=tuple(rewrite(condition, around) for condition in part.conditions),
-                domain=tuple(rewrite(column, around) for column in part.domain),
-                result=rewrite(part.result, around),
-            )
-        return None
-
-    return rewrite(expression, change)
+    return rewrite_own(
+        expression,
+        lambda part: ColumnRef(part.index + by, part.type) if isinstance(part, ColumnRef) else None,
+    )
 
 
 def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]) -> ScopedPlan:

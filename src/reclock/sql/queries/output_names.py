@@ -68,6 +68,8 @@ def _name(node: exp.Expr) -> tuple[str | None, bool]:
             query = node.this
             while isinstance(query, exp.SetOperation | exp.Subquery):
                 query = query.this
+            if isinstance(query, exp.Values):
+                return "column1", True
             first = (
                 query.expressions[0]
                 if isinstance(query, exp.Select) and query.expressions

@@ -63,6 +63,19 @@ class GroupingCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemKey:
+    """A grouping key that is the item at ``position`` of the select list, where an item before it
+    has the same value and is a key of its own. Only during planning."""
+
+    value: TypedExpr
+    position: int
+
+    @property
+    def type(self) -> ScalarType:
+        return self.value.type
+
+
+@dataclass(frozen=True, slots=True)
 class OuterRef:
     """A column of a subquery's outer query. Only during planning."""
 
@@ -145,6 +158,7 @@ TypedExpr = (
     | OuterRef
     | AggregateCall
     | GroupingCall
+    | ItemKey
     | Elements
     | InWindow
     | SubqueryValue
@@ -157,7 +171,7 @@ Planned = TypedExpr | Untyped
 E = TypeVar("E", Scalar, TypedExpr)
 """For functions that make a scalar from scalars, and else an expression."""
 
-_OF_PLANNING = (OuterRef, AggregateCall, GroupingCall, Elements, InWindow, SubqueryValue)
+_OF_PLANNING = (OuterRef, AggregateCall, GroupingCall, ItemKey, Elements, InWindow, SubqueryValue)
 
 AROUND = StorageCollectionId(GlobalId("t1"))
 """Stands in a subquery's plan for rows of the query around it, until these are known. Never leaves
@@ -185,6 +199,8 @@ def children(expression: TypedExpr) -> tuple[TypedExpr, ...]:
     match expression:
         case AggregateCall():
             return parts_of_aggregate(expression.aggregate)
+        case ItemKey():
+            return (expression.value,)
         case Elements():
             return (expression.array,)
         case InWindow():
@@ -200,6 +216,8 @@ def with_children(expression: TypedExpr, parts: Sequence[TypedExpr]) -> TypedExp
     match expression:
         case AggregateCall(aggregate):
             return AggregateCall(aggregate_of_parts(aggregate, parts))
+        case ItemKey():
+            return replace(expression, value=parts[0])
         case Elements():
             return Elements(parts[0])
         case InWindow():

@@ -8,23 +8,21 @@ from itertools import zip_longest
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, ScalarType
+from reclock.algebra.relations import ScalarType
 from reclock.errors import (
     InvalidColumnReference,
     InvalidRecursion,
-    UnsupportedSql,
 )
 from reclock.plan.build import (
     compute,
     distinct,
     filter_rows,
-    join,
     map_columns,
     project,
     with_spans,
 )
-from reclock.plan.relational import JoinKind, Ordering, Plan, Reduce, TopK
-from reclock.plan.scalars import Call, ColumnRef, Scalar
+from reclock.plan.relational import Ordering, Plan, TopK
+from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import (
@@ -33,17 +31,27 @@ from reclock.sql.queries.expressions import (
     reject_unsupported,
     split,
 )
-from reclock.sql.queries.grouping import group, group_by_sets, makes_groups, of_no_rows
+from reclock.sql.queries.grouping import (
+    group,
+    group_by_sets,
+    makes_groups,
+    of_every_row,
+)
 from reclock.sql.queries.grouping_sets import grouping_sets
 from reclock.sql.queries.limits import limits
+from reclock.sql.queries.outer_aggregates import (
+    LiftedSelect,
+    OuterAggregate,
+    without_aggregates,
+)
 from reclock.sql.queries.planned import (
     AggregateCall,
     InWindow,
+    ItemKey,
     OuterRef,
     TypedExpr,
     Untyped,
     has,
-    move_columns,
     rewrite,
     scalar_of,
     scalars_of,
@@ -101,13 +109,14 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     expr_context = ExprContext(scope, subqueries, "WHERE")
     terms = split(node.args["where"].this) if node.args.get("where") else []
     later = [term for term in terms if is_subquery_filter(term)]
-    applied = [condition(term, expr_context) for term in terms if not is_subquery_filter(term)]
-    plan, plain = attach(
-        relation.plan, [predicate for predicate in applied if not has(predicate, OuterRef)]
-    )
-    plan = filter_rows(plan, scalars_of(plain))
-    for term in later:
-        plan = filter_by_subquery(term, plan, expr_context)
+    with without_aggregates(scope, "WHERE"):
+        applied = [condition(term, expr_context) for term in terms if not is_subquery_filter(term)]
+        plan, plain = attach(
+            relation.plan, [predicate for predicate in applied if not has(predicate, OuterRef)]
+        )
+        plan = filter_rows(plan, scalars_of(plain))
+        for term in later:
+            plan = filter_by_subquery(term, plan, expr_context)
     return Block(
         node,
         ScopedPlan(plan, scope),
@@ -132,23 +141,48 @@ def finish_select(
     expr_context = ExprContext(
         relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True
     )
+    select = LiftedSelect(node, expr_context, len(relation.scope.columns))
+    while True:
+        try:
+            return _finish_select(select, relation, context, hints, around=around)
+        except OuterAggregate as outer:
+            select = select.lift(outer)
+
+
+def _finish_select(
+    select: LiftedSelect,
+    relation: ScopedPlan,
+    context: Context,
+    hints: Sequence[ScalarType | None],
+    *,
+    around: Plan | None,
+) -> PlannedQuery:
+    node, expr_context = select.node, select.context
     open_items = [
         item for projection in node.expressions for item in select_items(projection, expr_context)
     ]
     untyped = frozenset(i for i, item in enumerate(open_items) if isinstance(item.value, Untyped))
     items = [
-        SelectItem(item.name, typed_by_hint(item.value, hint))
+        SelectItem(item.name, select.place(typed_by_hint(item.value, hint)))
         for item, hint in zip_longest(open_items, hints[: len(open_items)])
+    ]
+    sets = grouping_sets(select, items)
+    items = [
+        SelectItem(item.name, ItemKey(item.value, i))
+        if any(ItemKey(item.value, i) in keys for keys in sets)
+        else item
+        for i, item in enumerate(items)
     ]
     order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
     order = [
-        by_output(ordering.this, items) or by_input(ordering.this, expr_context, "ORDER BY")
+        by_output(ordering.this, items)
+        or select.place(by_input(ordering.this, expr_context, "ORDER BY"))
         for ordering in order_nodes
     ]
-    unique_on = distinct_on(node, items, expr_context)
+    unique_on = [select.place(value) for value in distinct_on(node, items, expr_context)]
     check_windows(node.args.get("windows") or (), expr_context)
     having = (
-        condition(node.args["having"].this, replace(expr_context, clause="HAVING"))
+        select.place(condition(node.args["having"].this, replace(expr_context, clause="HAVING")))
         if node.args.get("having")
         else None
     )
@@ -170,22 +204,16 @@ def finish_select(
             "aggregate functions are not allowed in a recursive query's recursive term"
         )
     if node.args.get("group") or having is not None or any(map(makes_groups, everything)):
-        sets = grouping_sets(
-            node, items, replace(expr_context, takes_aggregates=False, clause="GROUP BY")
-        )
+        if any(has(key, OuterRef) for keys in sets for key in keys):
+            raise correlated_error()
         if len(sets) > 1:
-            if around is not None and [] in sets:
-                raise UnsupportedSql(
-                    "an empty grouping set in a LATERAL query is not supported",
-                    hint="write it as one of its own",
-                )
             plan, everything = group_by_sets(
-                relation, [[*around_refs, *keys] for keys in sets], everything
+                relation, [[*around_refs, *keys] for keys in sets], everything, around
             )
         else:
             plan, everything = group(relation, [*around_refs, *sets[0]], everything)
             if around is not None and not sets[0]:
-                plan, everything = _with_empty(around, plan, everything)
+                plan = of_every_row(around, plan)
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
         plan = filter_rows(plan, [scalar_of(having)])
@@ -227,24 +255,6 @@ def finish_select(
         limited,
         is_distinct=is_distinct,
     )
-
-
-def _with_empty(
-    around: Plan, groups: Plan, values: Sequence[TypedExpr]
-) -> tuple[Plan, list[TypedExpr]]:
-    """The groups by a row around, and those of the rows around that have none: an aggregate answers
-    a row for each."""
-    assert isinstance(groups, Reduce)
-    width = len(around.desc)
-    same = [
-        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
-        for i, type in enumerate(around.desc.types)
-    ]
-    moved = [
-        move_columns(of_no_rows(value, groups, width), lambda i: i if i < width else width + i)
-        for value in values
-    ]
-    return join(around, groups, JoinKind.LEFT, same), moved
 
 
 def _within(partition: Sequence[TypedExpr], value: TypedExpr) -> TypedExpr:

@@ -142,7 +142,7 @@ def _star(scope: Scope, qualifier: list[str]) -> list[SelectItem[Planned]]:
 
 def item_at_position(
     node: exp.Expr, items: Sequence[SelectItem[TypedExpr]], clause: str
-) -> TypedExpr | None:
+) -> int | None:
     inner = node.unnest() if isinstance(node, exp.Paren) else node
     if not isinstance(inner, exp.Literal):
         return None
@@ -150,25 +150,24 @@ def item_at_position(
         raise SqlSyntaxError(f"non-integer constant in {clause}")
     if not 1 <= int(inner.name[:9]) <= len(items):
         raise InvalidColumnReference(f"{clause} position {inner.name} is not in select list")
-    return items[int(inner.name) - 1].value
+    return int(inner.name) - 1
 
 
-def item_named(
-    node: exp.Expr, items: Sequence[SelectItem[TypedExpr]], clause: str
-) -> TypedExpr | None:
+def item_named(node: exp.Expr, items: Sequence[SelectItem[TypedExpr]], clause: str) -> int | None:
     if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
         return None
-    values = {item.value: None for item in items if item.name == fold(node.this)}
-    if len(values) > 1:
+    named = [i for i, item in enumerate(items) if item.name == fold(node.this)]
+    if len({items[i].value for i in named}) > 1:
         raise AmbiguousColumn(fold(node.this), clause)
-    return next(iter(values), None)
+    return named[0] if named else None
 
 
 def by_output(
     node: exp.Expr, items: Sequence[SelectItem[TypedExpr]], clause: str = "ORDER BY"
 ) -> TypedExpr | None:
     position = item_at_position(node, items, clause)
-    return position if position is not None else item_named(node, items, clause)
+    position = position if position is not None else item_named(node, items, clause)
+    return None if position is None else items[position].value
 
 
 def by_input(node: exp.Expr, expr_context: ExprContext, clause: str) -> TypedExpr:

@@ -44,7 +44,7 @@ from reclock.sql.queries.around import (
 from reclock.sql.queries.attach import attach, to_outer
 from reclock.sql.queries.coercion import coerce, default_to_text, equal
 from reclock.sql.queries.context import Block, Context
-from reclock.sql.queries.grouping import group, of_no_rows
+from reclock.sql.queries.grouping import group, makes_groups, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
 from reclock.sql.queries.overloads import balanced, is_null, negated, row_comparison
@@ -233,7 +233,7 @@ class SubqueryPlanner:
                 plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types))
             )
         values = self._values(block)
-        if any(has(value, AggregateCall) for value in values):
+        if any(map(makes_groups, values)):
             raise correlated_error()
         plan, values = attach(block.relation.plan, values)
         return SubqueryRows(plan, block.correlated, tuple(values))
@@ -326,7 +326,7 @@ class SubqueryPlanner:
         values = self._values(block)
         check_width(len(values), 1)
         key = unique_key(block.relation.plan)
-        if key is None or has(values[0], AggregateCall) or block.node.args.get("distinct"):
+        if key is None or makes_groups(values[0]) or block.node.args.get("distinct"):
             return None
         equal_to = {
             side.index for condition in block.correlated for side in equal_columns(condition)
@@ -359,11 +359,12 @@ class SubqueryPlanner:
         limit, offset = limits(query, self.parameters)
         values = self._values(block, context, may_have_limit=True)
         check_width(len(values), 1)
-        is_aggregate = has(values[0], AggregateCall)
+        is_aggregate = makes_groups(values[0])
         if (
             block.node.args.get("distinct")
             or (is_aggregate and (limit == 0 or offset))
             or has(values[0], InWindow, Elements)
+            or (is_aggregate and has(values[0], SubqueryValue))
         ):
             raise correlated_error()
         keys = [ColumnRef(i, column.type) for i, column in enumerate(columns)]
@@ -413,7 +414,7 @@ class SubqueryPlanner:
         if (
             not has(values[0], AggregateCall)
             or block.node.args.get("distinct")
-            or has(values[0], OuterRef)
+            or has(values[0], OuterRef, SubqueryValue)
         ):
             raise correlated_error()
         pairs = [sides_of_equality(condition) for condition in block.correlated]

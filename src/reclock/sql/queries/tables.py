@@ -28,6 +28,7 @@ from reclock.sql.queries.joins import (
     join_relations,
     joined_on,
 )
+from reclock.sql.queries.outer_aggregates import without_aggregates
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.planned import (
     Elements,
@@ -317,7 +318,8 @@ def _for_each(
     side, on = (joining.args.get("side") or "").upper(), joining.args.get("on")
     around = distinct(project(left.plan, names))
     rows = ScopedPlan(around, scope_around(left.scope, names))
-    planned = context.queries.plan(unwrapped(query), replace(context, around=rows))
+    with without_aggregates(left.scope, "FROM"):
+        planned = context.queries.plan(unwrapped(query), replace(context, around=rows))
     right, width = planned.embedded, len(left.plan.desc) + planned.visible
     shown = Scope.of(RelationDesc(right.desc.columns[: planned.visible]), None)
     scope_of_query = _aliased(ScopedPlan(right, shown), node).scope

@@ -296,6 +296,18 @@ class QueryParser(MaterializeParser):
             self.raise_error("Expected PRECEDING or FOLLOWING")
         return bound
 
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
+        for token, kind in ((TokenType.CUBE, exp.Cube), (TokenType.ROLLUP, exp.Rollup)):
+            if self._match(token):
+                keys = [] if with_prefix else self._parse_wrapped_csv(self._parse_disjunction)
+                return self.expression(kind(expressions=keys))
+        return None
+
+    def _parse_grouping_set(self) -> exp.Expr | None:
+        return (
+            self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+        )
+
     def _parse_type_size(self) -> exp.DataTypeParam:
         return exp.DataTypeParam(this=self.integer())
 
