@@ -45,13 +45,13 @@ from reclock.sql.statements.sinks.syntax import (
     KafkaInto,
     PostgresInto,
 )
-from reclock.sql.statements.sources.define import NameResolver
 from reclock.sql.statements.sources.formats_syntax import (
     JsonFormatClause,
     KeyValueFormat,
     PlainFormatClause,
     RegistryFormatClause,
 )
+from reclock.sql.statements.sources.name_resolver import NameResolver
 from reclock.sql.syntax.consumption import tracked_copy
 
 SINK_OPTIONS = frozenset({"snapshot"})

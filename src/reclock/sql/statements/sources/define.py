@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import singledispatch
 
 from sqlglot import exp
 
-from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
 from reclock.connectors.objects.patterns import compile_pattern
@@ -16,8 +15,6 @@ from reclock.definitions.connections import (
     AWS,
     KAFKA,
     POSTGRES,
-    SCHEMA_REGISTRY,
-    Connection,
     broker,
 )
 from reclock.definitions.load_generators import GENERATED
@@ -36,24 +33,25 @@ from reclock.definitions.sources import (
     SchemaFormat,
     TextFormat,
 )
-from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql
+from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest
-from reclock.sql.queries.columns import check_columns, check_stored, declared_column
-from reclock.sql.statements.connections.names import connection_of
+from reclock.sql.queries.columns import check_columns
+from reclock.sql.statements.sources.format_plan import (
+    declared_columns,
+    format_with_schema,
+    key_format,
+    reject_clauses,
+    value_columns,
+)
 from reclock.sql.statements.sources.formats_syntax import (
     JsonFormatClause,
     KeyValueFormat,
-    PlainFormatClause,
     RegistryFormatClause,
 )
 from reclock.sql.statements.sources.guests import host_of
-from reclock.sql.statements.sources.schema_formats import (
-    SCHEMA_CLAUSES,
-    schema_columns,
-    schema_format,
-)
+from reclock.sql.statements.sources.name_resolver import NameResolver
 from reclock.sql.statements.sources.streams import kinesis_connector, pubnub_connector
 from reclock.sql.statements.sources.syntax import CreateSourceStatement, RetainHistoryClause
 from reclock.sql.statements.sources.upstreams_syntax import (
@@ -69,8 +67,6 @@ from reclock.sql.syntax.dialect import to_sql
 SOURCE_OPTIONS = frozenset({"start"})
 """The options of a source in WITH."""
 
-_PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTEA)}
-"""The default name of the column of a format with only one."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -126,20 +122,6 @@ def define_source(
     return replace(source, start=moment(options["start"]))
 
 
-@dataclass(frozen=True, slots=True)
-class NameResolver:
-    """Resolves names of connections, and records which were ``used``."""
-
-    catalog: PlannerCatalog
-    session: SessionNames
-    used: set[GlobalId] = field(default_factory=set)
-
-    def connection(self, name: exp.Table, kind: str) -> Connection:
-        entry = connection_of(name, kind, self.catalog, self.session)
-        self.used.add(entry.id)
-        return entry.connection
-
-
 @singledispatch
 def _define(
     connector: exp.Expression, node: CreateSourceStatement, names: NameResolver
@@ -149,8 +131,8 @@ def _define(
 
 @_define.register
 def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
-    _refuse(node, "a source over objects", "include", "envelope", "all_tables", "tables")
-    format, columns = _value_columns(node.args.get("format"), node, may_have_header=True)
+    reject_clauses(node, "a source over objects", "include", "envelope", "all_tables", "tables")
+    format, columns = value_columns(node.args.get("format"), node, may_have_header=True)
     if not isinstance(format, CsvFormat | JsonFormat | TextFormat | BytesFormat):
         raise InvalidOption("a source over objects is of FORMAT CSV, JSON, TEXT or BYTES")
     pattern = connector.args["pattern"].name if connector.args.get("pattern") else "**"
@@ -184,7 +166,7 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
 def _(
     connector: LoadGeneratorFrom, node: CreateSourceStatement, names: NameResolver
 ) -> SourceDefinition:
-    _refuse(node, "a load generator", "columns", "format", "include", "envelope")
+    reject_clauses(node, "a load generator", "columns", "format", "include", "envelope")
     kind, interval, most = (
         connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality")
     )
@@ -201,7 +183,7 @@ def _(
     )
     tables = GENERATED[upstream.kind]
     if "" in tables:
-        _refuse(node, f"LOAD GENERATOR {kind}", "all_tables", "tables")
+        reject_clauses(node, f"LOAD GENERATOR {kind}", "all_tables", "tables")
         return SourceDefinition(tables[""], upstream, None)
     wanted = (
         list(tables)
@@ -226,18 +208,18 @@ def _(
 def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     if connector.args.get("transactions") is not None:
         return _debezium(connector, node, names)
-    _refuse(node, "a source over a topic", "all_tables", "tables")
+    reject_clauses(node, "a source over a topic", "all_tables", "tables")
     format = node.args.get("format")
     key_node, value_node = (
         (format.args["key"], format.args["value"])
         if isinstance(format, KeyValueFormat)
         else (None, format)
     )
-    value, columns = _value_columns(value_node, node, names)
-    key = _key_format(key_node, names) if key_node is not None else None
+    value, columns = value_columns(value_node, node, names)
+    key = key_format(key_node, names) if key_node is not None else None
     envelope = node.args.get("envelope") or "NONE"
     if envelope == "DEBEZIUM":
-        _refuse(node, "ENVELOPE DEBEZIUM", "include")
+        reject_clauses(node, "ENVELOPE DEBEZIUM", "include")
         if not isinstance(value, JsonFormat | AvroFormat):
             raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON or AVRO")
     include: list[tuple[str, str]] = []
@@ -313,7 +295,7 @@ def _debezium(
     connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver
 ) -> SourceDefinition:
     """The tables of a connector that tells its transactions."""
-    _refuse(node, "a transaction topic", "columns", "include", "all_tables")
+    reject_clauses(node, "a transaction topic", "columns", "include", "all_tables")
     topic = connector.args["transactions"].name
     for argument in (
         "topic",
@@ -334,7 +316,7 @@ def _debezium(
     clause = node.args.get("format")
     format: Format | None = JsonFormat()
     if isinstance(clause, RegistryFormatClause):
-        format = _schema_format(clause, names)
+        format = format_with_schema(clause, names)
     elif not isinstance(clause, JsonFormatClause):
         format = None
     if node.args.get("envelope") != "DEBEZIUM" or not isinstance(format, JsonFormat | AvroFormat):
@@ -352,7 +334,7 @@ def _debezium(
             raise InvalidOption(f'table "{name}" is named twice')
         # the registry has them
         is_open = isinstance(format, AvroFormat) and not table.args.get("columns")
-        tables[name] = RelationDesc(() if is_open else _columns(table))
+        tables[name] = RelationDesc(() if is_open else declared_columns(table))
     if not tables:
         raise InvalidOption(
             "a connector has several tables", hint="add FOR TABLES (schema.table (columns), …)"
@@ -363,10 +345,10 @@ def _debezium(
 
 @_define.register
 def _(connector: KinesisFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
-    _refuse(node, "a source over a stream", "all_tables", "tables")
+    reject_clauses(node, "a source over a stream", "all_tables", "tables")
     if node.args.get("envelope") not in (None, "NONE"):
         raise InvalidOption("records of a stream do not replace each other", hint="ENVELOPE NONE")
-    value, columns = _value_columns(node.args.get("format"), node)
+    value, columns = value_columns(node.args.get("format"), node)
     included = []
     for clause in node.args.get("include") or ():
         plain = _STREAM_METADATA.get(clause.args["kind"])
@@ -386,7 +368,9 @@ def _(connector: KinesisFrom, node: CreateSourceStatement, names: NameResolver) 
 
 @_define.register
 def _(connector: PubNubFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
-    _refuse(node, "a channel", "columns", "format", "include", "envelope", "all_tables", "tables")
+    reject_clauses(
+        node, "a channel", "columns", "format", "include", "envelope", "all_tables", "tables"
+    )
     return SourceDefinition(
         RelationDesc((Column("text", TEXT, is_nullable=False),)), pubnub_connector(connector), None
     )
@@ -398,14 +382,14 @@ def _(
 ) -> SourceDefinition:
     """Before it is carried out, the slot and every table with its columns are written into the
     statement (``adapter.purify``)."""
-    _refuse(node, "a publication", "columns", "format", "include", "envelope")
+    reject_clauses(node, "a publication", "columns", "format", "include", "envelope")
     tables: dict[str, RelationDesc] = {}
     for table in node.args.get("tables") or ():
         name = upstream_name(table)
         if name in tables:
             raise InvalidOption(f'table "{name}" is named twice')
         key = tuple(fold(column) for column in table.args.get("key") or ()) or None
-        columns = _columns(table) if table.args.get("columns") else ()
+        columns = declared_columns(table) if table.args.get("columns") else ()
         if any(column.limit is not None for column in columns):
             raise UnsupportedSql(
                 "the columns of a publication have no lengths",
@@ -453,100 +437,6 @@ def set_identity(table: exp.Expression, identity: PublishedTable) -> None:
 
 
 # --- what they have in common ---
-
-
-def _refuse(node: CreateSourceStatement, what: str, *arguments: str) -> None:
-    spelled = {
-        "columns": "columns of its own",
-        "include": "INCLUDE",
-        "all_tables": "FOR ALL TABLES",
-        "tables": "FOR TABLES",
-    }
-    for argument in arguments:
-        if node.args.get(argument):
-            raise InvalidOption(f"{what} has no {spelled.get(argument, argument.upper())}")
-
-
-def _columns(node: exp.Expression) -> tuple[Column, ...]:
-    columns = tuple(
-        declared_column(fold(column.this), column.args["kind"], not column.args.get("not_null"))
-        for column in node.args.get("columns") or ()
-    )
-    check_columns([column.name for column in columns])
-    check_stored(columns)
-    return columns
-
-
-def _schema_format(clause: exp.Expression, names: NameResolver) -> SchemaFormat:
-    named = clause.args.get("connection")
-    return schema_format(
-        clause, names.connection(named, SCHEMA_REGISTRY) if named is not None else None
-    )
-
-
-def _key_format(
-    clause: exp.Expression, names: NameResolver
-) -> TextFormat | BytesFormat | SchemaFormat:
-    if isinstance(clause, SCHEMA_CLAUSES):
-        return replace(_schema_format(clause, names), is_document=True)
-    key = _format(clause, 1)
-    if not isinstance(key, TextFormat | BytesFormat):
-        raise InvalidOption("KEY FORMAT is TEXT, BYTES, AVRO or PROTOBUF")
-    return key
-
-
-def _value_columns(
-    clause: exp.Expression | None,
-    node: CreateSourceStatement,
-    names: NameResolver | None = None,
-    *,
-    may_have_header: bool = False,
-) -> tuple[Format, tuple[Column, ...]]:
-    if isinstance(clause, SCHEMA_CLAUSES):
-        _refuse(node, "a format with a schema", "columns")
-        if names is None:
-            raise InvalidOption("a format with a schema is of topics alone")
-        of_schema = _schema_format(clause, names)
-        return of_schema, schema_columns(of_schema, node.args.get("envelope"))
-    declared = _columns(node) if node.args.get("columns") else ()
-    format = _format(clause, len(declared))
-    if format not in _PLAIN:
-        if isinstance(format, CsvFormat) and format.has_header and not may_have_header:
-            raise InvalidOption("messages have no header", hint="write FORMAT CSV WITH n COLUMNS")
-        return format, declared or _columns(node)
-    if not declared:
-        return format, (_PLAIN[format],)
-    if len(declared) != 1 or declared[0].type != _PLAIN[format].type:
-        raise InvalidOption(f"this format has one column, of type {_PLAIN[format].type}")
-    return format, declared
-
-
-def _format(clause: exp.Expression | None, width: int) -> Format:
-    match clause:
-        case None:
-            raise SqlSyntaxError("a source needs a FORMAT")
-        case JsonFormatClause():
-            return JsonFormat()
-        case PlainFormatClause():
-            return TextFormat() if clause.args["kind"] == "TEXT" else BytesFormat()
-        case KeyValueFormat():
-            raise InvalidOption("only messages have a key and a value")
-    counted, delimiter, null_text = (
-        clause.args.get(name) for name in ("columns", "delimiter", "null_text")
-    )
-    if counted is not None and int(counted.name[:9]) != width:
-        raise InvalidOption(
-            f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared"
-        )
-    mark = delimiter.name if delimiter is not None else ","
-    if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
-        raise InvalidOption(
-            "the CSV delimiter must be one ASCII character, and no quote or end of line",
-            hint="for example DELIMITED BY ';'",
-        )
-    return CsvFormat(
-        bool(clause.args.get("header")), mark, null_text.name if null_text is not None else ""
-    )
 
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
