@@ -113,11 +113,11 @@ def test_defaults_of_variables_come_from_the_system_the_role_and_the_start(
     ada = Session(environment, user="ada", startup={"statement_timeout": "7"})
     assert [
         ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")
-    ] == ["a", "y", "7"]
+    ] == ["a", "y", "7ms"]
     run(ada, "SET search_path = z; SET cluster = z; SET statement_timeout = 9; RESET ALL")
     assert [
         ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")
-    ] == ["a", "y", "7"]
+    ] == ["a", "y", "7ms"]
     run(admin, "ALTER ROLE ada RESET ALL; ALTER SYSTEM RESET cluster")
     again = Session(environment, user="ada")
     assert [again.variables.get(name) for name in ("cluster", "search_path")] == ["default", "x"]

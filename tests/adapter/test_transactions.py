@@ -405,19 +405,29 @@ def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "ms"),
+    ("variable", "written", "shown"),
     [
-        ("500ms", 500),
-        ("1.5s", 1500),
-        ("2 min", 120_000),
-        ("1h", 3_600_000),
-        ("250", 250),
-        ("1500us", 2),
+        ("statement_timeout", "500ms", "500ms"),
+        ("statement_timeout", "1.5s", "1500ms"),
+        ("statement_timeout", "2 min", "2min"),
+        ("statement_timeout", "60min", "1h"),
+        ("statement_timeout", "48h", "2d"),
+        ("statement_timeout", "250", "250ms"),
+        ("statement_timeout", "1500us", "2ms"),
+        ("statement_timeout", "0", "0"),
+        ("lock_timeout", "3000", "3s"),
+        ("max_result_size", "8192kB", "8MB"),
+        ("max_result_size", "3", "3B"),
+        ("max_result_size", "0", "0"),
     ],
 )
-def test_a_timeout_has_a_unit(ada: Session, written: str, ms: int) -> None:
-    run(ada, f"SET statement_timeout = '{written}'")
-    assert run(ada, "SHOW statement_timeout") == [(str(ms),)]
+def test_a_setting_is_shown_in_its_largest_unit(
+    ada: Session, variable: str, written: str, shown: str
+) -> None:
+    run(ada, f"SET {variable} = '{written}'")
+    assert run(ada, f"SHOW {variable}") == [(shown,)]
+    run(ada, f"SET {variable} = '{shown}'")
+    assert run(ada, f"SHOW {variable}") == [(shown,)]
 
 
 def test_what_pools_send_when_a_connection_comes_back(ada: Session) -> None:

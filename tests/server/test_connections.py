@@ -317,7 +317,7 @@ def test_start_up_parameters_are_variables(sql_server: SqlServer) -> None:
     with sql_server.connect(
         options="-c statement_timeout=1234 --search_path=other", application_name="me"
     ) as connection:
-        assert connection.execute("SHOW statement_timeout").fetchone() == ("1234",)
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("1234ms",)
         assert connection.execute("SHOW search_path").fetchone() == ("other",)
         assert connection.info.parameter_status("application_name") == "me"
         connection.execute("SET application_name = 'you'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -63,20 +63,37 @@ def _always(value: str, *same: str) -> Callable[[str], str]:
 
 
 _TIME_UNITS = {
-    "us": "0.001",
-    "ms": "1",
-    "s": "1000",
-    "min": "60000",
-    "h": "3600000",
-    "d": "86400000",
+    "us": Decimal("0.001"),
+    "ms": Decimal(1),
+    "s": Decimal(1000),
+    "min": Decimal(60_000),
+    "h": Decimal(3_600_000),
+    "d": Decimal(86_400_000),
 }
 
 
-def _milliseconds(value: str) -> str:
+def milliseconds_of(value: str) -> int:
+    """Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
     if match is None or (match[2] and match[2] not in _TIME_UNITS):
         raise ValueError("milliseconds, or a number with us, ms, s, min, h or d behind it")
-    return str(round(Decimal(match[1]) * Decimal(_TIME_UNITS[match[2] or "ms"])))
+    return round(Decimal(match[1]) * _TIME_UNITS[match[2] or "ms"])
+
+
+def _milliseconds(value: str) -> str:
+    return _with_unit(milliseconds_of(value), _SHOWN_TIME_UNITS)
+
+
+_SHOWN_TIME_UNITS = {unit: int(ms) for unit, ms in _TIME_UNITS.items() if ms >= 1}
+
+
+def _with_unit(value: int, units: Mapping[str, int]) -> str:
+    """``value`` as PostgreSQL shows a setting: in the largest unit in which it is whole. ``units``
+    are ascending."""
+    if value == 0:
+        return "0"
+    unit = max((unit for unit in units if value % units[unit] == 0), key=units.__getitem__)
+    return f"{value // units[unit]}{unit}"
 
 
 def _positive(value: str) -> str:
@@ -91,14 +108,20 @@ def _on_or_off(value: str) -> str:
     return "on" if value.lower() in ("on", "true", "yes", "1") else "off"
 
 
-_UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
+_BYTE_UNITS = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+
+
+def bytes_of(value: str) -> int:
+    """Raises ``ValueError``."""
+    match = re.fullmatch(r"(\d{1,12})\s*([kmgt]?b)?", value.strip().lower())
+    if match is None:
+        raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB behind it")
+    units = {unit.lower(): size for unit, size in _BYTE_UNITS.items()}
+    return int(match[1]) * units[match[2] or "b"]
 
 
 def _bytes(value: str) -> str:
-    match = re.fullmatch(r"(\d{1,12}) ?([kmgt]?b)?", value.strip().lower())
-    if match is None:
-        raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB behind it")
-    return str(int(match[1]) * _UNITS[match[2] or "b"])
+    return _with_unit(bytes_of(value), _BYTE_UNITS)
 
 
 VARIABLES = {
@@ -134,7 +157,7 @@ VARIABLES = {
         ),
         Variable(
             "max_result_size",
-            str(1 << 30),
+            "1GB",
             "most bytes that a query may return, also as 64MB; 0 is no limit",
             _bytes,
         ),
@@ -155,7 +178,8 @@ VARIABLES = {
         Variable(
             "statement_timeout",
             "",
-            "milliseconds a statement may take; the environment's setting unless set",
+            "how long a statement may take, as 500ms or 1min; 0 is for ever; the "
+            "environment's setting unless set",
             _milliseconds,
         ),
         Variable(
@@ -197,7 +221,7 @@ VARIABLES = {
         Variable("integer_datetimes", "on", "always on", _always("on")),
         Variable("intervalstyle", "postgres", "always postgres", _always("postgres")),
         Variable("is_superuser", "off", "for clients that read it", _always("off")),
-        Variable("lock_timeout", "0", "for clients that set it; nothing is locked"),
+        Variable("lock_timeout", "0", "for clients that set it; nothing is locked", _milliseconds),
         Variable("max_index_keys", "32", "for clients that read it", _always("32")),
         Variable("max_identifier_length", "63", "for clients that read it", _always("63")),
         Variable(
@@ -344,7 +368,7 @@ class SessionVariables:
 
     @property
     def statement_timeout_ms(self) -> int:
-        return int(self.get("statement_timeout"))
+        return milliseconds_of(self.get("statement_timeout"))
 
     @property
     def is_read_only(self) -> bool:
@@ -354,7 +378,7 @@ class SessionVariables:
     @property
     def max_result_bytes(self) -> int:
         """0 is no limit."""
-        return int(self.get("max_result_size"))
+        return bytes_of(self.get("max_result_size"))
 
 
 def _allowed(variable: Variable, value: str) -> str:

@@ -57,12 +57,9 @@ class Session:
         self.cancellation = Cancellation()
         snapshot = environment.stores.catalog.sync()
         self.users = Users.of(user, snapshot)
-        settings = {"statement_timeout": str(environment.stores.settings.statement_timeout_ms)}
-        started = {
-            name: value
-            for name, value in (checked(*variable) for variable in (startup or {}).items())
-            if value is not None
-        }
+        timeout_ms = environment.stores.settings.statement_timeout_ms
+        settings = _checked_values({"statement_timeout": str(timeout_ms)})
+        started = _checked_values(startup or {})
         self.variables = SessionVariables(
             settings | configured(snapshot, self.users.session_id) | started
         )
@@ -285,3 +282,8 @@ class Session:
 
     def _set_role(self, role_id: str | None) -> None:
         self.users = self.users.set_role(role_id)
+
+
+def _checked_values(variables: Mapping[str, str]) -> dict[str, str]:
+    checked_variables = (checked(name, value) for name, value in variables.items())
+    return {name: value for name, value in checked_variables if value is not None}
