@@ -81,6 +81,18 @@ def test_a_table_whose_delta_log_is_broken_hurts_nothing_else(tmp_path: Path, da
         assert sql(environment, "SELECT a FROM t") == [(7,)]
 
 
+def test_a_process_that_has_opened_the_log_names_the_table_too(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        sql(environment, "CREATE TABLE t (a int); CREATE TABLE u (a int)")
+        sql(environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2)")
+        environment.stores.tables.apply()
+        for entry in (table_folder(environment, "t") / "_delta_log").glob("*.json"):
+            entry.unlink()
+        with pytest.raises(CollectionDamaged, match=r'"reclock\.public\.t"'):
+            sql(environment, "SELECT * FROM t")
+        assert sql(environment, "INSERT INTO u VALUES (3); SELECT count(*) FROM u, u v") == [(4,)]
+
+
 def test_writes_to_a_damaged_table_wait_alone_in_the_log(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         sql(environment, "CREATE TABLE t (a int); CREATE TABLE u (a int)")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from uuid import uuid4
 
 import pyarrow as pa
@@ -101,20 +102,21 @@ class Collection:
     def _pin(self) -> Version:
         number = self._refresh()
         if self._pinned is None or self._pinned.number != number:
-            self._pinned = Version(
-                self.id,
-                number,
-                self._upper(),
-                self._since(),
-                self._rewrites(),
-                self.desc,
-                self.is_monotonic,
-                self.folder,
-                self._log.files(),
-                self._begins(),
-                self._errors(),
-                self._errors_path(),
-            )
+            with self._naming_damage():
+                self._pinned = Version(
+                    self.id,
+                    number,
+                    self._upper(),
+                    self._since(),
+                    self._rewrites(),
+                    self.desc,
+                    self.is_monotonic,
+                    self.folder,
+                    self._log.files(),
+                    self._begins(),
+                    self._errors(),
+                    self._errors_path(),
+                )
         return self._pinned
 
     # --- appending ---
@@ -349,13 +351,21 @@ class Collection:
         self.folder.replace(errors_path(new_upper), encode(without_past(errors, self._since())))
 
     def _upper(self) -> Timestamp:
-        return Timestamp(self._log.transaction(str(self.id)) or 0)
+        with self._naming_damage():
+            return Timestamp(self._log.transaction(str(self.id)) or 0)
 
     def _refresh(self) -> int:
         if not self.folder.exists(LOG):
             raise UnknownCollection(str(self.id))
-        try:
+        with self._naming_damage():
             return self._log.refresh()
+
+    @contextmanager
+    def _naming_damage(self) -> Iterator[None]:
+        """Raises ``CollectionDamaged`` where the log cannot be read. An open log has only a part of
+        itself in memory."""
+        try:
+            yield
         except DeltaError as failure:
             raise CollectionDamaged(
                 str(self.id), detail=str(failure).partition("\n")[0]
