@@ -72,6 +72,8 @@ CREATE TABLE wrong (id int DEFAULT 1 GENERATED ALWAYS AS IDENTITY);
 CREATE TABLE wrong (id serial DEFAULT 1);
 SELECT column_name, column_default, is_nullable, is_identity, identity_generation, identity_start
     FROM information_schema.columns WHERE table_name IN ('t', 'i') ORDER BY table_name, ordinal_position;
+SELECT attname, pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)
+    FROM pg_attribute AS a WHERE a.attrelid = 'i'::regclass AND a.attnum > 0 ORDER BY a.attnum;
 SELECT sequencename, data_type::text, start_value, min_value, max_value, increment_by, cycle, last_value
     FROM pg_sequences ORDER BY sequencename;
 SELECT sequence_name, data_type, start_value, cycle_option FROM information_schema.sequences ORDER BY 1;

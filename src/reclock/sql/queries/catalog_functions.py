@@ -75,13 +75,17 @@ OF_CURRENT_USER = frozenset(
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
     # What names stand for that are no constants, without their quotes: of relations with their
-    # schemas.
+    # schemas or as they are shown.
     "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
     "regrole_named": ((TEXT,), 1, _number("pg_catalog.pg_roles", "rolname = argument1")),
     "regclass_named": (
         (TEXT,),
         1,
-        _number("mz_internal.mz_visible_relations", "full_name = argument1"),
+        _number(
+            "(SELECT oid, full_name AS name FROM mz_internal.mz_visible_relations UNION ALL "
+            "SELECT oid, shown_name FROM mz_internal.mz_visible_relations) AS names",
+            "name = argument1",
+        ),
     ),
     "regclass_name": ((REGCLASS,), 1, _named("mz_internal.mz_visible_relations", "shown_name")),
     "regnamespace_name": ((REGNAMESPACE,), 1, _named("pg_catalog.pg_namespace", "nspname")),
