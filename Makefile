@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 JARS := $(VENV)/share/reclock/jars/.fetched
 DEMO_HOME ?= demo-home
 TEST_PROCESSES ?= 2
+TYPES = $(BIN)/mypy src/reclock & $(BIN)/mypy --config-file tests/mypy.ini tests && wait $$!
 
 .PHONY: help setup demo up test check bench lock clean
 .DEFAULT_GOAL := help
@@ -35,18 +36,16 @@ up: setup ## open the demo environment: Airflow UI, SQL port and shell, on loopb
 check: setup ## lint, types, import contracts, unit tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy src/reclock
-	$(BIN)/mypy --config-file tests/mypy.ini tests
+	$(TYPES)
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -x -m "not spark and not airflow" tests/structure tests/consensus tests/oracle tests/sql tests/reclocking tests/connectors tests/formats
 
 test: setup ## everything CI runs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy src/reclock
-	$(BIN)/mypy --config-file tests/mypy.ini tests
+	$(TYPES)
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --durations=25
 
 bench: setup ## run the benchmarks, each side by side with a peer
 	$(BIN)/python -m benchmarks
