@@ -24,8 +24,8 @@ from reclock.runtime.environment import Environment
 
 
 @pytest.fixture
-def environment(consensus_url: str, tmp_path: Path, monkeypatch) -> Iterator[Environment]:
-    monkeypatch.setenv("RECLOCK_CONSENSUS_URL", consensus_url)
+def environment(migrated_url: str, tmp_path: Path, monkeypatch) -> Iterator[Environment]:
+    monkeypatch.setenv("RECLOCK_CONSENSUS_URL", migrated_url)
     with Environment.initialise(tmp_path / "home") as opened:
         yield opened
 

@@ -154,9 +154,9 @@ TABLES = {
 
 
 @pytest.fixture
-def place(consensus_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
+def place(migrated_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
     """A stash, initialised and written to."""
-    made = CatalogPlace("stash", consensus_url, tmp_path)
+    made = CatalogPlace("stash", migrated_url, tmp_path)
     create_schema(opened(made), "raw")
     yield made
     made.close()

@@ -69,17 +69,17 @@ class Places:
 
 
 @pytest.fixture(params=["stash to persist", "persist to stash", "stash to another stash"])
-def places(request: pytest.FixtureRequest, consensus_url: str, tmp_path: Path) -> Iterator[Places]:
+def places(request: pytest.FixtureRequest, migrated_url: str, tmp_path: Path) -> Iterator[Places]:
     """The first two have one consensus, as an environment has; the last have one each."""
     match request.param:
         case "stash to another stash":
             made = [
                 CatalogPlace("stash", url, tmp_path)
-                for url in (consensus_url, f"sqlite:///{tmp_path / 'other.db'}")
+                for url in (migrated_url, f"sqlite:///{tmp_path / 'other.db'}")
             ]
         case _:
             made = [
-                CatalogPlace(name, consensus_url, tmp_path) for name in request.param.split(" to ")
+                CatalogPlace(name, migrated_url, tmp_path) for name in request.param.split(" to ")
             ]
     yield Places(*made)
     for place in made:

@@ -20,8 +20,8 @@ from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, Fenced, Uppe
 
 
 @pytest.fixture
-def place(consensus_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
-    made = CatalogPlace("stash", consensus_url, tmp_path)
+def place(migrated_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
+    made = CatalogPlace("stash", migrated_url, tmp_path)
     yield made
     made.close()
 

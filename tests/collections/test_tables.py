@@ -35,10 +35,10 @@ Opened = tuple[Tables, Consensus, ConsensusOracle]
 
 
 @pytest.fixture
-def opened(consensus_url: str, tmp_path: Path):
+def opened(migrated_url: str, tmp_path: Path):
     # A clock that stands still: each time is the one after the last, as where commits are many.
     tables, consensus, oracle = open_tables(
-        consensus_url, str(tmp_path / "lake"), clock=lambda: Timestamp(1)
+        migrated_url, str(tmp_path / "lake"), clock=lambda: Timestamp(1)
     )
     yield tables, consensus, oracle
     consensus.close()

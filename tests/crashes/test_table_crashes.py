@@ -17,9 +17,9 @@ from reclock.runtime.environment import Environment
 
 
 @pytest.fixture
-def opened(consensus_url: str, tmp_path: Path):
-    tables, consensus, _ = open_tables(consensus_url, str(tmp_path / "lake"))
-    yield tables, consensus_url, str(tmp_path / "lake")
+def opened(migrated_url: str, tmp_path: Path):
+    tables, consensus, _ = open_tables(migrated_url, str(tmp_path / "lake"))
+    yield tables, migrated_url, str(tmp_path / "lake")
     consensus.close()
 
 

@@ -28,8 +28,8 @@ def clock() -> Hands:
 
 
 @pytest.fixture
-def consensus(consensus_url: str) -> Iterator[Consensus]:
-    opened = Consensus.connect(consensus_url)
+def consensus(migrated_url: str) -> Iterator[Consensus]:
+    opened = Consensus.connect(migrated_url)
     yield opened
     opened.close()
 
@@ -74,12 +74,12 @@ def test_timelines_are_independent(oracle: ConsensusOracle) -> None:
 
 
 def test_state_outlives_the_process(
-    oracle: ConsensusOracle, consensus_url: str, clock: Hands
+    oracle: ConsensusOracle, migrated_url: str, clock: Hands
 ) -> None:
     oracle.apply_write(EPOCH_MS, oracle.write_ts(EPOCH_MS))
     oracle.write_ts(EPOCH_MS)
     clock.at = T(0)
-    other = Consensus.connect(consensus_url)
+    other = Consensus.connect(migrated_url)
     again = ConsensusOracle(other, clock)
     assert (again.read_ts(EPOCH_MS), again.write_ts(EPOCH_MS)) == (100, 102)
     other.close()
