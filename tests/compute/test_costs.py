@@ -22,7 +22,7 @@ def run(
     """The ways that so many refreshes take, if each takes always as long."""
     chosen = []
     for _ in range(count):
-        mode = costs.choose(INDEX, work)
+        mode = costs.choose(INDEX, work).mode
         costs.record(INDEX, mode, work, seconds[mode])
         chosen.append(mode)
     return chosen

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fixtures.replicas import eventually
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.objects.statistics import Moved, Total
 from reclock.pipeline import cluster_steps, tick
 from reclock.runtime.environment import Environment
+from reclock.runtime.reporting import reporting
 
 
 @pytest.fixture
@@ -48,6 +50,42 @@ def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(
     sql(environment, "INSERT INTO t VALUES (1)")
     tick.run(environment, owner="tick")
     assert sql(environment, last) == sql(environment, ways)
+
+
+def test_a_refresh_says_what_each_way_was_estimated_to_take_and_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of inputs that are large enough for a choice, which the first refresh never has."""
+    monkeypatch.setenv("RECLOCK_REFRESH_RECOMPUTE_BYTES", "0")
+    figures = (
+        "SELECT how, delta_estimate_ns, recompute_estimate_ns, delta_took_ns, recompute_took_ns "
+        "FROM mz_compute_last_refreshes"
+    )
+    with Environment.initialise(tmp_path) as environment:
+        sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+        sql(environment, "CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+        with reporting(environment):
+            tick.run(environment, owner="tick")
+            assert sql(environment, figures) == [("recomputed", None, None, None, None)]
+            assert not any("estimated" in line for (line,) in sql(environment, EXPLAINED))
+            for _ in range(3):
+                sql(environment, "INSERT INTO t VALUES (1)")
+                tick.run(environment, owner="tick")
+            [(how, *known)] = sql(environment, figures)
+            estimates, took = known[:2], dict(zip(WAYS, known[2:], strict=True))
+            assert all(estimate > 0 for estimate in estimates)
+            assert took[how] > 0
+            eventually(
+                lambda: any(
+                    f"v_primary_idx: {how}, estimated from changes" in line
+                    for (line,) in sql(environment, EXPLAINED)
+                ),
+                seconds=60,
+            )
+
+
+EXPLAINED = "EXPLAIN SELECT * FROM v"
+WAYS = ("maintained from changes", "recomputed")
 
 
 def test_each_kind_of_object_has_statuses_of_its_own(environment: Environment) -> None:

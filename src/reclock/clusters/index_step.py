@@ -15,7 +15,7 @@ from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import maintenance, peeks
-from reclock.compute.costs import RefreshCosts, RefreshWork
+from reclock.compute.costs import RefreshChoice, RefreshCosts, RefreshWork
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import FailingRow, find_row
 from reclock.compute.maintenance import MaintenanceMode
@@ -25,7 +25,7 @@ from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFa
 from reclock.failpoints import failpoint
 from reclock.ingest.progress import plan_input
 from reclock.plan.relational import collections
-from reclock.protocol.compute import Dataflow
+from reclock.protocol.compute import Dataflow, RefreshFigures
 
 
 @dataclass(slots=True)
@@ -57,11 +57,13 @@ class PinnedInputs:
 @dataclass(frozen=True, slots=True)
 class AppendedStep:
     """What a step appended: how many updates, and how they were found, None if they were there
-    already or the query has no answer. ``errors`` are those of the collection afterwards."""
+    already or the query has no answer. ``errors`` are those of the collection afterwards.
+    ``figures`` say what each way costs, if there was a choice."""
 
     updates: int
     how: MaintenanceMode | None
     errors: ErrorIntervals
+    figures: RefreshFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,9 @@ class IndexSteps:
         if version.upper > at:
             return AppendedStep(0, None, version.errors)
         inputs = {id: plan_input(id, pinned) for id, pinned in versions.items()}
-        count, how = 0, None
+        count, how, figures = 0, None, None
         try:
-            updates, how = self._updates(index, inputs, version, at)
+            updates, how, figures = self._updates(index, inputs, version, at)
             errors, count = with_answer(version.errors, at), updates.num_rows
         except (*maintenance.NO_ANSWER, InternalError) as error:
             if isinstance(error, InternalError) and not is_repeated:
@@ -113,7 +115,7 @@ class IndexSteps:
             errors=None if errors == version.errors else errors,
         )
         failpoint("refresh.after_append")
-        return AppendedStep(count, how, errors)
+        return AppendedStep(count, how, errors, figures)
 
     def _with_row(
         self, error: EvaluationError, index: Dataflow, at: Timestamp, inputs: Inputs
@@ -136,7 +138,7 @@ class IndexSteps:
 
     def _updates(
         self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp
-    ) -> tuple[pa.Table, MaintenanceMode]:
+    ) -> tuple[pa.Table, MaintenanceMode, RefreshFigures | None]:
         """The updates at ``at``, found in the cheaper way where there are two."""
         maintainer, before = (
             maintenance.maintainer(index.plan, index.desc, index.id),
@@ -150,18 +152,18 @@ class IndexSteps:
         )
         if work is None:
             recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
-            return self._compute(recomputing, inputs, stored, at), MaintenanceMode.RECOMPUTED
-        how = self.costs.choose(index.id, work)
+            return self._compute(recomputing, inputs, stored, at), recomputing.mode, None
+        choice = self.costs.choose(index.id, work)
         builds, began = self.small.state_builds(index.id), time.monotonic()
-        updates = self._compute(replace(maintainer, mode=how), inputs, stored, at)
+        updates = self._compute(replace(maintainer, mode=choice.mode), inputs, stored, at)
         self.costs.record(
             index.id,
-            how,
+            choice.mode,
             work,
             time.monotonic() - began,
             is_warm=self.small.state_builds(index.id) == builds,
         )
-        return updates, how
+        return updates, choice.mode, _figures(choice, self.costs.measured(index.id))
 
     def _compute(
         self, maintainer: maintenance.Maintainer, inputs: Inputs, stored: Version, at: Timestamp
@@ -186,6 +188,17 @@ class IndexSteps:
             if peeks.is_large(inputs, at, self.settings.spark_threshold_bytes)
             else self.small
         )
+
+
+def _figures(choice: RefreshChoice, took: Mapping[MaintenanceMode, float]) -> RefreshFigures | None:
+    if not choice.estimates:
+        return None
+    seconds = [
+        figures.get(mode)
+        for figures in (choice.estimates, took)
+        for mode in (MaintenanceMode.FROM_CHANGES, MaintenanceMode.RECOMPUTED)
+    ]
+    return RefreshFigures(*(None if each is None else round(each * 1e9) for each in seconds))
 
 
 def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:

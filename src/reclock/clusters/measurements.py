@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
@@ -17,7 +17,7 @@ from reclock.clusters.usage import Usage
 from reclock.collections.lake import Lake
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import ReclockError
-from reclock.protocol.compute import Refreshed, RefreshFailed
+from reclock.protocol.compute import Refreshed, RefreshFailed, RefreshFigures
 from reclock.protocol.introspection import (
     CancelSubscribe,
     LogChanges,
@@ -95,6 +95,7 @@ class Measurements:
                     refreshed.how,
                     refreshed.updates,
                     duration_ns,
+                    *astuple(refreshed.figures or RefreshFigures()),
                 )
 
     def peek_began(self, id: str, engine: str, at: Timestamp, began_ns: int) -> None:

@@ -42,7 +42,13 @@ from reclock.errors import (
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.plan.relational import collections
-from reclock.protocol.compute import Dataflow, Refreshed, RefreshFailed, RefreshResponse
+from reclock.protocol.compute import (
+    Dataflow,
+    Refreshed,
+    RefreshFailed,
+    RefreshFigures,
+    RefreshResponse,
+)
 
 _logger = structlog.get_logger(__name__)
 
@@ -109,6 +115,7 @@ class _IndexRefresh:
     updates: int = 0
     how: MaintenanceMode | None = None
     error: ErrorInterval | None = None
+    figures: RefreshFigures | None = None
     duration_ns: int = 0
     failure: Exception | None = None
     is_over: bool = False
@@ -120,7 +127,7 @@ class _IndexRefresh:
     def appended(self, at: Timestamp, step: AppendedStep) -> None:
         self.done.append(at)
         self.updates += step.updates
-        self.how = step.how
+        self.how, self.figures = step.how, step.figures
         self.error = _lasting(step.errors)
 
     def outcome(self) -> Refreshed | RefreshFailed:
@@ -138,6 +145,7 @@ class _IndexRefresh:
             self.how,
             self.error,
             self.duration_ns,
+            self.figures,
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -47,6 +48,15 @@ class RefreshWork:
     def bytes_for(self, mode: MaintenanceMode) -> int:
         """The bytes that determine the cost of this way."""
         return self.changed_bytes if mode is MaintenanceMode.FROM_CHANGES else self.all_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshChoice:
+    """The way that a refresh takes, and the seconds that each way was estimated to take."""
+
+    mode: MaintenanceMode
+    estimates: Mapping[MaintenanceMode, float] = field(default_factory=dict)
+    """Empty for inputs that are too small for a choice."""
 
 
 @dataclass(slots=True)
@@ -95,7 +105,7 @@ class RefreshCosts:
             costs = self._indexes.setdefault(index, _IndexCosts())
             return {mode: costs.estimate(mode, work.bytes_for(mode)) for mode in MaintenanceMode}
 
-    def choose(self, index: GlobalId, work: RefreshWork) -> MaintenanceMode:
+    def choose(self, index: GlobalId, work: RefreshWork) -> RefreshChoice:
         """The way with the lower estimate, or the other one as a trial.
 
         A trial takes place as soon as its estimated loss is a small share of the time spent on
@@ -103,7 +113,7 @@ class RefreshCosts:
         includes that state for refreshes from changes is built anew.
         """
         if work.all_bytes < self.least_bytes:
-            return MaintenanceMode.FROM_CHANGES
+            return RefreshChoice(MaintenanceMode.FROM_CHANGES)
         estimates = self.estimate(index, work)
         cheaper, dearer = sorted(MaintenanceMode, key=lambda mode: estimates[mode])
         is_too_dear = dearer is MaintenanceMode.RECOMPUTED and estimates[dearer] > max(
@@ -113,7 +123,13 @@ class RefreshCosts:
             costs = self._indexes[index]
             lost = estimates[dearer] - estimates[cheaper] + costs.warm_up_seconds
             is_due = lost <= _SHARE_OF_TRIALS * costs.seconds_since[dearer]
-        return dearer if is_due and not is_too_dear else cheaper
+        return RefreshChoice(dearer if is_due and not is_too_dear else cheaper, estimates)
+
+    def measured(self, index: GlobalId) -> dict[MaintenanceMode, float]:
+        """The seconds that the newest measured refresh of each way took."""
+        with self._guard:
+            samples = self._indexes[index].samples if index in self._indexes else {}
+            return {mode: listed[-1][1] for mode, listed in samples.items() if listed}
 
     def record(
         self,

@@ -47,6 +47,26 @@ class LastRefresh:
     how: str
     updates: int
     duration_ms: float
+    delta_estimate_ms: float | None = None
+    recompute_estimate_ms: float | None = None
+    delta_took_ms: float | None = None
+    recompute_took_ms: float | None = None
+
+    @property
+    def choice(self) -> str | None:
+        """What it chose and from which estimates, as EXPLAIN prints it; None if it had no
+        choice."""
+        if self.delta_estimate_ms is None or self.recompute_estimate_ms is None:
+            return None
+        ways = (
+            ("from changes", self.delta_estimate_ms, self.delta_took_ms),
+            ("recomputed", self.recompute_estimate_ms, self.recompute_took_ms),
+        )
+        estimates = [
+            f"{way} {estimate:.1f} ms" + ("" if took is None else f" (last took {took:.1f} ms)")
+            for way, estimate, took in ways
+        ]
+        return f"{self.how}, estimated {', '.join(estimates)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +260,10 @@ def last_refreshes(reported: Mapping[IntrospectionType, Iterable[Row]]) -> dict[
     """By index."""
     newest: dict[str, tuple[int, LastRefresh]] = {}
     rows: Any = reported.get(IntrospectionType.LAST_REFRESHES, ())
-    for _, index, time, how, updates, duration_ns in rows:
+    for _, index, time, how, updates, duration_ns, *figures in rows:
         if index not in newest or newest[index][0] < time:
-            newest[index] = time, LastRefresh(how, updates, duration_ns / 1e6)
+            in_ms = [None if figure is None else figure / 1e6 for figure in figures]
+            newest[index] = time, LastRefresh(how, updates, duration_ns / 1e6, *in_ms)
     return {index: refresh for index, (_, refresh) in newest.items()}
 
 

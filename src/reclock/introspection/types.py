@@ -38,7 +38,15 @@ LOGS: dict[LogName, RelationDesc] = {
         LogName.FRONTIERS: _columns(export_id=TEXT, time=BIGINT),
         LogName.HYDRATION_TIMES: _columns(export_id=TEXT, time_ns=BIGINT),
         LogName.LAST_REFRESHES: _columns(
-            export_id=TEXT, time=BIGINT, how=TEXT, updates=BIGINT, duration_ns=BIGINT
+            export_id=TEXT,
+            time=BIGINT,
+            how=TEXT,
+            updates=BIGINT,
+            duration_ns=BIGINT,
+            delta_estimate_ns=BIGINT,
+            recompute_estimate_ns=BIGINT,
+            delta_took_ns=BIGINT,
+            recompute_took_ns=BIGINT,
         ),
         LogName.REFRESH_DURATIONS: _columns(export_id=TEXT, duration_ns=BIGINT, count=BIGINT),
         LogName.PEEK_DURATIONS: _columns(engine=TEXT, duration_ns=BIGINT, count=BIGINT),

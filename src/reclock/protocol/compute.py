@@ -140,11 +140,22 @@ class PeekResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshFigures:
+    """What a replica estimated before a refresh for each of the two ways, and what the newest
+    refresh of each way took that tells what others take. None where nothing is known."""
+
+    delta_estimate_ns: int | None = None
+    recompute_estimate_ns: int | None = None
+    delta_took_ns: int | None = None
+    recompute_took_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Refreshed:
     """The index's ``upper`` (exclusive) after a refresh, the times at which it was refreshed, the
     number of updates, and ``how`` the last refresh was made (None without one). ``error`` is the
     query's error at the newest times, if it has one. ``duration_ns`` is the time spent on this
-    index alone."""
+    index alone. ``figures`` are those of the last refresh, if it had a choice."""
 
     index: str
     upper: Timestamp
@@ -153,6 +164,7 @@ class Refreshed:
     how: str | None = None
     error: ErrorInterval | None = None
     duration_ns: int = 0
+    figures: RefreshFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)

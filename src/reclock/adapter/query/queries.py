@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -35,11 +35,13 @@ from reclock.errors import (
     UnknownCollection,
     VersionGone,
 )
+from reclock.introspection.overview import last_refreshes
 from reclock.introspection.privacy import IntrospectionReader
 from reclock.plan.explain import explain
 from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import Stage, optimize, stages
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
+from reclock.protocol.introspection import IntrospectionType
 from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
@@ -226,7 +228,25 @@ class QueryExecution:
         lines = explain(ready.plan, self.select.finishing).splitlines()
         engine = self._controller().engine_of(self._peek(ready), self.context.cancellation.pause)
         used = ", ".join(self._described(index) for index in ready.indexes)
-        return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
+        return [
+            *lines,
+            "",
+            f"engine: {engine}",
+            f"indexes: {used or 'none'}",
+            *self._choices(ready.indexes),
+        ]
+
+    def _choices(self, indexes: Sequence[IndexEntry]) -> list[str]:
+        """How the last refresh of each index was chosen, where replicas have reported a choice."""
+        if not indexes:
+            return []
+        reported = self._environment.stores.managed.read({IntrospectionType.LAST_REFRESHES}).rows
+        refreshes = last_refreshes(reported)
+        return [
+            f"last refresh of {index.name}: {refreshes[index.id].choice}"
+            for index in indexes
+            if index.id in refreshes and refreshes[index.id].choice is not None
+        ]
 
     def explain_timestamp(self) -> list[str]:
         """The time and its reason; for each input its frontiers, and the Delta table and version
