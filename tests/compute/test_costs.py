@@ -81,7 +81,7 @@ def test_refreshes_that_build_state_are_not_taken_for_what_later_ones_cost() -> 
     price of building it all again."""
     costs = RefreshCosts(0)
     for seconds in (6.0, 19.0):
-        assert costs.choose(INDEX, WORK) is CHANGES
+        assert costs.choose(INDEX, WORK).mode is CHANGES
         costs.record(INDEX, CHANGES, WORK, seconds, is_warm=False)
     assert set(run(costs, WORK, {CHANGES: 0.1, RECOMPUTED: 0.3}, 100)) == {CHANGES}
 
@@ -90,7 +90,7 @@ def test_state_that_does_not_last_counts() -> None:
     costs = RefreshCosts(0)
     for _ in range(10):
         costs.record(INDEX, CHANGES, WORK, 9.0, is_warm=False)
-    assert costs.choose(INDEX, WORK) is RECOMPUTED
+    assert costs.choose(INDEX, WORK).mode is RECOMPUTED
 
 
 @pytest.mark.parametrize(("size", "expected"), [(999, {CHANGES}), (1000, {CHANGES, RECOMPUTED})])

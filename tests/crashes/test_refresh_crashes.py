@@ -20,7 +20,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.refresh import KnownResults, Refresher
 from reclock.collections.lake import Lake
 from reclock.compute import maintenance
-from reclock.compute.costs import RefreshCosts
+from reclock.compute.costs import RefreshChoice, RefreshCosts
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.maintenance import MaintenanceMode
 from reclock.config import Settings
@@ -203,11 +203,11 @@ class Scripted(RefreshCosts):
         self.left, self.recorded = list(modes), []
         return self
 
-    def choose(self, index, work) -> MaintenanceMode:
+    def choose(self, index, work) -> RefreshChoice:
         assert 0 < work.changed_bytes <= work.all_bytes
-        return self.left.pop(0)
+        return RefreshChoice(self.left.pop(0))
 
-    def record(self, index, mode, work, seconds) -> None:
+    def record(self, index, mode, work, seconds, *, is_warm=True) -> None:
         self.recorded.append((index, mode))
 
 

@@ -16,6 +16,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import maintenance, peeks
 from reclock.compute.costs import RefreshChoice, RefreshCosts, RefreshWork
+from reclock.compute.due_times import DueTimes, due_after
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import FailingRow, find_row
 from reclock.compute.maintenance import MaintenanceMode
@@ -135,6 +136,13 @@ class IndexSteps:
             return error
         self.failing_rows[index.id] = row
         return row.error
+
+    def due_after(
+        self, index: Dataflow, versions: Mapping[StorageCollectionId, Version], at: Timestamp
+    ) -> DueTimes:
+        """The next times after ``at`` at which the index changes because time passes."""
+        inputs = {id: plan_input(id, pinned) for id, pinned in versions.items()}
+        return due_after(index.plan, inputs, at, self._engine(inputs, at))
 
     def _updates(
         self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp

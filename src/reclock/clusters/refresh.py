@@ -20,8 +20,10 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.clusters.index_step import AppendedStep, IndexSteps, PinnedInputs
 from reclock.collections.lake import Lake
+from reclock.collections.version import Version
 from reclock.compute import maintenance
 from reclock.compute.costs import RefreshCosts
+from reclock.compute.due_times import with_due_times
 from reclock.compute.engines.engine import Engine
 from reclock.compute.failing_rows import FailingRow
 from reclock.compute.maintenance import MaintenanceMode, RefreshTimes
@@ -42,6 +44,7 @@ from reclock.errors import (
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.plan.relational import collections
+from reclock.plan.temporal import reads_now
 from reclock.protocol.compute import (
     Dataflow,
     Refreshed,
@@ -66,6 +69,7 @@ class KnownResults:
 
     _results: dict[GlobalId, tuple[Timestamp, ErrorInterval | None]] = field(default_factory=dict)
     _seconds: dict[GlobalId, float] = field(default_factory=dict)
+    _due: dict[GlobalId, tuple[Timestamp, Timestamp | None]] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
     failing_rows: dict[GlobalId, FailingRow] = field(default_factory=dict)
     """See ``IndexSteps``. A step of an index has its claim, so no other step of it runs."""
@@ -81,6 +85,18 @@ class KnownResults:
         with self._guard:
             self._results[index] = upper, error
 
+    def next_due(self, index: GlobalId, upper: Timestamp) -> Timestamp | None:
+        """The next time at which the index, complete below exactly this upper, changes if no input
+        does; None if that is not known."""
+        with self._guard:
+            known = self._due.get(index)
+        return known[1] if known is not None and known[0] == upper else None
+
+    def due(self, index: GlobalId, upper: Timestamp, next_due: Timestamp | None) -> None:
+        """The index will be complete below ``upper``, and then changes at ``next_due``."""
+        with self._guard:
+            self._due[index] = upper, next_due
+
     def took(self, index: GlobalId, seconds: float) -> None:
         """The last step of the index took so long."""
         with self._guard:
@@ -95,6 +111,7 @@ class KnownResults:
         """The index was dropped."""
         with self._guard:
             self._results.pop(index, None)
+            self._due.pop(index, None)
             self._seconds.pop(index, None)
         self.failing_rows.pop(index, None)
 
@@ -305,14 +322,42 @@ class Refresher:
         self, work: _IndexRefresh, state: RoundState, pins: PinnedInputs
     ) -> list[Timestamp]:
         """The times from the index's upper to the target at which an input has changed, or has
-        failed."""
+        failed, or a condition on the time has become true or false for a row."""
         lower, upper = work.upper, Timestamp(work.target + 1)
-        inputs = pins.of(work.index, state.groups).values()
+        versions = pins.of(work.index, state.groups)
         changed = maintenance.change_times(
-            [version.without_errors for version in inputs], lower, upper
+            [version.without_errors for version in versions.values()], lower, upper
         )
-        bounds = [at for version in inputs for at in version.error_times]
-        return [*changed, *(at for at in bounds if lower <= at < upper)]
+        bounds = [at for version in versions.values() for at in version.error_times]
+        changes = [*changed, *(at for at in bounds if lower <= at < upper)]
+        return (
+            self._with_due_times(work, changes, versions) if reads_now(work.index.plan) else changes
+        )
+
+    def _with_due_times(
+        self,
+        work: _IndexRefresh,
+        changes: list[Timestamp],
+        versions: Mapping[StorageCollectionId, Version],
+    ) -> list[Timestamp]:
+        index, lower = work.index, work.upper
+        next_due = self.results.next_due(index.id, lower)
+        if changes or next_due is None or next_due <= work.target:
+            since = lower if self._is_new(work) else Timestamp(lower - 1)
+            if since < work.readable_from <= work.target:  # what was due before is not known
+                since = work.readable_from
+                changes = [since, *(at for at in changes if at > since)]
+            found = with_due_times(
+                index.plan,
+                [at for at in changes if at > since],
+                since=since,
+                through=work.target,
+                due=lambda at: self._steps.due_after(index, versions, at),
+                limit=self.settings.refresh_times_limit,
+            )
+            changes, next_due = [*changes, *found.times], found.next_due
+        self.results.due(index.id, Timestamp(work.target + 1), next_due)
+        return changes
 
     def _may_forget(self, index: Dataflow, upper: Timestamp) -> bool:
         """Whether nobody reads the index below ``upper``; if so, nobody will."""

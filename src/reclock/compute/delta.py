@@ -46,6 +46,8 @@ from reclock.plan.relational import (
     Project,
     inputs,
 )
+from reclock.plan.temporal import due_between, is_temporal_filter
+from reclock.plan.totality import could_error
 
 _NAME = re.compile(r"\bn\d+\b")
 """Matches the names of relations that a step defines. A user's column with such a name only makes a
@@ -195,7 +197,7 @@ class _Step:
             id(node),
             lambda: delta(node, self),
             is_few=True,
-            is_thin=isinstance(node, Filter | Project),
+            is_thin=isinstance(node, Filter | Project) and not is_temporal_filter(node),
         )
 
     def net_changes(self, node: Plan) -> str | None:
@@ -223,6 +225,18 @@ class _Step:
                 key, lambda: select, is_few=is_few, is_thin=isinstance(node, Filter | Project)
             )
         return self._names[key]
+
+    @property
+    def before(self) -> Timestamp:
+        return self._inputs.before
+
+    def due_rows(self, node: Filter) -> str:
+        due = due_between(node.predicates, self._inputs.before, self._inputs.as_of)
+        if not isinstance(node.input, Get) or could_error(due):
+            return self.rows(node.input, InputVersion.BEFORE)
+        pushed = (*self.rendering.predicates.get(id(node.input), ()), due)
+        rendered = replace(self._before, predicates={id(node.input): pushed})
+        return self.define(get.rows(node.input, rendered), is_few=True)
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
         shown = self._shown.get(id(node))
@@ -468,7 +482,9 @@ class _Step:
         if isinstance(node, Get):
             return str(node.collection) in self._inputs.changed
         if id(node) not in self._changed:
-            self._changed[id(node)] = any(self._is_changed(part) for part in inputs(node))
+            self._changed[id(node)] = is_temporal_filter(node) or any(
+                self._is_changed(part) for part in inputs(node)
+            )
         return self._changed[id(node)]
 
     def _is_in_input(self, node: Plan) -> TypeGuard[Filter]:

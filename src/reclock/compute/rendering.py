@@ -27,6 +27,7 @@ from reclock.plan.relational import (
     work_tables,
 )
 from reclock.plan.scalars import Scalar
+from reclock.plan.temporal import at_time, is_temporal
 from reclock.plan.totality import could_error
 
 
@@ -72,6 +73,7 @@ def render(
 
     The names of relations that loops make begin with ``scratch``.
     """
+    plan = at_time(plan, as_of)
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
     rendering = Rendering(
@@ -256,11 +258,13 @@ def wanted_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset
 
 def pushed_predicates(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
     """For each Get that only a Filter reads, the predicates that cannot raise an error for any
-    row."""
+    row, and do not depend on the time."""
     readers = Counter(id(child) for node in nodes.values() for child in inputs(node))
     return {
         id(node.input): tuple(
-            predicate for predicate in node.predicates if not could_error(predicate)
+            predicate
+            for predicate in node.predicates
+            if not could_error(predicate) and not is_temporal(predicate)
         )
         for node in nodes.values()
         if isinstance(node, Filter) and isinstance(node.input, Get) and readers[id(node.input)] == 1

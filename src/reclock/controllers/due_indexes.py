@@ -8,6 +8,7 @@ from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.plan.relational import collections
+from reclock.plan.temporal import reads_now
 from reclock.protocol.compute import Dataflow
 
 
@@ -19,7 +20,7 @@ def has_due_index(
 ) -> bool:
     """Whether a refresh up to the oracle's ``read_ts`` would bring an index further at ``now``.
 
-    An input must have been published beyond the index. So an index over tables does not follow
+    An input must have been published beyond the index, unless its rows depend on the time. So an index over tables does not follow
     writes to other tables, which only move the oracle. An index that a living process has claimed
     is not due.
     """
@@ -36,7 +37,7 @@ def _is_due(
     if index.claim is not None and now < index.claim.lease_until:
         return False
     uppers = {group: frontiers[group].upper for group in groups}
-    is_published = not uppers or max(uppers.values()) > index.upper
+    is_published = not uppers or max(uppers.values()) > index.upper or reads_now(dataflow.plan)
     if TABLES in uppers:  # tables are complete up to the oracle's time, whoever moves their upper
         uppers[TABLES] = max(uppers[TABLES], Timestamp(read_ts + 1))
     reachable = min([Timestamp(read_ts + 1), *uppers.values()])

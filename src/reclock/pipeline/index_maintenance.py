@@ -14,11 +14,13 @@ from contextlib import contextmanager
 
 import structlog
 
+from reclock.adapter.timestamps import read_time
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.controllers.due_indexes import has_due_index
 from reclock.controllers.implied import dataflows
 from reclock.pipeline import cluster_steps
 from reclock.plan.relational import collections
+from reclock.plan.temporal import reads_now
 from reclock.runtime.environment import Environment
 
 _logger = structlog.get_logger(__name__)
@@ -108,6 +110,8 @@ class _ClusterMaintenance:
         self._stopping = threading.Event()
         self._changed = threading.Event()
         self._failures = 0
+        self._follows_clock = False
+        """Whether an index changes as time passes, without changes of its inputs."""
 
     def start(self, name: str) -> None:
         self._thread = threading.Thread(
@@ -143,7 +147,7 @@ class _ClusterMaintenance:
             if self._failures:
                 pause_s = min(max(pause_s, interval_s) * 2.0**self._failures, _LONGEST_PAUSE_S)
             self._stopping.wait(max(pause_s - (time.monotonic() - began), _LEAST_PAUSE_S))
-            self._changed.wait(_LOOK_S)
+            self._changed.wait(read_time.CLOCK_STEP_MS / 1000 if self._follows_clock else _LOOK_S)
 
     def _is_leading(self) -> bool:
         control_plane = self._environment.control_plane
@@ -161,6 +165,9 @@ class _ClusterMaintenance:
         if not maintained:
             return False
         read_ts = stores.oracle.read_ts(EPOCH_MS)
+        self._follows_clock = any(reads_now(dataflow.plan) for dataflow in maintained)
+        if self._follows_clock:
+            read_ts = read_time.follow_clock(self._environment, read_ts)
         groups = {id.group for dataflow in maintained for id in collections(dataflow.plan)}
         frontiers = stores.frontiers.get_all({*groups, *(dataflow.id for dataflow in maintained)})
         return has_due_index(maintained, frontiers, read_ts, stores.consensus.clock())

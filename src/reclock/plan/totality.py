@@ -26,6 +26,8 @@ _TOTAL = frozenset(
         "ilike",
         "= any",
         "coalesce",
+        "mz_now",
+        "mz_timestamp",
         SPAN,
         "->",
         "->>",

@@ -25,6 +25,7 @@ from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import maintenance, peeks
+from reclock.compute.due_times import due_after, with_due_times
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
@@ -39,6 +40,7 @@ from reclock.errors import (
 )
 from reclock.ingest.progress import plan_input
 from reclock.plan.relational import Get, collections
+from reclock.plan.temporal import reads_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +134,23 @@ class ChangeReader:
     def _computed(self, sink: SinkSpec, requested: TimeRange) -> SinkChanges:
         versions = {id: self.lake.open(id).pin() for id in collections(sink.plan)}
         inputs = {id: plan_input(id, version) for id, version in versions.items()}
+        last = Timestamp(requested.upper - 1)
+        changes = maintenance.change_times(
+            list(versions.values()), requested.lower, requested.upper
+        )
+        if reads_now(sink.plan):
+            changes = with_due_times(
+                sink.plan,
+                changes,
+                since=requested.needs,
+                through=last,
+                due=lambda at: due_after(sink.plan, inputs, at, self.small),
+                limit=self.settings.refresh_times_limit,
+            ).times
         times = maintenance.refresh_times(
             upper=requested.lower,
-            at=Timestamp(requested.upper - 1),
-            changes=maintenance.change_times(
-                list(versions.values()), requested.lower, requested.upper
-            ),
+            at=last,
+            changes=changes,
             is_new=requested.with_snapshot,
             readable_from=requested.lower,
             limit=self.settings.refresh_times_limit,

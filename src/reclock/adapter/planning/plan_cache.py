@@ -13,6 +13,7 @@ import pyarrow as pa
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
 from reclock.plan.relational import collections
+from reclock.plan.temporal import reads_now
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import Parameters
@@ -57,7 +58,7 @@ class CachedPlan:
         if self.answer is not None and not 0 < limit_bytes < LARGEST_ANSWER_BYTES:
             return Result(select.tag, select.desc, iter(self.answer))
         result = run()
-        if collections(select.plan) or select.as_of is not None:
+        if collections(select.plan) or select.as_of is not None or reads_now(select.plan):
             return result
         return replace(result, batches=self._recorded(result))
 

@@ -40,6 +40,7 @@ from reclock.introspection.privacy import IntrospectionReader
 from reclock.plan.explain import explain
 from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import Stage, optimize, stages
+from reclock.plan.temporal import reads_now
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.protocol.introspection import IntrospectionType
 from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
@@ -305,7 +306,7 @@ class QueryExecution:
             self.select.as_of,
             self.context.variables.get("transaction_isolation") == SERIALIZABLE,
         )
-        if not groups and as_of is None:
+        if not groups and as_of is None and not reads_now(expand(self.select.plan, self._catalog)):
             return NO_TIME
         relevant = (
             groups

@@ -21,6 +21,7 @@ from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time
 from reclock.algebra.ids import INTROSPECTION, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.compute.due_times import DueTimes, due_answer, due_query, with_due_times
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.errors import (
     DroppedMeanwhile,
@@ -30,6 +31,7 @@ from reclock.errors import (
     UnsupportedSql,
 )
 from reclock.plan.relational import Get, Plan, collections
+from reclock.plan.temporal import check_maintainable, reads_now
 from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
@@ -97,6 +99,7 @@ class Subscription:
             read.update([item.id] if item is not None else [])
 
         self._definition = ChangeInputs(expand(self.statement.select.plan, self._catalog, note))
+        check_maintainable(self._definition.plan)
         self._read, self._held = frozenset(read), ExitStack()
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
 
@@ -245,7 +248,10 @@ class Subscription:
         alone, the newest time written."""
         if self._definition.groups == {INTROSPECTION}:
             return self._environment.stores.managed.newest()
-        return self._environment.stores.oracle.read_ts(EPOCH_MS)
+        read_ts = self._environment.stores.oracle.read_ts(EPOCH_MS)
+        if not reads_now(self._definition.plan):
+            return read_ts
+        return read_time.follow_clock(self._environment, read_ts)
 
     def _is_over(self, at: Timestamp) -> bool:
         return at <= self._now() or (
@@ -282,8 +288,25 @@ class Subscription:
                 raise DroppedMeanwhile(str(self._catalog.relation(id).name))
 
     def _times(self, inputs: ChangeInputs, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
-        """The times in ``[lower, upper)`` at which one of the inputs changes."""
-        return Changelogs(self._environment).times(collections(inputs.plan), lower, upper)
+        """The times in ``[lower, upper)`` at which one of the inputs changes, or a condition on the
+        time becomes true or false for a row."""
+        changes = Changelogs(self._environment).times(collections(inputs.plan), lower, upper)
+        if not reads_now(inputs.plan):
+            return changes
+        return with_due_times(
+            inputs.plan,
+            changes,
+            since=Timestamp(lower - 1),
+            through=Timestamp(upper - 1),
+            due=lambda at: self._due_after(inputs.plan, at),
+        ).times
+
+    def _due_after(self, plan: Plan, at: Timestamp) -> DueTimes:
+        query = due_query(plan, at)
+        if query is None:
+            return DueTimes(())
+        select = replace(self.statement.select, plan=query[0], finishing=query[1], as_of=AsOf(at))
+        return due_answer(QueryExecution(self.context, select, is_subscription=True).run().batches)
 
     # --- rows ---
 

@@ -17,6 +17,8 @@ from reclock.sql.statements.query.values import AsOf
 
 _POLL_S = 0.02
 
+CLOCK_STEP_MS = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class ReadTime:
@@ -111,6 +113,16 @@ def reached(environment: Environment, at: Timestamp) -> bool:
         return False
     environment.stores.oracle.apply_write(EPOCH_MS, at)
     return True
+
+
+def follow_clock(environment: Environment, read_ts: Timestamp) -> Timestamp:
+    """The oracle's read timestamp, ``read_ts`` until now, for what changes as time passes. It is
+    moved to the clock's time where it is a second behind, because nothing was written since."""
+    now = environment.stores.clock()
+    if now - read_ts < CLOCK_STEP_MS:
+        return read_ts
+    environment.stores.oracle.apply_write(EPOCH_MS, now)
+    return now
 
 
 def _await_complete(

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InternalError
-from reclock.plan.relational import Get, Join, Plan
+from reclock.plan.relational import Filter, Get, Join, Plan
 from reclock.plan.scalars import Scalar
 
 EMPTY_ROW = "TRUE AS c"
@@ -100,6 +100,11 @@ class DeltaStep(Protocol):
         """The engine and the time of the step. ``as_of`` is its later time."""
         ...
 
+    @property
+    def before(self) -> Timestamp:
+        """The earlier time of the step."""
+        ...
+
     def changes(self, node: Plan) -> str | None:
         """The node's changes, not consolidated: its columns, and ``n``, by how many copies. None if
         nothing changed.
@@ -120,6 +125,11 @@ class DeltaStep(Protocol):
     def rows(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None = None) -> str:
         """The node's rows before the step or after it; with a ``key_filter``, only those that it
         names."""
+        ...
+
+    def due_rows(self, node: Filter) -> str:
+        """Of the rows of the filter's input before the step, those for which its conditions on the
+        time may have become true or false, and possibly others."""
         ...
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from zoneinfo import available_timezones
 
 from reclock.algebra.relations import (
+    BIGINT,
     DATE,
     DOUBLE,
     INTEGER,
@@ -19,7 +20,7 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
-from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.errors import InternalError, InvalidOption, UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.interval_functions import UNITS as INTERVAL_UNITS
 from reclock.plan.functions.interval_functions import truncated_interval
@@ -239,6 +240,10 @@ def _timezone_of_spark(site: Site) -> str:
     )
 
 
+def _open_now(site: Site) -> str:
+    raise InternalError("mz_now() has no time")
+
+
 scalar(
     "timezone",
     "The local time of a moment in a time zone, or the moment of a local time.",
@@ -266,6 +271,22 @@ scalar(
     _date_part,
     duckdb=_part("duckdb"),
     spark=_part("spark"),
+)
+scalar(
+    "mz_now",
+    "The time at which the query is answered, in milliseconds since 1970. In a maintained view it is "
+    "compared with a value of the row, which then comes or goes as time passes.",
+    exact(((), BIGINT)),
+    duckdb=_open_now,
+    spark=_open_now,
+)
+scalar(
+    "mz_timestamp",
+    "The milliseconds since 1970 of a moment, as `mz_now` counts them. Comparisons with `mz_now` "
+    "call it.",
+    exact(((TIMESTAMP,), BIGINT), ((TIMESTAMPTZ,), BIGINT)),
+    duckdb="epoch_ms({0})",
+    spark="unix_millis(CAST({0} AS TIMESTAMP))",
 )
 scalar(
     "to_timestamp",

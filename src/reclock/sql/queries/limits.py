@@ -10,6 +10,7 @@ from sqlglot import exp
 from reclock.algebra.relations import BIGINT, ScalarType
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.scalars import Call, Literal, Parameter
+from reclock.plan.temporal import NOW
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
@@ -72,7 +73,7 @@ class NoSubqueries:
     exists = contains = any = rows = array = value
 
     def about_session(self, call: Call[TypedExpr]) -> TypedExpr:
-        if call.function in VOLATILE_FUNCTIONS:
+        if call.function in VOLATILE_FUNCTIONS and call.function != NOW:
             return call
         raise UnsupportedSql(f"{call.function} is not supported here", hint=self.hint)
 

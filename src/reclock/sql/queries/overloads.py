@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import BOOLEAN
+from reclock.algebra.relations import BOOLEAN, TypeName
 from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.scalars import Call, Literal
+from reclock.plan.temporal import NOW
 from reclock.sql.queries.coercion import coerce, comparable, with_own_digits
 from reclock.sql.queries.folding import comparable_moments, folded
 from reclock.sql.queries.planned import E, OpenParameter, Planned, TypedExpr, Untyped
@@ -33,7 +34,7 @@ def call(name: str, arguments: Sequence[Planned]) -> TypedExpr:
 def operator(name: str, arguments: Sequence[Planned], written: str | None = None) -> TypedExpr:
     """As ``call``, with an operator's message."""
     try:
-        return call(name, arguments)
+        return call(name, _in_milliseconds(arguments) if name in _COMPARISONS else arguments)
     except UnknownFunction as error:
         if all(is_open(argument) for argument in arguments):
             raise AmbiguousFunction(
@@ -41,6 +42,20 @@ def operator(name: str, arguments: Sequence[Planned], written: str | None = None
             ) from error
         raise UnknownOperator(written or name, error.argument_types) from error
 
+
+def _in_milliseconds(operands: Sequence[Planned]) -> Sequence[Planned]:
+    """What is compared with ``mz_now()``: moments become milliseconds."""
+    if not any(isinstance(operand, Call) and operand.function == NOW for operand in operands):
+        return operands
+    return [
+        call("mz_timestamp", [operand])
+        if operand.type is not None and operand.type.name in _MOMENTS
+        else operand
+        for operand in operands
+    ]
+
+
+_MOMENTS = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
 
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "is_not_distinct"})
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reclock.algebra.relations import (
+    BIGINT,
     BOOLEAN,
     DATE,
     INTEGER,
@@ -22,6 +23,7 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal
+from reclock.plan.temporal import NOW
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SERVER_VERSION, SessionNames, nearest
 from reclock.sql.queries.planned import Planned, TypedExpr
 
@@ -84,8 +86,9 @@ def signature(name: str, arguments: Sequence[Planned]) -> tuple[tuple[ScalarType
     return types[: len(arguments)], result
 
 
-VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID}
-"""Functions without arguments that engines compute for each row, each time another value."""
+VOLATILE_FUNCTIONS = {"gen_random_uuid": UUID, NOW: BIGINT}
+"""Functions without arguments that are computed when a plan is: of random values for each row, and
+the time of the plan."""
 
 
 SEQUENCE_FUNCTIONS = frozenset({"nextval", "currval", "lastval", "setval"})
@@ -112,7 +115,10 @@ def answered(call: Call[TypedExpr], session: SessionNames) -> TypedExpr:
     )
 
 
-def not_in_definitions(call: Call[TypedExpr]) -> Literal:
+def not_in_definitions(call: Call[TypedExpr]) -> TypedExpr:
+    """The call, if it has an answer at each time. Raises ``UnsupportedSql``."""
+    if call.function == NOW:
+        return call
     raise UnsupportedSql(
         f"{call.function} is not supported in a definition",
         detail="its value depends on who asks and when",

@@ -29,6 +29,7 @@ from reclock.definitions.sinks import (
 )
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.relational import Get, collections
+from reclock.plan.temporal import check_maintainable
 from reclock.sql.catalog.definitions import SinkDefinition
 from reclock.sql.catalog.entries import RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -73,7 +74,9 @@ def create_sink(
     on = catalog.resolve(parts(node.args["on"]), session)
     if on.is_system:
         raise UnsupportedSql("a sink from a system relation is not supported")
-    inputs = collections(expand(Get(on.collection, str(on.name), on.desc), catalog))
+    plan = expand(Get(on.collection, str(on.name), on.desc), catalog)
+    check_maintainable(plan)
+    inputs = collections(plan)
     if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
         raise UnsupportedSql("a sink from a view over system relations is not supported")
     check_stored(on.desc.columns)

@@ -24,6 +24,7 @@ from reclock.plan.properties import unique_key
 from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import optimize
 from reclock.plan.scalars import ColumnRef
+from reclock.plan.temporal import check_maintainable
 from reclock.sql.catalog.entries import IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import dependents_closure, find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -167,6 +168,7 @@ def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
     an index could follow. Or if no engine can compute them: the index would wait for ever."""
     plan = expand(plan, catalog)
     check_supported(plan)
+    check_maintainable(plan)
     for id in sorted(collections(plan), key=str):
         if id.is_system:
             name = catalog.relation(id.source_id).name
