@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from fixtures.server import start_server
@@ -23,6 +23,8 @@ FOLDER = Path(__file__).resolve().parent
 EXAMPLES = FOLDER.parents[1] / "examples" / "airflow"
 
 Run = Callable[..., Any]
+
+DEFERRED = "Pausing task as DEFERRED"
 
 SOURCE = """CREATE SOURCE {name} (k text, v integer) FROM S3
   DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN '{name}' FORMAT CSV WITH HEADER"""
@@ -47,7 +49,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, spark_remote: str) -> Itera
 def run_dag(
     airflow_database: dict[str, str], installed_settings: dict[str, str], server: Any
 ) -> Run:
-    """Run a DAG of a folder once; answers its tasks' states and results, and the log."""
+    """Run a DAG of a folder once; answers its tasks' states and results, and the log. ``meanwhile``
+    is done once a sensor waits."""
     connections = {
         "AIRFLOW_CONN_RECLOCK_DEFAULT": {
             "conn_type": "reclock",
@@ -58,17 +61,29 @@ def run_dag(
     settings = airflow_database | installed_settings
     settings |= {name: json.dumps(connection) for name, connection in connections.items()}
 
-    def run(dag: str, folder: Path = FOLDER / "user_dags") -> Any:
+    def run(
+        dag: str,
+        folder: Path = FOLDER / "user_dags",
+        *,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Any:
         environment = settings | {
             "RECLOCK_SPARK_REMOTE": os.environ["RECLOCK_SPARK_REMOTE"],
             "AIRFLOW__CORE__DAGS_FOLDER": str(folder),
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
         }
         command = [sys.executable, str(FOLDER / "dag_worker.py"), str(folder), dag]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-        answer = next(line for line in done.stdout.splitlines() if line.startswith('{"state"'))
-        return json.loads(answer) | {"log": done.stdout}
+        with tempfile.TemporaryFile("w+") as output:
+            process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+            if meanwhile is not None:
+                while DEFERRED not in (log := read(output)):
+                    assert process.poll() is None, log[-4000:]
+                    time.sleep(0.1)
+                meanwhile()
+            assert process.wait() == 0, read(output)[-8000:]
+            log = read(output)
+        answer = next(line for line in log.splitlines() if line.startswith('{"state"'))
+        return json.loads(answer) | {"log": log}
 
     return run
 
@@ -88,10 +103,9 @@ def is_ticked(home: Path, *sources: str) -> bool:
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
-def later(work: Callable[[], None], seconds: float) -> threading.Timer:
-    timer = threading.Timer(seconds, work)
-    timer.start()
-    return timer
+def read(output: IO[str]) -> str:
+    """What a process has written, which goes on writing where it is."""
+    return os.pread(output.fileno(), 1 << 24, 0).decode()
 
 
 def test_operators_tick_refresh_and_read_at_the_time_of_the_tick(run_dag: Run, server: Any) -> None:
@@ -130,15 +144,13 @@ def test_sensors_wait_for_relations_and_for_a_condition(run_dag: Run, server: An
         append(server.home, "a", "z,3\n")
         assert is_ticked(server.home)
 
-    timer = later(tick, 30)
-    run = run_dag("wait")
-    timer.join()
+    run = run_dag("wait", meanwhile=tick)
     assert run["state"] == "success", run["log"][-4000:]
     published = run["results"]["published"]
     assert published > begun
     assert run["results"]["poked"] == published
     assert run["results"]["enough"] == [True, 3]
-    assert "Pausing task as DEFERRED" in run["log"]
+    assert DEFERRED in run["log"]
     with reclock.connect(server.home) as client:
         assert client.sql("SELECT count(*) FROM a", as_of=published).rows() == [(2,)]
 
@@ -179,9 +191,7 @@ def test_the_example_reads_two_relations_at_the_time_it_waited_for(
         with reclock.connect(server.home) as client:
             client.sql("INSERT INTO orders VALUES (2, 100)")
 
-    timer = later(insert, 30)
-    run = run_dag("hourly_revenue", EXAMPLES)
-    timer.join()
+    run = run_dag("hourly_revenue", EXAMPLES, meanwhile=insert)
     assert run["state"] == "success", run["log"][-4000:]
     assert run["results"]["revenue"] == [["ada", "42.50"], ["bob", "8.00"]]
     assert run["results"]["report"] == "ada: 42.50\nbob: 8.00"
