@@ -8,6 +8,7 @@ from fixtures.planning import World
 from reclock.errors import AmbiguousColumn, ReclockError
 from reclock.plan.relational import Constant
 from reclock.sql.statements.tables.modify_plan import Modify, Truncate
+from reclock.sql.statements.tables.plan import CreateTable
 
 
 @pytest.fixture
@@ -208,3 +209,16 @@ def test_a_renamed_table_is_read_by_its_views_under_its_new_name(world: World) -
         == "CREATE VIEW reclock.public.v AS SELECT a FROM reclock.public.things AS t"
     )
     assert planned(world, "DELETE FROM things").name.item == "things"
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT t.* FROM t JOIN pairs USING (b)", "SELECT t.* FROM pairs NATURAL JOIN t"]
+)
+def test_a_table_made_from_all_columns_of_a_relation_has_them_in_its_order(
+    world: World, query: str
+) -> None:
+    world.execute("CREATE TABLE pairs (b text, d int)")
+    created = world.plan(f"CREATE TABLE copied AS {query}")
+    assert isinstance(created, CreateTable)
+    assert created.query is not None
+    assert created.query.desc.names == ("a", "b", "c")

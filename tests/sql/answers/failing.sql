@@ -101,3 +101,6 @@ SELECT regexp_match('abc', 'a', 'z')
 SELECT regexp_match('abc', '*a')
 SELECT regexp_match('abc', 'a', 'g')
 SELECT regexp_count('abc', 'a{3,1}')
+SELECT (SELECT count(t.a) FROM t AS t2) FROM t
+SELECT (SELECT sum(g) FROM w) FROM t
+SELECT (SELECT sum(g) FROM u) FROM t

@@ -107,7 +107,7 @@ SELECT a AS x, a AS y, count(*) FROM t GROUP BY y, ROLLUP (a)
 SELECT a AS x, a AS y, count(*) FROM t GROUP BY ROLLUP (1, 2)
 SELECT a AS x, a AS y, count(*), grouping(a) FROM t GROUP BY ROLLUP (x, y)
 SELECT a AS x, a AS y, count(*), grouping(a) FROM t GROUP BY ROLLUP (y, x)
-SELECT a AS x, a AS y, a + 1, count(*) FROM t GROUP BY ROLLUP (y, x) ORDER BY y NULLS FIRST, x NULLS FIRST
+SELECT a AS x, a AS y, a + 1, count(*) FROM t GROUP BY ROLLUP (y, x) ORDER BY y NULLS FIRST, x NULLS FIRST, 4
 SELECT a AS x, a AS y, a + 1, count(*) FROM t GROUP BY ROLLUP (y, x) HAVING a > 1
 SELECT a AS x, a AS y, count(*) FROM t GROUP BY ROLLUP (y)
 SELECT a AS x, a AS y, count(*) FROM t GROUP BY CUBE (x, y)
@@ -115,4 +115,4 @@ SELECT a AS x, a AS y, count(*) FROM t GROUP BY x, y
 SELECT a AS x, a AS y, count(*) FROM t GROUP BY GROUPING SETS (x, y)
 SELECT upper(b) AS x, upper(b) AS y, count(*) FROM t GROUP BY GROUPING SETS (x, y, ())
 SELECT a AS x, a AS y, rank() OVER (ORDER BY a) FROM t GROUP BY GROUPING SETS (x, y)
-SELECT t.a AS x, u.a AS y FROM t JOIN u ON t.a = u.a GROUP BY x, ROLLUP (y)
+SELECT t.a AS p, u.a AS q FROM t JOIN u ON t.a = u.a GROUP BY p, ROLLUP (q)

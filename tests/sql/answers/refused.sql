@@ -107,6 +107,3 @@ SELECT * FROM t JOIN w ON w.a = (SELECT max(t.a))
 SELECT * FROM t, LATERAL (SELECT max(t.a)) x
 SELECT * FROM t, LATERAL (SELECT max(t.a) + w.a FROM w) x
 SELECT t.a, x.m FROM t, LATERAL (SELECT (SELECT u.b FROM u WHERE u.a = count(*) + 3) AS m FROM w WHERE w.a = t.a) x
-SELECT (SELECT count(t.a) FROM t AS t2) FROM t
-SELECT (SELECT sum(g) FROM w) FROM t
-SELECT (SELECT sum(g) FROM u) FROM t
