@@ -107,7 +107,7 @@ SELECT a AS x, a AS y, count(*) FROM t GROUP BY y, ROLLUP (a)
 SELECT a AS x, a AS y, count(*) FROM t GROUP BY ROLLUP (1, 2)
 SELECT a AS x, a AS y, count(*), grouping(a) FROM t GROUP BY ROLLUP (x, y)
 SELECT a AS x, a AS y, count(*), grouping(a) FROM t GROUP BY ROLLUP (y, x)
-SELECT a AS x, a AS y, a + 1, count(*) FROM t GROUP BY ROLLUP (y, x) ORDER BY y NULLS FIRST, x NULLS FIRST, 4
+SELECT a AS x, a AS y, a + 1, count(*) FROM t GROUP BY ROLLUP (y, x)
 SELECT a AS x, a AS y, a + 1, count(*) FROM t GROUP BY ROLLUP (y, x) HAVING a > 1
 SELECT a AS x, a AS y, count(*) FROM t GROUP BY ROLLUP (y)
 SELECT a AS x, a AS y, count(*) FROM t GROUP BY CUBE (x, y)
