@@ -15,6 +15,7 @@ from reclock.catalog.objects import (
     Cluster,
     ClusterIntrospectionSourceIndex,
     ClusterReplica,
+    Comment,
     Config,
     Database,
     DefaultPrivilege,
@@ -279,6 +280,9 @@ class DurableCatalogState(Protocol):
 
     def get_cluster_introspection_source_indexes(self) -> list[ClusterIntrospectionSourceIndex]:
         return self.snapshot().sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
+
+    def get_comments(self) -> list[Comment]:
+        return self.snapshot().sorted(Kind.COMMENT)
 
     def get_configs(self) -> list[Config]:
         return self.snapshot().sorted(Kind.CONFIG)
