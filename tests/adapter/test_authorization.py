@@ -100,6 +100,11 @@ CASES = (
     Case("SUBSCRIBE TO flights", (*READ, ("SELECT", "flights"))),
     Case("COPY (SUBSCRIBE t) TO STDOUT", (*READ, ("SELECT", "t"))),
     Case("CREATE TABLE n (a int)", MAKE),
+    Case("ALTER TABLE t ALTER COLUMN a SET DEFAULT 1", owns=("t",)),
+    Case("COMMENT ON TABLE t IS 'x'", owns=("t",)),
+    Case("COMMENT ON ROLE other IS 'x'", only_superusers=True),
+    Case("CREATE SEQUENCE n", MAKE),
+    Case("ALTER SEQUENCE counter RESTART", owns=("counter",)),
     Case("CREATE TABLE n AS SELECT a FROM t", (*MAKE, *READ, ("SELECT", "t"))),
     Case("CREATE VIEW n AS SELECT * FROM flights", MAKE),
     Case("CREATE OR REPLACE VIEW delays AS SELECT 1 AS one", MAKE, ("delays",)),
@@ -189,7 +194,7 @@ CASES = (
 def objects() -> tuple[Any, ...]:
     """What there is, owned by a role that is no superuser, and nothing granted to anyone."""
     world = World()
-    world.execute(f"{FLIGHTS}; CREATE TABLE t (a int); {AWAY}; {PUBLICATION}")
+    world.execute(f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; {AWAY}; {PUBLICATION}")
     things = [*world.objects, *world.items.values()]
     owned = Cluster | Database | Schema | type(world.item("t"))
     groups = {MIDDLE: {GROUP: "s1"}, ROLE: {MIDDLE: "s1"}}
@@ -307,6 +312,7 @@ OWNED = (
     "word",
     "away",
     "pub",
+    "counter",
 )
 
 

@@ -89,7 +89,7 @@ def test_the_trace_has_the_plan_after_every_rule(tmp_path: Path) -> None:
             for line in trace
             if not line.startswith(" ")
         ]
-        rules = ["push_filters", "join_equalities", "merge_projections"]
+        rules = ["push_filters", "join_equalities", "connect_joins", "merge_projections"]
         assert heads == ["planned", *rules, "views and indexes", *rules]
         plan = run(session, f"EXPLAIN {QUERY}")
         plan = plan[: plan.index("")]

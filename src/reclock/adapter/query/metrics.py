@@ -209,7 +209,7 @@ class EnvironmentCollector(Collector):
             "reclock_last_refresh_seconds", "How long an index's last refresh took.", labels=labels
         )
         rows: Any = self._rows(reported, IntrospectionType.LAST_REFRESHES)
-        for replica_id, id, *_, duration_ns in sorted(rows):
+        for replica_id, id, _, _, _, duration_ns, *_ in sorted(rows, key=lambda row: row[:2]):
             if (object_labels := _object_labels(catalog, id)) is not None:
                 last.add_metric([str(replica_id), *object_labels[:2]], duration_ns / 1e9)
         yield last
