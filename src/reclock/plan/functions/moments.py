@@ -285,7 +285,7 @@ scalar(
     "The milliseconds since 1970 of a moment, as `mz_now` counts them. Comparisons with `mz_now` "
     "call it.",
     exact(((TIMESTAMP,), BIGINT), ((TIMESTAMPTZ,), BIGINT)),
-    duckdb="epoch_ms({0})",
+    duckdb="((epoch_us({0}) - (epoch_us({0}) % 1000 + 1000) % 1000) // 1000)",  # epoch_ms rounds
     spark="unix_millis(CAST({0} AS TIMESTAMP))",
 )
 scalar(
