@@ -194,7 +194,9 @@ CASES = (
 def objects() -> tuple[Any, ...]:
     """What there is, owned by a role that is no superuser, and nothing granted to anyone."""
     world = World()
-    world.execute(f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; {AWAY}; {PUBLICATION}")
+    world.execute(
+        f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; {AWAY}; {PUBLICATION}"
+    )
     things = [*world.objects, *world.items.values()]
     owned = Cluster | Database | Schema | type(world.item("t"))
     groups = {MIDDLE: {GROUP: "s1"}, ROLE: {MIDDLE: "s1"}}
