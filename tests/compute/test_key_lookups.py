@@ -164,12 +164,14 @@ def test_a_full_disk_means_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("reclock.compute.engines.arranged_files._SMALL_BYTES", 0)
     lookups = KeyLookups(1 << 20, MappedFiles(tmp_path / "spill"), from_request=1)
 
-    def full(*_: object) -> None:
+    def full(path: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(pa, "OSFile", full)
+        patch.setattr(pa, "memory_map", full)
         assert found(lookups, version, (0,), [(1,)]) is None
+    [folder] = (tmp_path / "spill").iterdir()
+    assert list(folder.iterdir()) == []
     assert found(lookups, version, (0,), [(1,)]) is not None
 
 

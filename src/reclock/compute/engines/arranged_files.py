@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from tempfile import NamedTemporaryFile
+from typing import IO, Any, TypeVar, cast
 
 import duckdb
 import numpy as np
@@ -35,11 +35,11 @@ _Item = TypeVar("_Item", bound="np.dtype[Any]")
 
 @dataclass(slots=True)
 class MappedFiles:
-    """Memory-mapped files in a folder of this process below ``root``."""
+    """Memory-mapped files in a folder of this process below ``root``. A file has no name once it is
+    mapped, so nothing of it is left when nobody uses it any more."""
 
     root: Path
     _folder: SpillFolder | None = None
-    _numbers: count[int] = field(default_factory=count)
 
     def column(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
         """The same values, in one chunk if that is possible. Raises ``OSError`` if there is no space
@@ -47,27 +47,26 @@ class MappedFiles:
         table = pa.table({"column": values}).combine_chunks()
         if values.nbytes < _SMALL_BYTES:
             return table.column(0)
-        path = self._new_path()
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        mapped = pa.ipc.open_file(pa.memory_map(str(path))).read_all().column(0)
-        path.unlink()  # the map keeps the data until nobody uses it
-        return mapped
+        with self._new_file() as file:
+            with pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+            file.flush()
+            return pa.ipc.open_file(pa.memory_map(file.name)).read_all().column(0)
 
     def array(self, values: np.ndarray[tuple[int], _Item]) -> np.ndarray[tuple[int], _Item]:
         """The same values. Raises ``OSError`` if there is no space for them."""
         if values.nbytes < _SMALL_BYTES:
             return values
-        path = self._new_path()
-        values.tofile(path)
-        mapped = np.memmap(path, values.dtype, "r", 0, values.shape)
-        path.unlink()
+        with self._new_file() as file:
+            file.write(values.data)
+            file.flush()
+            mapped = np.memmap(file.name, values.dtype, "r", 0, values.shape)
         return cast("np.ndarray[tuple[int], _Item]", mapped)
 
-    def _new_path(self) -> Path:
+    def _new_file(self) -> IO[bytes]:
         if self._folder is None:
             self._folder = SpillFolder(self.root)
-        return self._folder.path / f"lookup{next(self._numbers)}"
+        return NamedTemporaryFile(dir=self._folder.path)
 
 
 @dataclass(frozen=True, slots=True)
