@@ -15,9 +15,12 @@ from reclock.errors import (
     DuplicateObject,
     MixedTransaction,
     ReclockError,
+    RelationChanged,
     TransactionActive,
     TransactionReadOnly,
+    UniqueViolation,
     UnknownRelation,
+    WriteConflict,
 )
 from reclock.pipeline import maintenance
 from reclock.runtime.environment import Environment
@@ -206,15 +209,84 @@ def test_a_savepoint_takes_back_definitions(ada: Session, bob: Session) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "INSERT INTO a VALUES (3, 3); CREATE VIEW w AS SELECT 1 AS x",
-        "CREATE TABLE t (x int); DELETE FROM a",
+        "INSERT INTO a VALUES (3, 30); CREATE TABLE t AS SELECT id FROM a",
+        "CREATE TABLE t (id int PRIMARY KEY); INSERT INTO a VALUES (3, 30);"
+        "INSERT INTO t SELECT id FROM a",
+        "CREATE TABLE t (id int); CREATE VIEW w AS SELECT id FROM a; SAVEPOINT s; DELETE FROM a;"
+        "DROP TABLE t; ROLLBACK TO s; INSERT INTO a SELECT 3, 30; INSERT INTO t SELECT id FROM w",
     ],
 )
-def test_a_block_that_defines_writes_only_to_what_it_makes(ada: Session, text: str) -> None:
-    with pytest.raises(MixedTransaction):
-        run(ada, f"BEGIN; {text}")
-    assert run(ada, "COMMIT") == "ROLLBACK"
-    assert run(ada, "SELECT count(*) FROM a") == [(2,)]
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_definitions_and_writes_to_older_tables_are_one_transaction(
+    ada: Session, bob: Session, text: str, end: str
+) -> None:
+    run(ada, f"BEGIN; {text}")
+    assert run(ada, "SELECT * FROM a, t WHERE a.id = t.id AND n = 30") == [(3, 30, 3)]
+    assert run(bob, "SELECT count(*) FROM a") == [(2,)]
+    with pytest.raises(UnknownRelation):
+        run(bob, "SELECT * FROM t")
+    run(ada, end)
+    if end == "COMMIT":
+        assert run(bob, "SELECT * FROM t") == [(1,), (2,), (3,)]
+        assert run(bob, "SELECT n FROM v") == [(10,), (20,), (30,)]
+    else:
+        assert run(bob, "SELECT count(*) FROM a") == [(2,)]
+        assert run(bob, "SHOW TABLES") == [("a",)]
+
+
+@pytest.mark.parametrize("meanwhile", ["UPDATE a SET n = 11 WHERE id = 1", "DROP TABLE a CASCADE"])
+def test_definitions_fail_with_the_writes_beside_them(
+    ada: Session, bob: Session, meanwhile: str
+) -> None:
+    run(ada, "BEGIN; CREATE TABLE t (x int); UPDATE a SET n = n + 1")
+    run(bob, meanwhile)
+    with pytest.raises((WriteConflict, RelationChanged)):
+        run(ada, "COMMIT")
+    assert ("t",) not in run(bob, "SHOW TABLES")
+
+
+def test_other_definitions_and_writes_meanwhile_do_not_hinder(ada: Session, bob: Session) -> None:
+    run(bob, "CREATE TABLE k (id int PRIMARY KEY); INSERT INTO k VALUES (1)")
+    run(ada, "BEGIN; CREATE TABLE t (x int); INSERT INTO k VALUES (2)")
+    run(bob, "CREATE TABLE other (x int); INSERT INTO k VALUES (3)")
+    run(ada, "COMMIT")
+    assert run(bob, "SELECT id FROM k") == [(1,), (2,), (3,)]
+    run(ada, "BEGIN; CREATE VIEW u AS SELECT 1 AS x; INSERT INTO k VALUES (4)")
+    run(bob, "INSERT INTO k VALUES (4)")
+    with pytest.raises((WriteConflict, UniqueViolation)):
+        run(ada, "COMMIT")
+    assert ("u",) not in run(bob, "SHOW VIEWS")
+
+
+def test_rows_of_a_table_that_the_block_drops_are_not_written(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; INSERT INTO a VALUES (3, 30); CREATE TABLE t AS SELECT * FROM a")
+    run(ada, "DROP TABLE a CASCADE; ALTER TABLE t RENAME TO a; COMMIT")
+    assert run(bob, "SELECT id FROM a") == [(1,), (2,), (3,)]
+
+
+def test_definitions_that_change_nothing_any_more_leave_the_writes(
+    ada: Session, bob: Session
+) -> None:
+    run(ada, "BEGIN; CREATE VIEW IF NOT EXISTS w AS SELECT 1 AS x; INSERT INTO a VALUES (3, 30)")
+    run(bob, "CREATE VIEW w AS SELECT 1 AS x")
+    run(ada, "COMMIT")
+    assert run(bob, "SELECT count(*) FROM a") == [(3,)]
+
+
+def test_a_catalog_in_the_lake_refuses_both_in_one_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECLOCK_CATALOG", "persist")
+    with Environment.initialise(tmp_path / "lake") as opened:
+        session = Session(opened)
+        run(session, "CREATE TABLE a (id int)")
+        for text in (
+            "INSERT INTO a VALUES (1); CREATE TABLE t (x int)",
+            "CREATE VIEW w AS SELECT 1 AS x; DELETE FROM a",
+        ):
+            with pytest.raises(MixedTransaction):
+                run(session, f"BEGIN; {text}")
+            assert run(session, "COMMIT") == "ROLLBACK"
 
 
 def test_a_table_made_and_dropped_in_one_block_leaves_nothing(

@@ -92,6 +92,35 @@ def test_a_table_half_filled_is_not_there_and_is_made_by_repeating(
         assert sql(environment, f"{create}; SELECT n FROM filled") == [(7,)]
 
 
+@pytest.mark.parametrize(
+    ("killed_at", "has_committed"),
+    [
+        ("tables.fill.written", False),
+        ("definitions.before_commit", False),
+        ("catalog.stash.append.updates_written", False),
+        ("catalog.stash.append.before_commit", False),
+        ("catalog.commit.after_append", True),
+        ("definitions.after_commit", True),
+    ],
+)
+def test_a_block_killed_anywhere_has_defined_and_written_or_neither(
+    tmp_path: Path, killed_at: str, has_committed: bool
+) -> None:
+    # the id of a new table is reserved by a commit to the catalog, which has these failpoints too
+    made = "VIEW" if killed_at.startswith("catalog") else "TABLE"
+    block = f"""BEGIN; INSERT INTO log VALUES ('made'); CREATE {made} made AS SELECT 1 AS x;
+        CREATE VIEW w AS SELECT x, s FROM made, log; UPDATE log SET s = s || '!'; COMMIT"""
+    rows = [(1, "begun!"), (1, "made!")]
+    with Environment.initialise(tmp_path) as environment:
+        sql(environment, "CREATE TABLE log (s text); INSERT INTO log VALUES ('begun')")
+        die_at(killed_at, storage_worker.execute, tmp_path, block)
+        if not has_committed:
+            assert sql(environment, "SELECT s FROM log") == [("begun",)]
+            assert sql(environment, "SHOW VIEWS") == []
+            sql(environment, block)
+        assert sql(environment, "SELECT x, s FROM w ORDER BY s") == rows
+
+
 @pytest.mark.parametrize("killed_at", ["tables.create.before_register"])
 def test_a_table_half_made_is_made_by_repeating(opened, killed_at: str) -> None:
     tables, url, lake = opened

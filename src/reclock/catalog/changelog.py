@@ -22,7 +22,7 @@ from reclock.catalog.encoding import (
 )
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.kinds import key_order, spec_of
-from reclock.catalog.log import CatalogLog
+from reclock.catalog.log import Beside, CatalogLog
 from reclock.catalog.mend import (
     Edit,
     Mended,
@@ -395,7 +395,11 @@ class DurableCatalog(DurableCatalogState):
         self.leadership  # noqa: B018 (raises unless this state may write)
         return CatalogTransaction(self._opened())
 
-    def commit_transaction(self, tx: CatalogTransaction) -> Timestamp:
+    @property
+    def is_in_consensus(self) -> bool:
+        return self._log.is_in_consensus
+
+    def commit_transaction(self, tx: CatalogTransaction, beside: Beside | None = None) -> Timestamp:
         with self._lock:
             leadership = self.leadership
             changes = tx.changes()
@@ -408,10 +412,11 @@ class DurableCatalog(DurableCatalogState):
                     raise UpperMismatch(CATALOG, expected=tx.base.upper, found=base.upper)
                 at = self._write_ts(base.upper)
                 try:
-                    self.compare_and_append(
+                    self._append(
                         base.upper,
                         Timestamp(at + 1),
                         [replace(change, ts=at) for change in changes],
+                        beside,
                     )
                 except UpperMismatch:
                     # this state has caught up: only changed content is a conflict, not a moved
@@ -422,6 +427,15 @@ class DurableCatalog(DurableCatalogState):
 
     def compare_and_append(
         self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]
+    ) -> None:
+        self._append(expected_upper, new_upper, changes, None)
+
+    def _append(
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        changes: Sequence[ObjectChange],
+        beside: Beside | None,
     ) -> None:
         with self._lock:
             leadership = self.leadership
@@ -443,6 +457,7 @@ class DurableCatalog(DurableCatalogState):
                     new_upper,
                     [encode_change(change) for change in changes],
                     leadership,
+                    beside,
                 )
             except UpperMismatch:
                 self._require_leading(leadership, self.sync())

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.encoding import ObjectChange
+from reclock.catalog.log import Beside
 from reclock.catalog.mend import Edit, Mended
 from reclock.catalog.objects import (
     AuditEvent,
@@ -198,10 +199,18 @@ class DurableCatalogState(Protocol):
     def transaction(self) -> CatalogTransaction:
         """A transaction on the copy in memory. Raises ``CatalogReadOnly``."""
 
+    @property
     @abstractmethod
-    def commit_transaction(self, tx: CatalogTransaction) -> Timestamp:
+    def is_in_consensus(self) -> bool:
+        """Whether ``commit_transaction`` can write ``beside`` the catalog."""
+
+    @abstractmethod
+    def commit_transaction(self, tx: CatalogTransaction, beside: Beside | None = None) -> Timestamp:
         """Commit all of ``tx`` or nothing. Returns the upper from which on its changes are visible.
         A transaction without changes writes nothing.
+
+        What is written ``beside`` is committed together with the changes, and becomes visible at
+        the same moment.
 
         Raises ``UpperMismatch`` if another actor changed the catalog since ``tx`` began: this state
         has caught up then, and the caller decides again on a new transaction. Raises ``Fenced``,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
+
+import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.consensus.leadership.fence import Leadership
+
+Beside = Callable[[sa.Connection], None]
+"""Writes to consensus that are a part of the transaction that appends to the log. May be called
+again if that is repeated."""
 
 
 class CatalogLog(Protocol):
@@ -20,6 +26,11 @@ class CatalogLog(Protocol):
     Each read sees one consistent version. It returns the kinds that ``only`` names; None means all
     that are not append-only.
     """
+
+    @property
+    def is_in_consensus(self) -> bool:
+        """Whether ``compare_and_append`` can be a part of a transaction of consensus."""
+        ...
 
     def upper(self) -> Timestamp:
         """The current upper; 0 if nothing was ever appended."""
@@ -56,9 +67,11 @@ class CatalogLog(Protocol):
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
         leadership: Leadership,
+        beside: Beside | None = None,
     ) -> None:
         """Append all of ``updates``, whose times lie in ``[expected_upper, new_upper)``, and move
-        the upper to ``new_upper``; or do nothing.
+        the upper to ``new_upper``; or do nothing. With ``beside``, which only a log in consensus
+        can have, the oracle learns of the upper in the same transaction.
 
         Raises ``Fenced`` if ``leadership`` is not the current one, ``UpperMismatch`` if the upper
         is not ``expected_upper``.

@@ -27,6 +27,7 @@ from reclock.catalog import update_files
 from reclock.catalog.compaction import plan_rewrite
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.known_updates import KnownUpdates
+from reclock.catalog.log import Beside
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.catalog.persist_state import PersistState, read_state
 from reclock.catalog.update_files import SCHEMA, Holds
@@ -41,6 +42,7 @@ from reclock.errors import (
     CatalogError,
     ConsensusOutcomeUnknown,
     Fenced,
+    InternalError,
     UpperMismatch,
 )
 from reclock.failpoints import failpoint
@@ -107,6 +109,10 @@ class PersistLog:
         self._table: DeltaLog | None = None
         self._state = PersistState()
         self._known: KnownUpdates | None = None
+
+    @property
+    def is_in_consensus(self) -> bool:
+        return False
 
     # --- reading ---
 
@@ -204,7 +210,11 @@ class PersistLog:
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
         leadership: Leadership,
+        beside: Beside | None = None,
     ) -> None:
+        if beside is not None:
+            raise InternalError("a catalog in the lake is not written with consensus")
+
         def check(state: PersistState) -> None:
             # before the upper: a fenced writer must hear of the fence
             fence.require(leadership, state.leadership)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.encoding import CatalogUpdate
-from reclock.catalog.log import CatalogLog
+from reclock.catalog.log import Beside, CatalogLog
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import (
@@ -39,6 +39,10 @@ class ShadowLog:
     def __init__(self, primary: CatalogLog, secondary: CatalogLog) -> None:
         self._primary = primary
         self._secondary = secondary
+
+    @property
+    def is_in_consensus(self) -> bool:
+        return self._primary.is_in_consensus
 
     # --- reading ---
 
@@ -93,9 +97,12 @@ class ShadowLog:
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
         leadership: Leadership,
+        beside: Beside | None = None,
     ) -> None:
         def append(log: CatalogLog) -> None:
-            log.compare_and_append(expected_upper, new_upper, updates, leadership)
+            # the primary decides, so what is beside it is decided too
+            together = beside if log is self._primary else None
+            log.compare_and_append(expected_upper, new_upper, updates, leadership, together)
 
         self._on_both("compare_and_append", append, expected_upper, new_upper)
 

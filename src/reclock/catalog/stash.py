@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.catalog.compaction import cancelling
 from reclock.catalog.encoding import CatalogUpdate
+from reclock.catalog.log import Beside
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
@@ -24,6 +25,7 @@ from reclock.errors import (
     UpperMismatch,
 )
 from reclock.failpoints import failpoint
+from reclock.oracle.oracle import record_write
 
 T = TypeVar("T")
 
@@ -72,6 +74,10 @@ class StashLog:
 
     def __init__(self, consensus: Consensus) -> None:
         self._consensus = consensus
+
+    @property
+    def is_in_consensus(self) -> bool:
+        return True
 
     def upper(self) -> Timestamp:
         return self._consensus.read(_current_upper)
@@ -129,11 +135,15 @@ class StashLog:
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
         leadership: Leadership,
+        beside: Beside | None = None,
     ) -> None:
         def write(connection: sa.Connection) -> None:
             # before the upper: a fenced writer must hear of the fence
             fence.check(connection, leadership)
             _check_upper(connection, expected_upper)
+            if beside is not None:
+                beside(connection)
+                record_write(connection, CATALOG, new_upper)
             _write(connection, new_upper, updates, "append")
 
         self._until_known(write, expected_upper, new_upper, updates)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -173,6 +173,16 @@ class Commit:
     def tables(self) -> frozenset[GlobalId]:
         """All that it reads or writes."""
         return self.reads.union(self.writes, (read.table for read in self.key_reads))
+
+
+class Dependencies(TypedDict, total=False):
+    """What a commit rests on besides the catalog, as in ``Commit``."""
+
+    reads: frozenset[GlobalId]
+    read_at: Timestamp | None
+    keys: Mapping[GlobalId, Keys]
+    key_reads: tuple[KeyRead, ...]
+    key_changes: Mapping[tuple[GlobalId, KeyColumns], KeyCounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +361,19 @@ class TableWal:
                     return outcomes
         raise InternalError(f"no commit to tables in {_ATTEMPTS} attempts")
 
+    def commit_beside(self, connection: sa.Connection, commit: Commit) -> CommittedBatch:
+        """Commit as a part of a larger transaction, which checks the fence and whose outcome can be
+        looked up. Once that is durable, the caller tells ``on_batch``.
+
+        Raises the reason of a refusal.
+        """
+        last_writes = self._last_writes(connection, commit.tables)
+        outcomes = self._commit(connection, [commit], uuid.uuid4().hex, None, last_writes)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                raise outcome
+        return CommittedBatch([commit], outcomes, last_writes)
+
     def _commit(
         self,
         connection: sa.Connection,
@@ -392,19 +415,18 @@ class TableWal:
             (table, payload) for commit in accepted for table, payload in commit.writes.items()
         ]
         connection.execute(sa.insert(self.ledger.records).values(at=time, token=token))
-        connection.execute(
-            sa.insert(self.ledger.writes),
-            [
-                {
-                    "at": time,
-                    "part": part,
-                    "table_id": table,
-                    "ipc": payload.rows,
-                    "staged": payload.staged,
-                }
-                for part, (table, payload) in enumerate(writes)
-            ],
-        )
+        records = [
+            {
+                "at": time,
+                "part": part,
+                "table_id": table,
+                "ipc": payload.rows,
+                "staged": payload.staged,
+            }
+            for part, (table, payload) in enumerate(writes)
+        ]
+        if records:
+            connection.execute(sa.insert(self.ledger.writes), records)
         for table_batch in batches(sorted({table for table, _ in writes})):
             connection.execute(
                 sa.update(self.ledger.tables)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +22,17 @@ from reclock.collections.files import write_file
 from reclock.collections.folder import staging_path
 from reclock.collections.follower import Follower
 from reclock.collections.group_commit import GroupCommit
-from reclock.collections.key_counts import KeyCounts
-from reclock.collections.key_hashes import KeyColumns
 from reclock.collections.key_index import KeyIndexes
-from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_wal import Commit, KeyRead, Payload, PendingWrite, TableWal
+from reclock.collections.table_wal import (
+    Commit,
+    CommittedBatch,
+    Dependencies,
+    Payload,
+    PendingWrite,
+    TableWal,
+)
 from reclock.collections.version import Version
 from reclock.collections.wal_rows import write_rows
 from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
@@ -90,11 +95,7 @@ class Tables:
         writes: Mapping[GlobalId, pa.Table],
         *,
         catalog_ts: Timestamp,
-        reads: frozenset[GlobalId] = frozenset(),
-        read_at: Timestamp | None = None,
-        keys: Mapping[GlobalId, Keys] | None = None,
-        key_reads: Sequence[KeyRead] = (),
-        key_changes: Mapping[tuple[GlobalId, KeyColumns], KeyCounts] | None = None,
+        **dependencies: Unpack[Dependencies],
     ) -> Timestamp:
         """Commit rows with their diffs (``rows_schema``) to all the tables at one time, and return
         it. Durable when it returns.
@@ -105,23 +106,32 @@ class Tables:
         changed, ``CatalogMoved`` if the catalog changed since ``catalog_ts``, and the errors of
         opening a table.
         """
+        at = self._group_commit.commit(self.prepare(writes, catalog_ts=catalog_ts, **dependencies))
+        self._wake_follower()
+        return at
+
+    def prepare(
+        self,
+        writes: Mapping[GlobalId, pa.Table],
+        *,
+        catalog_ts: Timestamp,
+        **dependencies: Unpack[Dependencies],
+    ) -> Commit:
+        """The commit of rows with their diffs, large ones staged. Raises the errors of opening a
+        table."""
         for table in writes:
             self._check_writable(table)
         payloads = {table: self._payload(table, rows) for table, rows in writes.items()}
-        at = self._group_commit.commit(
-            Commit(
-                payloads,
-                catalog_ts,
-                reads,
-                read_at,
-                keys or {},
-                tuple(key_reads),
-                key_changes or {},
-            )
-        )
+        return Commit(payloads, catalog_ts, **dependencies)
+
+    def confirm(self, batch: CommittedBatch) -> None:
+        """Note what was committed as a part of a larger transaction, once that is durable."""
+        self.log.on_batch(batch)
+        self._wake_follower()
+
+    def _wake_follower(self) -> None:
         if self._follower is not None:
             self._follower.wake()
-        return at
 
     def _check_writable(self, table: GlobalId) -> None:
         """Raises the errors of opening the table, so that a damaged table gets no rows that could

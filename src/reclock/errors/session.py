@@ -127,13 +127,15 @@ class TransactionActive(ReclockError):
 
 
 class MixedTransaction(ReclockError):
-    """A transaction block defines objects and writes to a table that it did not create."""
+    """A transaction block defines objects and writes to a table that it did not create, and the
+    catalog is kept in the lake."""
 
     sqlstate = "25001"
 
     def __init__(self) -> None:
         super().__init__(
-            "a transaction that defines objects can write only to tables that it makes",
+            "a transaction that defines objects can write only to tables that it creates",
+            detail="the catalog is kept in the lake, the rows are committed in consensus",
             hint="define and write in two transactions",
         )
 

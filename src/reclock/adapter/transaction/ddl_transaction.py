@@ -1,5 +1,5 @@
 """The definitions of one transaction: each is planned on the catalog that the earlier ones leave,
-and all commit at once.
+and all commit at once, together with the transaction's writes to older tables.
 
 Nothing is durable before the commit except reserved ids: a table that the same transaction may fill
 has an id of its own.
@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid4
 
+import sqlalchemy as sa
+
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.transaction import cleanup
@@ -19,7 +21,8 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import Kind
 from reclock.catalog.transaction import CatalogTransaction
-from reclock.errors import UpperMismatch
+from reclock.collections.table_wal import Commit, CommittedBatch
+from reclock.errors import CatalogMoved, UpperMismatch, WriteConflict
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -113,6 +116,20 @@ class Definitions:
         )
 
     @property
+    def base(self) -> PlannerCatalog:
+        """The catalog that the definitions change."""
+        return (
+            self._states[0].newest
+            if self._definitions
+            else self._environment.stores.planner_catalog()
+        )
+
+    def is_dropped(self, id: GlobalId) -> bool:
+        """Whether the definitions drop the item."""
+        is_there = bool(self._definitions) and self.base.entry(id) is not None
+        return is_there and self.catalog.entry(id) is None
+
+    @property
     def begins_at(self) -> Timestamp:
         """The time of the data timeline at which new items begin."""
         if self._begins_at is None:
@@ -144,42 +161,45 @@ class Definitions:
                 del self.made[definition.new_table.id]
         del self._definitions[count:], self._states[count + 1 :]
 
-    def commit(self) -> None:
-        """Commit all definitions at once. If another actor changed the catalog, plan them again on
-        top of that.
+    def commit(self, prepare: Callable[[PlannerCatalog], Commit | None]) -> bool:
+        """Commit all definitions at once, and with them the writes to older tables that ``prepare``
+        returns for the catalog that the definitions change. If another actor changed the catalog,
+        plan again on top of that.
 
-        Raises ``UpperMismatch`` after too many attempts.
+        Returns False, having written nothing, if the definitions change nothing any more. Raises
+        ``UpperMismatch`` after too many attempts, and why the writes are refused.
         """
-        if not self._definitions:
-            return
+        tables, written = self._environment.stores.tables, None
         with self._cancellation.acquire(self._environment.stores.ddl_lock):
             for attempt in range(1, ATTEMPTS + 1):
                 change, pending = None, []
                 try:
                     self._plan_on_newest()
                     change = self._states[-1].change
-                    if change is not None:
-                        dropped = change.tx.removed(Kind.ITEM)
-                        pending = cleanup.pending_of(
-                            self._states[0].newest, dropped, self._environment
-                        )
-                        # Before the commit: afterwards nothing else would know of the dropped
-                        # source's upstream.
-                        self._environment.stores.pending_cleanup.put(pending)
-                        # before the commit: the role must not log in without a password
-                        change.store_passwords()
-                        failpoint("definitions.before_commit")
-                        self._environment.stores.catalog.commit_transaction(change.tx)
-                        failpoint("definitions.after_commit")
-                        change.delete_old_passwords()
-                        change.delete_old_sequences()
+                    if change is None or not change.tx.changes():
+                        return False
+                    dropped = change.tx.removed(Kind.ITEM)
+                    pending = cleanup.pending_of(self._states[0].newest, dropped, self._environment)
+                    rows = prepare(self._states[0].newest)
+                    # Before the commit: afterwards nothing else would know of the dropped
+                    # source's upstream.
+                    self._environment.stores.pending_cleanup.put(pending)
+                    # before the commit: the role must not log in without a password
+                    change.store_passwords()
+                    failpoint("definitions.before_commit")
+                    written = self._write(change.tx, rows)
+                    failpoint("definitions.after_commit")
+                    change.delete_old_passwords()
+                    change.delete_old_sequences()
                     break
-                except UpperMismatch:
+                except (UpperMismatch, CatalogMoved, WriteConflict) as lost:
                     if change is not None:
                         change.delete_new_passwords()
-                    if attempt == ATTEMPTS:
+                    if attempt == ATTEMPTS or isinstance(lost, WriteConflict):
                         raise
                     self._cancellation.back_off(attempt)
+        if written is not None:
+            tables.confirm(written)
         self._environment.control_plane.storage_controller.wake()
         failed = cleanup.run(self._environment, pending)
         for task in failed:
@@ -187,10 +207,25 @@ class Definitions:
                 f'the upstream of "{task.name}" still has the {task.what}: {task.error}; '
                 "the drop is retried later"
             )
-        if change is not None:
-            change.delete_old_secrets(still_needed=cleanup.secrets_of(failed))
+        assert change is not None  # else it has returned
+        change.delete_old_secrets(still_needed=cleanup.secrets_of(failed))
+        return True
 
     # --- internals ---
+
+    def _write(self, tx: CatalogTransaction, rows: Commit | None) -> CommittedBatch | None:
+        """Commit the change of the catalog, and ``rows`` in the same transaction of consensus."""
+        stores, written = self._environment.stores, None
+        if rows is None:
+            stores.catalog.commit_transaction(tx)
+            return None
+
+        def write_rows(connection: sa.Connection) -> None:
+            nonlocal written
+            written = stores.tables.log.commit_beside(connection, rows)
+
+        stores.catalog.commit_transaction(tx, write_rows)
+        return written
 
     def _plan_on_newest(self) -> None:
         planned, newest = (

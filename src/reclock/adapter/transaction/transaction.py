@@ -14,8 +14,9 @@ from reclock.adapter.transaction.constraint_checks import ConstraintChecks
 from reclock.adapter.transaction.ddl_transaction import DdlStatement, Definitions
 from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.keys import Keys
+from reclock.collections.table_wal import Commit, Dependencies
 from reclock.collections.tables import rows_of, table_id, updates_at
 from reclock.compute.lookups import point_lookups
 from reclock.errors import (
@@ -60,8 +61,9 @@ class Transaction:
     writes may read nothing else but system relations, which are as of now. The transaction of a
     block holds, from its first query on, everything in the schemas that the query names.
 
-    A transaction that defines objects sees them, and writes only to tables that it creates. These
-    have their rows from their first time on, so that committing the definitions commits the rows.
+    A transaction that defines objects sees them. The tables that it creates have their rows from
+    their first time on, so committing the definitions commits these rows. What it writes to older
+    tables is committed with the definitions, in one transaction of consensus.
     """
 
     def __init__(
@@ -205,7 +207,7 @@ class Transaction:
             return
         if table.id not in self.made:
             if self.definitions:
-                raise MixedTransaction()
+                self._check_mixed()
             if self._has_read_others:
                 raise _reads_other_relations()
             self._touch(table, catalog)
@@ -227,8 +229,12 @@ class Transaction:
     def define(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
         """Add a definition to the commit, see ``Definitions.add``. Raises ``MixedTransaction``."""
         if self.writes.keys() - self.made:
-            raise MixedTransaction()
+            self._check_mixed()
         return self.definitions.add(definition, is_filled=is_filled)
+
+    def _check_mixed(self) -> None:
+        if not self._environment.stores.catalog.is_in_consensus:
+            raise MixedTransaction()
 
     def _touch(self, table: RelationEntry, catalog: PlannerCatalog) -> None:
         self._tables.setdefault(table.id, table)
@@ -241,9 +247,11 @@ class Transaction:
         Raises ``RelationChanged`` if it has changed since an earlier statement.
         """
         assert catalog.snapshot is not None
+        base = self.definitions.base if self.definitions else catalog
         unchecked = set(ids)
         while unchecked:
-            entry = catalog.entry(unchecked.pop())
+            id = unchecked.pop()
+            entry = base.entry(id) or catalog.entry(id)
             if (
                 not isinstance(entry, RelationEntry)
                 or entry.is_system
@@ -253,6 +261,8 @@ class Transaction:
                 continue
             if entry.id not in self._used:
                 unchecked |= entry.depends_on
+            if base.entry(id) is None:  # a view that the transaction creates
+                continue
             if self._used.setdefault(entry.id, entry).desc != entry.desc:
                 raise RelationChanged(str(entry.name))
         upper = catalog.snapshot.upper
@@ -276,16 +286,17 @@ class Transaction:
     # --- commit ---
 
     def commit(self) -> None:
-        """Make all definitions or all writes durable and visible, at one time.
+        """Make all definitions and all writes durable and visible, at one time.
 
         Raises ``WriteConflict``, ``RelationChanged``, ``UpperMismatch``.
         """
         try:
             if self.definitions:
                 self._fill()
-                self.definitions.commit()
-            elif self.writes:
-                self._commit({table: pa.concat_tables(rows) for table, rows in self.writes.items()})
+                if self.definitions.commit(self._rows_beside):
+                    return
+            if writes := self._old_table_writes():
+                self._commit(writes)
         finally:
             self.release()
 
@@ -307,23 +318,39 @@ class Transaction:
                     id, table.desc, rows, at=self.definitions.begins_at, incarnation=incarnation
                 )
 
+    def _old_table_writes(self) -> dict[GlobalId, pa.Table]:
+        """The rows with their diffs, by table, for tables that the transaction neither creates nor
+        drops."""
+        return {
+            table: pa.concat_tables(rows)
+            for table, rows in self.writes.items()
+            if table not in self.made and not self.definitions.is_dropped(table)
+        }
+
+    def _dependencies(self) -> Dependencies:
+        return Dependencies(
+            reads=frozenset(self._reads),
+            read_at=self._time.at if self._time is not None and self._reads else None,
+            keys={table: keys for table, keys in self._reads.items() if keys is not None},
+            key_reads=tuple(self._checks.key_reads()),
+            key_changes=self._checks.key_changes(self.writes),
+        )
+
+    def _rows_beside(self, base: PlannerCatalog) -> Commit | None:
+        """The writes to older tables, to be committed on exactly the catalog ``base``."""
+        if not (writes := self._old_table_writes()):
+            return None
+        self._check_relations(base)
+        return self._environment.stores.tables.prepare(
+            writes, catalog_ts=MAXIMUM, **self._dependencies()
+        )
+
     def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
         assert self._catalog_ts is not None
-        read_at = self._time.at if self._time is not None and self._reads else None
-        reads, keys = (
-            frozenset(self._reads),
-            {table: keys for table, keys in self._reads.items() if keys is not None},
-        )
         for attempt in range(_ATTEMPTS):
             try:
                 self._environment.stores.tables.commit(
-                    writes,
-                    catalog_ts=self._catalog_ts,
-                    reads=reads,
-                    read_at=read_at,
-                    keys=keys,
-                    key_reads=self._checks.key_reads(),
-                    key_changes=self._checks.key_changes(self.writes),
+                    writes, catalog_ts=self._catalog_ts, **self._dependencies()
                 )
                 return
             except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
@@ -346,6 +373,12 @@ class Transaction:
         """
         catalog = self._environment.stores.planner_catalog()
         assert catalog.snapshot is not None
+        self._check_relations(catalog)
+        readiness.require_ready(self._environment, catalog, self._tables)
+        return catalog.snapshot.upper
+
+    def _check_relations(self, catalog: PlannerCatalog) -> None:
+        """Raises ``RelationChanged`` if a relation that the transaction used is another there."""
         for id, relation in self._used.items():
             entry = catalog.entry(id)
             if (
@@ -354,8 +387,6 @@ class Transaction:
                 or _enforced(entry) != _enforced(relation)
             ):
                 raise RelationChanged(str(relation.name))
-        readiness.require_ready(self._environment, catalog, self._tables)
-        return catalog.snapshot.upper
 
 
 def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
