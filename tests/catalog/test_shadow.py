@@ -191,7 +191,7 @@ def test_a_write_that_the_secondary_changed_is_an_error(place: CatalogPlace) -> 
     state = opened(place)
     primary, secondary = part(place, "stash"), part(place, "persist")
     write = secondary.compare_and_append
-    secondary.compare_and_append = lambda lower, upper, updates, own: write(
+    secondary.compare_and_append = lambda lower, upper, updates, own, _: write(
         lower, upper, updates[:-1], own
     )  # type: ignore[method-assign]
     both = ShadowLog(primary, secondary)
