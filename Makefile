@@ -7,6 +7,10 @@ JARS := $(VENV)/share/reclock/jars/.fetched
 DEMO_HOME ?= demo-home
 TEST_PROCESSES ?= 2
 TYPES = $(BIN)/mypy src/reclock & $(BIN)/mypy --config-file tests/mypy.ini tests && wait $$!
+UNIT_TESTS := $(addprefix tests/,structure consensus oracle sql reclocking connectors formats)
+
+# with these, pytest lists failed tests with whole messages, which push the names out of a short log
+unexport CI BUILD_NUMBER
 
 .PHONY: help setup demo up test check bench lock clean
 .DEFAULT_GOAL := help
@@ -38,14 +42,14 @@ check: setup ## lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
 	$(TYPES)
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -x -m "not spark and not airflow" tests/structure tests/consensus tests/oracle tests/sql tests/reclocking tests/connectors tests/formats
+	$(BIN)/pytest -q -x -n $(TEST_PROCESSES) --dist loadfile -m "not spark and not airflow" --malformed 500 $(UNIT_TESTS)
 
 test: setup ## everything CI runs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(TYPES)
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --durations=25
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --durations=25
 
 bench: setup ## run the benchmarks, each side by side with a peer
 	$(BIN)/python -m benchmarks

@@ -7,11 +7,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from fixtures.waiting import eventually
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEMO = PROJECT / "examples" / "flights" / "demo.py"
@@ -65,10 +65,7 @@ def test_what_a_killed_demo_has_started_ends_with_it(tmp_path: Path) -> None:
     )
     group = int(killed.stdout)
 
-    deadline = time.monotonic() + 120
-    while any(is_of_group(process, group) for process in psutil.process_iter()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    eventually(lambda: not any(is_of_group(process, group) for process in psutil.process_iter()))
 
 
 def is_of_group(process: psutil.Process, group: int) -> bool:

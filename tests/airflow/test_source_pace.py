@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fixtures.kinesis import Kinesis
 from fixtures.sunk import delta_rows
+from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
 from reclock.runtime.environment import Environment
@@ -20,7 +19,6 @@ from reclock.runtime.environment import Environment
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.timeout(1800)]
 
 STACK = Path(__file__).resolve().parents[2] / "examples" / "flights"
-WITHIN_S = 500
 DEFINITIONS = """
     CREATE SOURCE slow FROM KINESIS (STREAM '{stream}', REGION 'us-east-1', ENDPOINT '{endpoint}') FORMAT TEXT;
     CREATE SOURCE fast (k text, v int) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'fast' FORMAT CSV WITH HEADER;
@@ -126,10 +124,3 @@ def await_state(airflow: Any, run: str, task: str, state: str = "success") -> No
     eventually(
         lambda: task_states(airflow, run).get(task) == state, lambda: task_states(airflow, run)
     )
-
-
-def eventually(holds: Callable[[], bool], shown: Callable[[], object] = lambda: None) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not holds():
-        assert time.monotonic() < deadline, shown()
-        time.sleep(0.3)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 from fixtures.ports import free_port
-from fixtures.replicas import eventually, killing, processes
+from fixtures.replicas import killing, processes
 from fixtures.server import RECLOCK
 from fixtures.sunk import delta_rows
+from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId

@@ -13,9 +13,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from fixtures.replicas import QUICK, eventually, killing, processes
+from fixtures.replicas import QUICK, killing, processes
 from fixtures.server import RECLOCK, SqlServer, start_server
 from fixtures.sunk import delta_rows
+from fixtures.waiting import eventually
 
 from reclock import failpoints
 from reclock.runtime.environment import Environment

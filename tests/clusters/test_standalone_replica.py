@@ -9,8 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fixtures.replicas import QUICK, eventually, killing, processes
+from fixtures.replicas import QUICK, killing, processes
 from fixtures.server import RECLOCK, start_server
+from fixtures.waiting import eventually
 
 
 @pytest.mark.spark

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from fixtures.plans import VALUES, counted, crossed, get, rows, table
+from fixtures.waiting import eventually
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.engine import Answer, TableInput
@@ -62,18 +62,13 @@ def asked(engine: SparkEngine, plan: Plan) -> Answer:
 
 
 def await_jobs(spark: SparkSession, *, run: bool) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while bool(spark.sparkContext.statusTracker().getActiveJobsIds()) is not run:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: bool(spark.sparkContext.statusTracker().getActiveJobsIds()) is run)
 
 
 def await_tasks(spark: SparkSession) -> None:
     """A job that is cancelled has ended before its tasks have, which hold their threads."""
-    deadline = time.monotonic() + PATIENCE_S
-    while spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()[0].numRunningTasks():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    eventually(lambda: not tracker.getExecutorInfos()[0].numRunningTasks())
 
 
 def test_rows_are_there_before_later_partitions_are_computed(
@@ -138,8 +133,7 @@ def test_a_task_that_writes_ends_soon_after_it_was_cancelled(
         reading = threads.submit(
             list, found.of(numbers.crossJoin(numbers.selectExpr("id AS other")))
         )
-        while not waiting(tmp_path):
-            time.sleep(0.02)
+        eventually(lambda: waiting(tmp_path))
         found.cancel()
         with pytest.raises(Exception, match="cancel"):
             reading.result(PATIENCE_S)

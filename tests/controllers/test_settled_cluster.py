@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from fixtures.replicas import eventually
+from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId

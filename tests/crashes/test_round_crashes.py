@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fixtures.forks import die_at, fork
-from fixtures.replicas import eventually
+from fixtures.waiting import eventually
 
 from reclock import failpoints
 from reclock.adapter.session.session import Session
@@ -144,7 +144,7 @@ def test_ticks_and_servers_that_maintain_and_die_give_each_time_once(
                 if number == 4:
                     servers[0].kill()
             last = times[-1]
-            eventually(lambda: refreshed_through(environment, last), seconds=60)
+            eventually(lambda: refreshed_through(environment, last))
         finally:
             for server in servers:
                 server.kill()

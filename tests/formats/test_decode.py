@@ -193,7 +193,7 @@ def test_a_json_field_of_another_type_names_its_column(type, text):
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name):
+def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name, malformed):
     format = {"json": JsonFormat(), "csv": CSV, "text": TextFormat()}[name]
     desc = RelationDesc((Column("w", TEXT),)) if name == "text" else MANY
     chance, refused = random.Random(20261122), 0
@@ -201,7 +201,7 @@ def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name):
     def rows(buffer):
         return decode(buffer, format, desc, key="k", offset=50).num_rows
 
-    for _ in range(10_000):
+    for _ in range(malformed):
         before, after = chance.choice([(0, 0), (0, 1), (2, 0), (1, 2)])
         buffer = GOOD[name] * before + changed(GOOD[name], chance) + GOOD[name] * after
         # what is behind an open quote is not whole
@@ -218,7 +218,7 @@ def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name):
             assert place >= min(before, len(ends) - 1)
             assert rows(buffer[: starts[place]]) == place - sum(blank[:place]), buffer
             refused += 1
-    assert refused > 1_000
+    assert refused > malformed // 10
 
 
 def test_an_object_stands_on_one_line():

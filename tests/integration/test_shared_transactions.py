@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,18 +17,19 @@ import pytest
 from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 from fixtures.memory_topics import InThisProcess
+from fixtures.waiting import PATIENCE_S, eventually
 
 import reclock
 from reclock import failpoints
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.timestamps import Timestamp
 from reclock.errors import DependentObjects, InvalidOption, NotBegun, NotReadable
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 
 WORKER = Path(__file__).with_name("shared_transactions_worker.py")
-DEADLINE_S = 300
 MONEY = "SELECT sum(money) FROM (SELECT money FROM giro UNION ALL SELECT money FROM saved) AS x"
 
 
@@ -46,24 +46,25 @@ def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
 
 def completed(environment: Environment) -> int:
     """The time of a tick that found nothing left of another's."""
-    deadline = time.monotonic() + DEADLINE_S
-    while True:
+
+    def tick_time() -> Timestamp | None:
         report = tick.run(environment, owner="tests")
         assert not report.failed
-        if not report.published.waiting and all(
+        is_complete = not report.published.waiting and all(
             ingested.state in ("idle", "staged") for ingested in report.ingested
-        ):
-            return report.at
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+        )
+        return report.at if is_complete else None
+
+    return eventually(tick_time)
 
 
 def await_drop(environment: Environment, collection: StorageCollectionId) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while environment.stores.lake.exists(collection):
-        assert time.monotonic() < deadline
+
+    def is_dropped() -> bool:
         environment.control_plane.storage_controller.step()
-        time.sleep(0.1)
+        return not environment.stores.lake.exists(collection)
+
+    eventually(is_dropped)
 
 
 def statuses(environment: Environment) -> dict[str, tuple[str, str | None, str | None]]:
@@ -78,7 +79,7 @@ def killed_at(point: str, home: Path) -> None:
     variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths), failpoints.VARIABLE: point}
     assert (
         subprocess.run(
-            [sys.executable, str(WORKER), str(home)], env=variables, timeout=DEADLINE_S
+            [sys.executable, str(WORKER), str(home)], env=variables, timeout=PATIENCE_S
         ).returncode
         == -signal.SIGKILL
     )

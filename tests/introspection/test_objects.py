@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fixtures.replicas import eventually
+from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -79,8 +79,7 @@ def test_a_refresh_says_what_each_way_was_estimated_to_take_and_took(
                 lambda: any(
                     f"v_primary_idx: {how}, estimated from changes" in line
                     for (line,) in sql(environment, EXPLAINED)
-                ),
-                seconds=60,
+                )
             )
 
 

@@ -4,7 +4,6 @@ they go."""
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from fixtures.server import SqlServer
+from fixtures.waiting import eventually
 
 from reclock.adapter.query.overview import overview_of
 from reclock.adapter.session.session import Session
@@ -570,13 +570,6 @@ def test_frontiers_and_lags_are_those_of_objects(
     lags = environment.control_plane.object_lags_ms()
     assert lags is not None
     assert {id for (id,) in sql(environment, "SELECT object_id FROM mz_frontiers")} == lags.keys()
-
-
-def eventually(check: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def rows(server: SqlServer, query: str) -> list[tuple]:

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from fixtures.oracle_history import Call, violations
+from fixtures.waiting import PATIENCE_S, eventually
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp, system_clock
 from reclock.consensus.database.store import Consensus
 from reclock.errors import UnknownTimeline
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle
-
-PATIENCE_S = 30
 
 
 class GatedOracle:
@@ -53,13 +52,6 @@ def waits(oracle: BatchingOracle, count: int) -> bool:
     """Whether that many threads wait for the batch that is open."""
     batch = oracle._gathering
     return batch is not None and len(batch._condition._waiters) == count  # type: ignore[attr-defined]
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 @pytest.fixture

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 
 import psutil
 import psycopg
 import pytest
 from fixtures.server import SqlServer
+from fixtures.waiting import PATIENCE_S, eventually
 
 SERIES = ", ".join(f"generate_series(1, 100000) {name}(n)" for name in "abcd")
 ENDLESS = f"SELECT count(*) FROM {SERIES} WHERE a.n + b.n + c.n + d.n = 0"
-DEADLINE_S = 120
 SLOW_BYTES = 64 << 20
 """What one client may cost that waits: a piece, what its sockets hold, and what the engine has
 ahead."""
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_statement_is_seen_while_it_runs_and_can_be_canceled_and_its_session_ended(
@@ -60,15 +51,15 @@ def test_a_statement_is_seen_while_it_runs_and_can_be_canceled_and_its_session_e
 
         runs = threading.Thread(target=run)
         runs.start()
-        until(lambda: seen() == ("active", ENDLESS))
+        eventually(lambda: seen() == ("active", ENDLESS))
         cancel = (
             "SELECT pid, pg_cancel_backend(pid) AS done FROM pg_stat_activity WHERE "
             "application_name = 'other'"
         )
         assert own.execute(cancel).fetchall() == [(pid, True)]
-        runs.join(DEADLINE_S)
+        runs.join(PATIENCE_S)
         assert [error.sqlstate for error in failures] == ["57014"]
-        until(lambda: seen() == ("idle", ENDLESS))
+        eventually(lambda: seen() == ("idle", ENDLESS))
 
         other.execute("BEGIN")
         assert seen() == ("idle in transaction", "BEGIN")
@@ -77,7 +68,7 @@ def test_a_statement_is_seen_while_it_runs_and_can_be_canceled_and_its_session_e
         ]
         with pytest.raises(psycopg.errors.AdminShutdown):
             other.execute("SELECT 1")
-        until(
+        eventually(
             lambda: (
                 not own.execute("SELECT pid FROM pg_stat_activity WHERE pid = %s", [pid]).fetchall()
             )
@@ -93,14 +84,14 @@ def test_a_session_that_is_terminated_while_it_computes_ends(sql_server: SqlServ
 
         def terminate() -> None:
             active = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND pid = %s"
-            until(lambda: own.execute(active, [pid]).fetchall() == [(pid,)])
+            eventually(lambda: own.execute(active, [pid]).fetchall() == [(pid,)])
             own.execute("SELECT pg_terminate_backend(%s)", [pid])
 
         ends = threading.Thread(target=terminate)
         ends.start()
         with pytest.raises(psycopg.errors.AdminShutdown):
             other.execute(ENDLESS)
-        ends.join(DEADLINE_S)
+        ends.join(PATIENCE_S)
         assert (
             own.execute("SELECT pg_terminate_backend(pg_backend_pid() + 0) WHERE 1 = 0").fetchall()
             == []
@@ -176,7 +167,7 @@ def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(
                         own.execute(log).fetchall()
                     )
 
-                until(is_logged)
+                eventually(is_logged)
                 for who in (lead, worker):
                     assert ("SELECT * FROM of_worker", False) in who.execute(log).fetchall()
                 assert set(plain.execute(log).fetchall()) == {
@@ -293,7 +284,7 @@ def test_clients_that_do_not_read_on_cost_no_thread_and_little_memory(
                 [pids],
             ).fetchall()
             assert ended == [(True,)] * len(slow)
-            until(
+            eventually(
                 lambda: (
                     not own.execute(
                         "SELECT pid FROM pg_stat_activity WHERE pid = ANY (%s)", [pids]

@@ -7,7 +7,6 @@ import asyncio
 import re
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -20,6 +19,7 @@ import pytest
 import sqlalchemy as sa
 from fixtures.postgres import bundled_binaries
 from fixtures.server import RECLOCK, SqlServer
+from fixtures.waiting import eventually
 from psycopg import errors, pq
 from psycopg.types.json import Json, Jsonb
 
@@ -226,10 +226,8 @@ def test_what_runs_for_a_client_that_is_gone_is_cancelled(sql_server: SqlServer)
     gone.pgconn.send_query(ENDLESS.encode())
     gone.pgconn.flush()
     gone.pgconn.finish()
-    deadline = time.monotonic() + 60
-    while not re.search(rf"connection closed .*connection={process_id}\b", sql_server.log()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    closed = re.compile(rf"connection closed .*connection={process_id}\b")
+    eventually(lambda: closed.search(sql_server.log()), sql_server.log)
 
 
 def test_copy(sql_server: SqlServer) -> None:

@@ -3,18 +3,16 @@ cannot."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 from fixtures.server import SqlServer
+from fixtures.waiting import PATIENCE_S, eventually
 
 from reclock.runtime.environment import Environment
 from reclock.runtime.system_relations import SYSTEM_OBJECTS
-
-PATIENCE_S = 120
 
 
 def lead_anew(home: Path) -> None:
@@ -46,11 +44,8 @@ def server(new_server: Callable[..., SqlServer], tmp_path: Path) -> SqlServer:
 def test_a_fenced_server_joins_the_new_epoch_on_the_same_port(server: SqlServer) -> None:
     with server.connect() as before:
         lead_anew(server.home)
-        deadline = time.monotonic() + PATIENCE_S
-        while not inserted(server, 1):
-            assert time.monotonic() < deadline, server.log()
-            assert server.process.poll() is None, server.log()
-            time.sleep(0.2)
+        eventually(lambda: inserted(server, 1) or server.process.poll() is not None, server.log)
+        assert server.process.poll() is None, server.log()
         with pytest.raises(psycopg.OperationalError, match=r"administrator command|closed"):
             before.execute("SELECT a FROM t")
     with server.connect() as after:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 from fixtures.server import SqlServer
+from fixtures.waiting import eventually
 
-PATIENCE_S = 120
 STATUS = "SELECT status, detail FROM mz_internal.mz_index_statuses WHERE name = 'm_primary_idx'"
 FRONTIER = (
     "SELECT f.upper FROM mz_internal.mz_frontiers AS f JOIN mz_objects AS o ON o.id = "
@@ -23,10 +23,10 @@ def follow(server: SqlServer, connection: psycopg.Connection, statement: str) ->
     """Execute the statement, and wait until the index is beyond its time."""
     connection.execute(statement)
     ((written,),) = connection.execute(FRONTIER, ("t",)).fetchall()
-    deadline = time.monotonic() + PATIENCE_S
-    while connection.execute(FRONTIER, ("m_primary_idx",)).fetchall() < [(written,)]:
-        assert time.monotonic() < deadline, (connection.execute(STATUS).fetchall(), server.log())
-        time.sleep(0.05)
+    eventually(
+        lambda: connection.execute(FRONTIER, ("m_primary_idx",)).fetchall() >= [(written,)],
+        lambda: (connection.execute(STATUS).fetchall(), server.log()),
+    )
 
 
 def test_an_index_follows_its_tables_through_kills(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 import yaml
 from fixtures.server import RECLOCK, SqlServer
+from fixtures.waiting import PATIENCE_S, eventually
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
@@ -28,7 +28,6 @@ from reclock.server.monitoring import Monitor, monitoring, split_address
 
 MONITORING = Path(__file__).parents[2] / "docker" / "monitoring"
 METRIC = re.compile(r"\b(?:reclock|process)_\w+")
-DEADLINE_S = 120
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -64,14 +63,10 @@ def values(series: Series, metric: str, /, **labels: str) -> list[float]:
 
 def address_in(log: Path) -> str:
     """The address that the process logged."""
-    end = time.monotonic() + DEADLINE_S
-    while time.monotonic() < end:
-        if found := re.search(
-            r"monitored over HTTP.*?address\W+(?:\x1b\[\d+m)*(127\.0\.0\.1:\d+)", log.read_text()
-        ):
-            return found[1]
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+    logged = re.compile(r"monitored over HTTP.*?address\W+(?:\x1b\[\d+m)*(127\.0\.0\.1:\d+)")
+    found = eventually(lambda: logged.search(log.read_text()), log.read_text)
+    assert found is not None
+    return found[1]
 
 
 @contextmanager
@@ -88,7 +83,7 @@ def ticking(home: Path) -> Iterator[str]:
         yield address_in(home / "tick.log")
     finally:
         process.terminate()
-        process.wait(DEADLINE_S)
+        process.wait(PATIENCE_S)
 
 
 def test_a_server_shows_its_metrics_until_it_ends(
@@ -125,12 +120,11 @@ def test_a_server_shows_its_metrics_until_it_ends(
         assert values(series, "reclock_statement_errors_total") == [2]
         assert values(series, "reclock_statement_errors_total", sqlstate="22012") == [2]
         assert sum(values(series, "reclock_sessions")) == 1
-        end = time.monotonic() + DEADLINE_S
         # reported a moment later
-        while not values(series, "reclock_query_duration_seconds_bucket", le="+Inf"):
-            assert time.monotonic() < end
-            time.sleep(0.2)
-            series, names = scrape(address)
+        eventually(
+            lambda: values(scrape(address)[0], "reclock_query_duration_seconds_bucket", le="+Inf")
+        )
+        series, names = scrape(address)
         assert 1.0 in values(series, "reclock_replica_online")
     dashboard = json.loads((MONITORING / "dashboard.json").read_text())
     rules = [
@@ -164,10 +158,10 @@ def test_a_stalled_source_shows_in_a_ticking_process(tmp_path: Path) -> None:
         labels = {"name": "reclock.public.planes", "type": "source"}
 
         def until(metric: str, value: float, /, **labels: str) -> None:
-            end = time.monotonic() + DEADLINE_S
-            while values(scrape(address)[0], metric, **labels) != [value]:
-                assert time.monotonic() < end, (home / "tick.log").read_text()
-                time.sleep(0.2)
+            eventually(
+                lambda: values(scrape(address)[0], metric, **labels) == [value],
+                lambda: (metric, value, (home / "tick.log").read_text()),
+            )
 
         until("reclock_source_updates_total", 1, name=labels["name"])
         until("reclock_object_stalled", 0, **labels)

@@ -15,6 +15,7 @@ import pytest
 from fixtures.ports import free_port
 from fixtures.server import RECLOCK, SqlServer
 from fixtures.spark import connect_server
+from fixtures.waiting import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -23,7 +24,6 @@ ENDLESS = (
     "SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_orderkey + "
     "b.l_orderkey + c.l_orderkey = 0"
 )
-DEADLINE_S = 120
 
 
 def kill_spark(server: SqlServer) -> None:
@@ -35,18 +35,11 @@ def kill_spark(server: SqlServer) -> None:
     assert java
     for each in java:
         each.kill()
-    until(
+    eventually(
         lambda: (
             not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in java)
         )
     )
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def create_relations(connection: psycopg.Connection, home: Path) -> None:
@@ -81,10 +74,10 @@ def test_a_server_goes_on_when_its_spark_is_killed(
         works = threading.Thread(target=work)
         works.start()
         active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = %s"
-        until(lambda: connection.execute(active, [ENDLESS]).fetchone() == (1,))
+        eventually(lambda: connection.execute(active, [ENDLESS]).fetchone() == (1,))
         time.sleep(1)  # its jobs have begun
         kill_spark(server)
-        works.join(DEADLINE_S)
+        works.join(PATIENCE_S)
         assert [error.sqlstate for error in failures] == ["58000"]
         assert other.execute("SELECT 1").fetchone() == (1,)
         assert other.execute(COUNT).fetchone() == (5,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,9 +14,9 @@ import psycopg
 import pytest
 from fixtures.ports import free_port
 from fixtures.server import RECLOCK, SqlServer, start_server
+from fixtures.waiting import PATIENCE_S, eventually
 from server.test_fenced import lead_anew
 
-PATIENCE_S = 120
 SLOW = "SELECT sum(sqrt(a.n + b.n + c.n + d.n)) FROM numbers a, numbers b, numbers c, numbers d"
 
 
@@ -49,13 +48,6 @@ def close(connections: list[psycopg.Connection]) -> None:
         connection.close()
 
 
-def until(holds: Callable[[], bool], server: SqlServer) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, server.log()
-        time.sleep(0.1)
-
-
 def both_serve(server: SqlServer) -> bool:
     try:
         connections = connected(server, 4)
@@ -68,7 +60,7 @@ def both_serve(server: SqlServer) -> bool:
 
 
 def test_connections_are_shared_evenly_and_a_closed_one_counts_no_more(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     connections = connected(server, 4)
     of_one = [connection for connection in connections if worker_of(connection) == 1]
     close(of_one)
@@ -80,7 +72,7 @@ def test_connections_are_shared_evenly_and_a_closed_one_counts_no_more(server: S
         finally:
             close(later)
 
-    until(next_go_there, server)
+    eventually(next_go_there, server.log)
     close(connections)
 
 
@@ -136,7 +128,7 @@ def one_of_each_worker(server: SqlServer, **options: object) -> list[psycopg.Con
 
 
 def test_each_worker_shows_the_sessions_of_all(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     for observer, observed in ((0, 1), (1, 0)):
         connections = one_of_each_worker(server)
         own, other = connections[observer], connections[observed]
@@ -161,13 +153,13 @@ def test_each_worker_shows_the_sessions_of_all(server: SqlServer) -> None:
 
 
 def test_a_session_of_another_worker_is_cancelled_and_ended(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     own, other = one_of_each_worker(server)
     process_id = other.info.backend_pid
     active = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active'"
 
     def cancel() -> None:
-        until(lambda: bool(own.execute(active, [process_id]).fetchall()), server)
+        eventually(lambda: bool(own.execute(active, [process_id]).fetchall()), server.log)
         assert own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (True,)
 
     cancelling = threading.Thread(target=cancel)
@@ -178,15 +170,15 @@ def test_a_session_of_another_worker_is_cancelled_and_ended(server: SqlServer) -
     assert own.execute("SELECT pg_terminate_backend(%s)", [process_id]).fetchone() == (True,)
     with pytest.raises(psycopg.errors.AdminShutdown):
         other.execute("SELECT 1")
-    until(
+    eventually(
         lambda: own.execute("SELECT pg_cancel_backend(%s)", [process_id]).fetchone() == (False,),
-        server,
+        server.log,
     )
     own.close()
 
 
 def test_sessions_of_other_workers_have_the_same_privileges(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     with server.connect() as connection:
         connection.execute("CREATE ROLE plain LOGIN")
     superusers, plain = one_of_each_worker(server), one_of_each_worker(server, user="plain")
@@ -204,7 +196,7 @@ def test_sessions_of_other_workers_have_the_same_privileges(server: SqlServer) -
 
 
 def test_a_stopped_worker_is_left_out_and_named(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     own, other = one_of_each_worker(server)
     stopped = workers_of(server)[1]
     stopped.suspend()
@@ -219,20 +211,20 @@ def test_a_stopped_worker_is_left_out_and_named(server: SqlServer) -> None:
             own.execute("SELECT pg_cancel_backend(%s)", [other.info.backend_pid])
     finally:
         stopped.resume()
-    until(
+    eventually(
         lambda: (
             own.execute(
                 "SELECT 1 FROM pg_stat_activity WHERE pid = %s", [other.info.backend_pid]
             ).rowcount
             == 1
         ),
-        server,
+        server.log,
     )
     close([own, other])
 
 
 def test_too_many_clients_are_refused_as_by_one_process(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     connections = connected(server, 8)
     with pytest.raises(psycopg.OperationalError, match="too many"):
         server.connect()
@@ -240,7 +232,7 @@ def test_too_many_clients_are_refused_as_by_one_process(server: SqlServer) -> No
 
 
 def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     connections = connected(server, 2)
     by_worker = {worker_of(connection): connection for connection in connections}
     workers_of(server)[1].kill()
@@ -250,7 +242,7 @@ def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: Sql
     with server.connect() as meanwhile:
         assert meanwhile.execute("SELECT 1").fetchone() == (1,)
     close(connections)
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
 
 
 def workers_of(server: SqlServer) -> dict[int, psutil.Process]:
@@ -265,7 +257,7 @@ def _option(process: psutil.Process, name: str) -> str:
 
 
 def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlServer) -> None:
-    until(lambda: both_serve(server), server)
+    eventually(lambda: both_serve(server), server.log)
     lead_anew(server.home)
 
     def writes() -> bool:
@@ -281,7 +273,7 @@ def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlS
         finally:
             close(connections)
 
-    until(writes, server)
+    eventually(writes, server.log)
     assert server.process.poll() is None
 
 
