@@ -58,14 +58,31 @@ def test_the_limit_of_a_view_is_not_the_session_s(session: Session) -> None:
     assert run(session, "SELECT * FROM counted") == [(50,)]
 
 
-@pytest.mark.parametrize("all", ["ALL", ""])
-def test_an_endless_recursion_can_be_cancelled(session: Session, all: str) -> None:
+ENDLESS_BLOCK = (
+    "WITH MUTUALLY RECURSIVE a(i int) AS (SELECT 1 UNION SELECT i + 1 FROM b), b(i int) AS "
+    "(SELECT i FROM a) SELECT i FROM b"
+)
+
+
+def test_a_block_without_a_limit_has_that_of_the_session(session: Session) -> None:
+    run(session, "SET max_recursion_iterations = 20")
+    with pytest.raises(EvaluationError, match="exceeded the recursion limit 20") as ended:
+        run(session, ENDLESS_BLOCK)
+    assert ended.value.sqlstate == "54000"
+    limited = ENDLESS_BLOCK.replace("RECURSIVE", "RECURSIVE (RETURN AT RECURSION LIMIT 25)")
+    assert run(session, limited) == [(i,) for i in range(1, 26)]
+
+
+@pytest.mark.parametrize(
+    "query", [ENDLESS.format(all="ALL"), ENDLESS.format(all=""), ENDLESS_BLOCK]
+)
+def test_an_endless_recursion_can_be_cancelled(session: Session, query: str) -> None:
     run(session, "SET max_recursion_iterations = 999999999")
     failures: list[Exception] = []
 
     def endless() -> None:
         try:
-            run(session, ENDLESS.format(all=all))
+            run(session, query)
         except QueryCanceled as canceled:
             failures.append(canceled)
 

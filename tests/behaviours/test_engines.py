@@ -58,12 +58,14 @@ from reclock.plan.relational import (
     Join,
     JoinKind,
     Map,
+    MutualRecursion,
     Ordering,
     Project,
     TopK,
     Union,
     Window,
     WindowFunction,
+    WorkTable,
 )
 from reclock.plan.scalars import Aggregate, Case, Cast, ColumnRef, Scalar
 
@@ -457,6 +459,30 @@ def test_multisets_add_subtract_and_intersect(engine: Engine) -> None:
     assert len(answer(engine, Union((one, other, other), one.desc))) == 16
     assert multiset(answer(engine, Except(one, other))) == multiset([(1,), (1,), (2,)])
     assert multiset(answer(engine, Intersect(one, other))) == multiset([(1,), (None,), (None,)])
+
+
+def test_bindings_that_read_each_other_are_computed_until_they_stay_as_they_are(
+    engine: Engine,
+) -> None:
+    """Even and odd numbers up to a most, which each follow from the other."""
+    start, names = constant([INTEGER], (0,)), ("even", "odd")
+
+    def block(result: int, most: int, *, returns_at_limit: bool = False) -> MutualRecursion:
+        even, odd = (WorkTable(n, names[n], start.desc, is_binding=True) for n in range(2))
+        low = Filter(even, (call("<", ref(even, 0), 4),))
+        values = (
+            Distinct(Union((start, computed(odd, call("+", ref(odd, 0), 1))), start.desc)),
+            computed(low, call("+", ref(low, 0), 1)),
+        )
+        return MutualRecursion(values, (0, 1), names, result, most, returns_at_limit, start.desc)
+
+    either = Union((block(0, 9), block(1, 9)), start.desc)
+    assert sorted(answer(engine, either)) == [(0,), (1,), (2,), (3,), (4,)]
+    # The fourth iteration changes nothing more.
+    assert sorted(answer(engine, block(0, 4))) == [(0,), (2,), (4,)]
+    assert sorted(answer(engine, block(1, 1, returns_at_limit=True))) == [(1,)]
+    with pytest.raises(EvaluationError, match="exceeded the recursion limit 3"):
+        answer(engine, block(0, 3))
 
 
 RANKED = constant(

@@ -252,6 +252,11 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "INSERT INTO t (a) (VALUES (1))": InsertStatement,
     "INSERT INTO t (SELECT 1)": InsertStatement,
     "INSERT INTO t WITH c AS (SELECT 1) SELECT * FROM c": InsertStatement,
+    (
+        "CREATE VIEW v AS WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT = 7) a (x int, "
+        '"Y" numeric(9, 2)) AS (SELECT * FROM b), b (x int, y double precision) AS (TABLE a) '
+        "SELECT 1"
+    ): CreateViewStatement,
     "INSERT INTO t DEFAULT VALUES": InsertStatement,
     (
         "UPDATE t AS x SET a = a + 1, b = DEFAULT WHERE a > (SELECT max(a) FROM t) RETURNING x.a"

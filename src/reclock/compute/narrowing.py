@@ -22,6 +22,7 @@ from reclock.plan.relational import (
     Join,
     JoinKind,
     Map,
+    MutualRecursion,
     Plan,
     Project,
     RecursiveUnion,
@@ -43,7 +44,7 @@ def narrowed(plan: Plan) -> Plan:
     """
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
-    if any(isinstance(node, RecursiveUnion) for node in nodes.values()):
+    if any(isinstance(node, RecursiveUnion | MutualRecursion) for node in nodes.values()):
         return plan
     wanted = wanted_columns(plan, nodes)
     results: dict[int, _Narrowed] = {}

@@ -16,6 +16,7 @@ from reclock.compute.operators.recursive_union import Loop, iterated, loop
 from reclock.compute.operators.rules import EMPTY_ROW, EngineRelation, Rendering, columns
 from reclock.compute.operators.topk import limited, order_by
 from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.mutual_recursion import parts_without_blocks
 from reclock.plan.relational import (
     Filter,
     Finishing,
@@ -128,12 +129,19 @@ def _invariants(union: Plan, step: Mapping[int, Plan], names: Mapping[int, str])
 
 def check_supported(plan: Plan) -> None:
     """Raises ``UnsupportedSql`` if no engine can run the plan, whatever its collections contain."""
+    for part in parts_without_blocks(plan):
+        with suppress(EvaluationError):  # a plan that always raises an error can be computed
+            try:
+                check_supported_by("duckdb", part)
+            except UnsupportedSql:
+                check_supported_by("spark", part)
+
+
+def check_supported_by(engine: str, plan: Plan) -> None:
+    """Raises ``UnsupportedSql`` if this engine cannot run the plan, and ``EvaluationError`` if the
+    plan always fails."""
     relations = {str(id): EngineRelation("relation", is_counted=False) for id in collections(plan)}
-    with suppress(EvaluationError):  # a plan that always raises an error can be computed
-        try:
-            render(plan, "duckdb", relations, Timestamp(0))
-        except UnsupportedSql:
-            render(plan, "spark", relations, Timestamp(0))
+    render(plan, engine, relations, Timestamp(0))
 
 
 def visible(desc: RelationDesc, finishing: Finishing) -> tuple[Column, ...]:

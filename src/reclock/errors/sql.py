@@ -461,6 +461,11 @@ RECURSION_HINT = (
 )
 
 
+RECURSION_LIMIT_HINT = (
+    "it may never end; RETURN AT RECURSION LIMIT returns the rows that it has then"
+)
+
+
 class OutOfMemory(ReclockError):
     """A query needs more memory, or more space to spill, than its engine may use."""
 

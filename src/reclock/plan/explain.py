@@ -21,6 +21,7 @@ from reclock.plan.relational import (
     Join,
     JoinKind,
     Map,
+    MutualRecursion,
     Ordering,
     Plan,
     Project,
@@ -153,6 +154,11 @@ def _line(plan: Plan) -> str:
         case RecursiveUnion(name=name, is_distinct=is_distinct, most_iterations=most_iterations):
             distinct = " distinct" if is_distinct else ""
             return f"RecursiveUnion {name}{distinct}, at most {most_iterations} iterations"
+        case MutualRecursion(names=names, result=result, most_iterations=most_iterations):
+            return (
+                f"MutualRecursion {', '.join(names)}: {names[result]}, at most {most_iterations} "
+                f"iterations{', then as it is' if plan.returns_at_limit else ''}"
+            )
 
 
 def _join(plan: Join) -> str:

@@ -237,6 +237,8 @@ class Intersect:
 @dataclass(frozen=True, slots=True)
 class WorkTable:
     """Inside the step of the ``RecursiveUnion`` with this ``id``: the rows of the iteration before.
+    With ``is_binding``, inside a ``MutualRecursion``: the newest rows of its binding with this
+    ``id``.
 
     ``name`` is for display only.
     """
@@ -244,6 +246,7 @@ class WorkTable:
     id: int
     name: str
     desc: RelationDesc
+    is_binding: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +269,27 @@ class RecursiveUnion:
     desc: RelationDesc
 
 
+@dataclass(frozen=True, slots=True)
+class MutualRecursion:
+    """``WITH MUTUALLY RECURSIVE``: the rows of the binding at ``result`` of a block.
+
+    All bindings are empty at first. An iteration computes each binding's value, in order, over the
+    newest rows of all of them. It ends when an iteration changes no rows, or when the iteration
+    ``most_iterations`` still does: with ``returns_at_limit`` the rows are those after it, and
+    otherwise it fails.
+
+    ``ids`` are those of the work tables by which ``values`` read the bindings.
+    """
+
+    values: tuple[Plan, ...]
+    ids: tuple[int, ...]
+    names: tuple[str, ...]
+    result: int
+    most_iterations: int
+    returns_at_limit: bool
+    desc: RelationDesc
+
+
 Plan = (
     Get
     | Constant
@@ -283,6 +307,7 @@ Plan = (
     | Intersect
     | WorkTable
     | RecursiveUnion
+    | MutualRecursion
 )
 
 
@@ -307,6 +332,8 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
             return ()
         case RecursiveUnion():
             return (plan.base, plan.step)
+        case MutualRecursion():
+            return plan.values
         case Join() | Except() | Intersect():
             return (plan.left, plan.right)
         case Union():
@@ -322,6 +349,8 @@ def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
             return plan
         case RecursiveUnion():
             return replace(plan, base=parts[0], step=parts[1])
+        case MutualRecursion():
+            return replace(plan, values=tuple(parts))
         case Join() | Except() | Intersect():
             return replace(plan, left=parts[0], right=parts[1])
         case Union():
@@ -355,9 +384,10 @@ def collections(plan: Plan) -> frozenset[StorageCollectionId]:
 
 def work_tables(plan: Plan) -> frozenset[int]:
     """The ids of the work tables that ``plan`` reads and does not define: not empty only for a part
-    of a recursion's step."""
+    of a recursion."""
     if isinstance(plan, WorkTable):
         return frozenset({plan.id})
     if isinstance(plan, RecursiveUnion):
         return work_tables(plan.base) | (work_tables(plan.step) - {plan.id})
-    return frozenset().union(*(work_tables(child) for child in inputs(plan)))
+    read = frozenset[int]().union(*(work_tables(child) for child in inputs(plan)))
+    return read - frozenset(plan.ids) if isinstance(plan, MutualRecursion) else read

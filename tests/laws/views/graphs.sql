@@ -14,3 +14,14 @@ WITH RECURSIVE walk(node, steps) AS (SELECT DISTINCT source, 0 FROM edges
     UNION ALL SELECT e.target, steps + 1 FROM walk w JOIN edges e ON e.source = w.node WHERE steps < 4)
     SELECT node, min(steps), count(*) FROM walk GROUP BY node;
 SELECT count(*) FROM parts WHERE id IN (WITH RECURSIVE up(id) AS (SELECT 5 UNION SELECT parent FROM up JOIN parts USING (id)) SELECT id FROM up);
+WITH MUTUALLY RECURSIVE reach (source int, target int) AS (SELECT source, target FROM edges
+    UNION SELECT a.source, b.target FROM reach a JOIN reach b ON b.source = a.target) SELECT source, target FROM reach;
+WITH MUTUALLY RECURSIVE best (node int, km numeric(8, 2)) AS (SELECT node, min(km) FROM (SELECT 1 AS node, 0 AS km
+    UNION ALL SELECT e.target, b.km + e.km FROM best b JOIN edges e ON e.source = b.node) AS steps GROUP BY node) SELECT node, km FROM best;
+WITH MUTUALLY RECURSIVE even (node int) AS (SELECT 1 UNION SELECT target FROM odd JOIN edges ON source = node),
+    odd (node int) AS (SELECT target FROM even JOIN edges ON source = node)
+    SELECT node, count(*) FROM (SELECT node FROM even UNION ALL SELECT node FROM odd) AS either GROUP BY node;
+WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT 4) walk (node int, steps int) AS (SELECT DISTINCT source, 0 FROM edges
+    UNION ALL SELECT e.target, steps + 1 FROM walk JOIN edges e ON e.source = node) SELECT node, steps, count(*) FROM walk GROUP BY node, steps;
+WITH MUTUALLY RECURSIVE (ERROR AT RECURSION LIMIT 3) up (id int) AS (SELECT 4 UNION SELECT parent FROM up JOIN parts USING (id)) SELECT id FROM up;
+SELECT id, (WITH MUTUALLY RECURSIVE up (id int) AS (SELECT p.id UNION SELECT parent FROM up JOIN parts USING (id)) SELECT count(*) FROM up) AS depth FROM parts p;

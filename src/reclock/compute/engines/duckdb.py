@@ -17,6 +17,7 @@ from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.compute import delta, rendering
+from reclock.compute.engines import fixpoints
 from reclock.compute.engines.database import (
     NAME,
     Databases,
@@ -42,6 +43,7 @@ from reclock.compute.engines.step_reads import DuckDbStepReads
 from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.sql_names import identifier, string, type_sql
+from reclock.plan.mutual_recursion import has_blocks
 from reclock.plan.relational import Finishing, Plan
 
 if TYPE_CHECKING:
@@ -98,6 +100,17 @@ class DuckDbEngine:
         self._databases.close()
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
+        if has_blocks(plan):
+            columns = rendering.visible(plan.desc, finishing)
+            return fixpoints.evaluate(
+                self,
+                plan,
+                inputs,
+                as_of,
+                columns,
+                lambda plan, inputs: self.run(plan, finishing, inputs, as_of),
+            )
+
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             return rendering.select(plan, finishing, NAME, _bind(session, inputs, as_of), as_of).sql
 
@@ -111,6 +124,17 @@ class DuckDbEngine:
         as_of: Timestamp,
         previous_result: PreviousResult,
     ) -> Answer:
+        if has_blocks(plan):
+            return fixpoints.evaluate(
+                self,
+                plan,
+                inputs,
+                as_of,
+                desc.columns,
+                lambda plan, inputs: self.difference(plan, desc, inputs, as_of, previous_result),
+                with_diff=True,
+            )
+
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             session.register("added", previous_result.added)
@@ -182,6 +206,9 @@ class DuckDbEngine:
     def compare(
         self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs
     ) -> Answer:
+        if has_blocks(plan):
+            return fixpoints.compare(self, plan, inputs, as_of, after, earlier)
+
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             if after is not None and by_rules(plan, inputs, after):

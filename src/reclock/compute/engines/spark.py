@@ -15,6 +15,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
 from reclock.compute import delta, rendering
+from reclock.compute.engines import fixpoints
 from reclock.compute.engines.engine import (
     Answer,
     CollectionInput,
@@ -41,6 +42,7 @@ from reclock.errors import (
 )
 from reclock.plan.functions.json_calls import PREFIX
 from reclock.plan.functions.sql_names import identifier, type_sql
+from reclock.plan.mutual_recursion import has_blocks
 from reclock.plan.relational import Finishing, Plan, row_limit
 
 if TYPE_CHECKING:
@@ -87,6 +89,17 @@ class SparkEngine:
             session.conf.set(key, value)
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
+        if has_blocks(plan):
+            columns = rendering.visible(plan.desc, finishing)
+            return fixpoints.evaluate(
+                self,
+                plan,
+                inputs,
+                as_of,
+                columns,
+                lambda plan, inputs: self.run(plan, finishing, inputs, as_of),
+            )
+
         relations = _relations(inputs, as_of)
         statement = rendering.select(plan, finishing, NAME, relations, as_of, _unique())
         most = row_limit(plan, finishing)
@@ -106,6 +119,17 @@ class SparkEngine:
         as_of: Timestamp,
         previous_result: PreviousResult,
     ) -> Answer:
+        if has_blocks(plan):
+            return fixpoints.evaluate(
+                self,
+                plan,
+                inputs,
+                as_of,
+                desc.columns,
+                lambda plan, inputs: self.difference(plan, desc, inputs, as_of, previous_result),
+                with_diff=True,
+            )
+
         relations = _relations(inputs, as_of)
         added, stored = (EngineRelation(_unique(), is_counted=True) for _ in range(2))
         parts = [(added, MAXIMUM)]
@@ -152,6 +176,9 @@ class SparkEngine:
     def compare(
         self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs
     ) -> Answer:
+        if has_blocks(plan):
+            return fixpoints.compare(self, plan, inputs, as_of, after, earlier)
+
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         if after is not None and by_rules(plan, inputs, after):

@@ -1,7 +1,8 @@
 """RecursiveUnion and WorkTable: iteration until a step adds no rows.
 
 DuckDB iterates within the statement. For Spark a recursion is a ``Loop`` that the engine computes
-before the statement.
+before the statement. A ``MutualRecursion`` has no snapshot rule: engines take it out of a plan
+before (``compute.engines.fixpoints``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from reclock.compute.operators.rules import Rendering, columns, demand, every, has_delta, snapshot
 from reclock.errors import UnsupportedSql
 from reclock.plan.functions.sql_names import raised, string, type_sql
-from reclock.plan.relational import RecursiveUnion, WorkTable
+from reclock.plan.relational import MutualRecursion, RecursiveUnion, WorkTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,12 @@ def _(node: RecursiveUnion, wanted: frozenset[int]) -> tuple[frozenset[int], ...
     return every(node), every(node)
 
 
-@has_delta.register
-def _(node: RecursiveUnion, is_shown: bool) -> bool:
+@demand.register
+def _(node: MutualRecursion, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+    return tuple(every(value) for value in node.values)
+
+
+@has_delta.register(RecursiveUnion)
+@has_delta.register(MutualRecursion)
+def _(node: RecursiveUnion | MutualRecursion, is_shown: bool) -> bool:
     return False

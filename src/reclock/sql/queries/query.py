@@ -30,6 +30,7 @@ from reclock.sql.queries.coercion import cast, coerce, common_type, unified
 from reclock.sql.queries.context import Block, Context, PlannedQuery
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.limits import limits
+from reclock.sql.queries.mutual_recursion import with_bindings
 from reclock.sql.queries.planned import TypedExpr, Untyped, scalars_of
 from reclock.sql.queries.recursion import (
     column_names,
@@ -43,6 +44,7 @@ from reclock.sql.queries.select import finish_select, plan_block, plan_select
 from reclock.sql.queries.select_items import select_order, select_values
 from reclock.sql.queries.session_functions import answered, not_in_definitions
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.syntax import nodes
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
@@ -85,6 +87,8 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
     clause = node.args.get("with_")
     if clause is None:
         return context
+    if isinstance(clause, nodes.MutuallyRecursive):
+        return with_bindings(clause, context)
     reject_unsupported(clause, "expressions", "recursive")
     seen = set()
     for cte in clause.expressions:

@@ -17,6 +17,7 @@ from reclock.sql.queries.coercion import coerce, common_type
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.subquery_syntax import unwrapped
 from reclock.sql.queries.tables import is_comma
+from reclock.sql.syntax.nodes import MutuallyRecursive
 
 _RELATIONS = {
     exp.Select: ("from_", "joins", "laterals", "with_"),
@@ -67,7 +68,11 @@ def references(query: exp.Expr, name: str) -> list[exp.Table]:
 def reads_work_table(node: exp.Select, context: Context) -> bool:
     """Whether FROM itself, not a subquery in it, names a query that is recursive around
     ``node``."""
-    recursive = {name for name, plan in context.ctes.items() if isinstance(plan, WorkTable)}
+    recursive = {
+        name
+        for name, plan in context.ctes.items()
+        if isinstance(plan, WorkTable) and not plan.is_binding
+    }
     clauses = [node.args.get("from_"), *(node.args.get("joins") or [])] if recursive else []
     tables = [
         table for clause in clauses if clause is not None for table in clause.find_all(exp.Table)
@@ -109,7 +114,7 @@ def plan_recursive(
     desc = RelationDesc(
         tuple(Column(column, type) for column, type in zip(names, types, strict=True))
     )
-    id = max((id for plan in context.ctes.values() for id in work_tables(plan)), default=-1) + 1
+    id = unused_id(context)
     inner = context.with_cte(name, WorkTable(id, name, desc), outer_width)
     step = context.queries.plan(node.expression, inner, types[:width]).embedded
     if len(step.desc) != len(desc):
@@ -141,6 +146,11 @@ def plan_recursive(
             hint="let it read step_type relations, and join them to the query around it",
         )
     return union
+
+
+def unused_id(context: Context) -> int:
+    """An id that no work table in scope has. All greater ones are unused too."""
+    return max((id for plan in context.ctes.values() for id in work_tables(plan)), default=-1) + 1
 
 
 def column_names(cte: exp.CTE, names: Sequence[str]) -> list[str]:
@@ -236,7 +246,7 @@ def _is_redefined(name: str, table: exp.Expr, query: exp.Expr) -> bool:
         assert above is not None
         if isinstance(above, exp.With):
             ctes = above.expressions
-            if not above.args.get("recursive"):
+            if not (isinstance(above, MutuallyRecursive) or above.args.get("recursive")):
                 ctes = ctes[: [cte is below for cte in ctes].index(True)]
         else:
             clause = above.args.get("with_")

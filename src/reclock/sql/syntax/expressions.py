@@ -316,6 +316,36 @@ class QueryParser(MaterializeParser):
 
     # --- queries ---
 
+    def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
+        start = self._index
+        if (skip_with_token or self._match(TokenType.WITH)) and self._match_text_seq(
+            "MUTUALLY", "RECURSIVE"
+        ):
+            limit, action = None, None
+            if self._match(TokenType.L_PAREN):
+                action = self._prev.text.upper() if self._match_texts(("ERROR", "RETURN")) else None
+                self.expect(*(() if action is None else ("AT",)), "RECURSION", "LIMIT")
+                self._match(TokenType.EQ)
+                limit, action = self.integer(), action or "ERROR"
+                self._match_r_paren()
+            bindings = self._parse_csv(self._binding)
+            return nodes.MutuallyRecursive(expressions=bindings, limit=limit, limit_action=action)
+        self._retreat(start)
+        return super()._parse_with(skip_with_token)
+
+    def _binding(self) -> exp.CTE:
+        """A query of WITH MUTUALLY RECURSIVE: its name, its columns with their types, and it."""
+        name, columns = self.name(), self._parse_wrapped_csv(self._typed_column)
+        self.expect("AS")
+        query = self._parse_wrapped(self._parse_statement)
+        return exp.CTE(this=query, alias=exp.TableAlias(this=name, columns=columns))
+
+    def _typed_column(self) -> exp.ColumnDef:
+        name, kind = self.name(), self._parse_types(check_func=False)
+        if kind is None:
+            self.raise_error("Expected the type of a column")
+        return exp.ColumnDef(this=name, kind=kind)
+
     def _parse_statement(self) -> exp.Expr | None:
         # sqlglot comes here for what follows WITH: a query, never another statement.
         if self._curr.token_type not in QUERY_STARTS:

@@ -30,6 +30,17 @@ class WithOption(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
+class MutuallyRecursive(exp.With):
+    """``WITH MUTUALLY RECURSIVE``; the columns of its queries have types. ``limit_action`` is a
+    word of the grammar: ERROR or RETURN."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        **exp.With.arg_types,
+        "limit": False,
+        "limit_action": False,
+    }
+
+
 HIDDEN = "hidden"
 """The key in a node's ``meta`` of a secret's value or a password. It is no argument: no text that
 is made of the node has it."""

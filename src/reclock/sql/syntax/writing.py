@@ -54,6 +54,13 @@ def _write_as_of(write: Generator, node: exp.Expression) -> str:
     return joined("AS OF", when(node, "at_least", "AT LEAST"), write.sql(node, "this"))
 
 
+@generates(nodes.MutuallyRecursive)
+def _write_mutually_recursive(write: Generator, node: exp.Expression) -> str:
+    limit = clause(write, f"({node.args.get('limit_action')} AT RECURSION LIMIT", node, "limit")
+    bindings = listed(write, node, "expressions")
+    return joined("WITH MUTUALLY RECURSIVE", f"{limit})" if limit else "", bindings)
+
+
 @generates(nodes.WithOption)
 def _write_option(write: Generator, node: exp.Expression) -> str:
     return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
