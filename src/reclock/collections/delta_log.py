@@ -43,6 +43,10 @@ class DeltaLog:
         self._folder = folder
         self._table = table
         self._durable_version: int | None = None
+        self._transactions: dict[str, int | None] = {}
+        """The answers of ``transaction`` at ``_transactions_version``. Each takes delta-rs a
+        millisecond."""
+        self._transactions_version = table.version()
 
     @classmethod
     def create(cls, folder: Folder, schema: pa.Schema, properties: Mapping[str, str]) -> bool:
@@ -92,7 +96,11 @@ class DeltaLog:
 
     def transaction(self, application: str) -> int | None:
         """The version that the last commit of ``application`` recorded."""
-        return self._table.transaction_version(application)
+        if self._transactions_version != self.version:
+            self._transactions, self._transactions_version = {}, self.version
+        if application not in self._transactions:
+            self._transactions[application] = self._table.transaction_version(application)
+        return self._transactions[application]
 
     def refresh(self) -> int:
         """Read all commits up to now. Returns the version."""
@@ -149,7 +157,9 @@ class DeltaLog:
                 raise
             return False
         failpoint("collections.commit.landed")
-        self.refresh()
+        if self.refresh() == read_version + 1 == self._transactions_version + 1:
+            self._transactions |= transactions
+            self._transactions_version = self.version
         self.make_durable()
         if (read_version + 1) % COMMITS_PER_CHECKPOINT == 0:
             self._try_checkpoint()

@@ -94,15 +94,10 @@ class ArrangedFile:
     version: Version
     mapped: MappedFiles
     used: float = field(default_factory=time.monotonic)
+    size_bytes: int = 0
+    """Of its columns and orders, in memory or memory-mapped."""
     _columns: dict[str, pa.ChunkedArray] = field(default_factory=dict)
     _orders: dict[tuple[int, ...], Order] = field(default_factory=dict)
-
-    @property
-    def size_bytes(self) -> int:
-        """Of its columns and orders, in memory or memory-mapped."""
-        columns: int = sum(column.nbytes for column in self._columns.values())
-        orders = self._orders.values()
-        return columns + sum(order.hashes.nbytes + order.places.nbytes for order in orders)
 
     def has_columns(self, names: Iterable[str]) -> bool:
         return self._columns.keys() >= set(names)
@@ -133,9 +128,9 @@ class ArrangedFile:
             finally:
                 session.unregister("arranged_file")
             places = np.argsort(hashes, kind="stable").astype(np.int32)
-            self._orders[columns] = Order(
-                self.mapped.array(hashes[places]), self.mapped.array(places)
-            )
+            order = Order(self.mapped.array(hashes[places]), self.mapped.array(places))
+            self._orders[columns] = order
+            self.size_bytes += order.hashes.nbytes + order.places.nbytes
         return self._orders[columns]
 
     def _read(self, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
@@ -146,5 +141,6 @@ class ArrangedFile:
             ) as parquet:
                 for name in missing:  # one after the other, so that one is in memory at a time
                     values = parquet.read(columns=[name]).column(0)
-                    self._columns[name] = self.mapped.column(values)
+                    column = self._columns[name] = self.mapped.column(values)
+                    self.size_bytes += column.nbytes
         return {name: self._columns[name] for name in names}
