@@ -12,7 +12,7 @@ import pytest
 from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
-from reclock.clusters import refresh
+from reclock.clusters import known_results
 from reclock.collections.delta_log import DeltaLog
 from reclock.compute import maintenance
 from reclock.consensus.database.store import Consensus
@@ -178,7 +178,7 @@ def costs_of_a_tick(world: World, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 def test_more_views_are_no_more_transactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE TABLE u (a int)")
-    monkeypatch.setattr(refresh, "_ROUND_S", 3_600.0)  # however slow this machine is
+    monkeypatch.setattr(known_results, "_ROUND_S", 3_600.0)  # however slow this machine is
     world.sql("CREATE MATERIALIZED VIEW m AS SELECT sum(a) AS s FROM t")
     for _ in range(2):
         costs_of_a_tick(world, monkeypatch)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import UnsupportedSql
+from reclock.collections.delta_log import DeltaLog
+from reclock.errors import ErrorAtTime, UnsupportedSql
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -82,23 +85,67 @@ def test_a_view_is_right_at_each_time_after_a_restart(world: World) -> None:
         assert world.sql(f"SELECT n FROM m AS OF {START + 2500}") == [(1,)]
 
 
-def test_more_due_times_than_the_limit_are_one_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+DUE_AT = range(1000, 1060)
+
+
+@pytest.fixture
+def many_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Rows that go at sixty times, each in a view that counts them, with a limit of three."""
     monkeypatch.setenv("RECLOCK_REFRESH_TIMES_LIMIT", "3")
     world = World(tmp_path / "home")
     clock = lambda: Timestamp(world.now)  # noqa: E731
     with Environment.initialise(world.home, clock=clock) as world.environment:
         world.sql("CREATE TABLE t (ms bigint)")
-        world.sql(f"INSERT INTO t SELECT {START} + n FROM generate_series(1000, 1012) AS n")
-        world.sql("CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM t WHERE mz_now() < ms")
-        world.tick(500)
-        assert world.sql("SELECT n FROM m") == [(13,)]
-        world.tick(1005)
-        [(at,)] = world.sql("SELECT mz_now()")
-        assert world.sql("SELECT n FROM m") == [(START + 1012 - at,)]
-        world.tick(3000)
-        assert world.sql("SELECT n FROM m") == [(0,)]
+        world.sql(f"INSERT INTO t SELECT {START} + n FROM generate_series(1000, 1059) AS n")
+        world.sql("CREATE VIEW live AS SELECT ms FROM t WHERE mz_now() < ms")
+        yield world
+
+
+def test_many_due_times_are_one_step_and_rows_keep_theirs(
+    many_due: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_due.sql("CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM live")
+    many_due.tick(500)
+    assert many_due.sql("SELECT n FROM m") == [(60,)]
+    commits: list[str] = []
+    real = DeltaLog.commit
+
+    def counted(log: DeltaLog, *arguments: Any, **options: Any) -> bool:
+        commits.append(log._folder.uri)
+        return real(log, *arguments, **options)
+
+    with monkeypatch.context() as patching:
+        patching.setattr(DeltaLog, "commit", counted)
+        many_due.tick(3000)
+    assert max(Counter(commits).values()) == 1
+    assert many_due.sql("SELECT n FROM m") == [(0,)]
+    for at in (1000, 1001, 1030, 1058, 1059):
+        left = sum(due > at for due in DUE_AT)
+        assert many_due.sql(f"SELECT n FROM m AS OF {START + at}") == [(left,)], at
+    [(updates,)] = many_due.sql("SELECT updates FROM mz_internal.mz_compute_last_refreshes")
+    assert updates == 120  # one row goes and one comes at each time
+
+
+def test_a_failing_time_among_many_has_its_error_and_the_others_their_rows(
+    many_due: World,
+) -> None:
+    many_due.sql("CREATE MATERIALIZED VIEW m AS SELECT 1 / (count(*) - 30) AS n FROM live")
+    many_due.tick(500)
+    many_due.tick(3000)
+    assert many_due.sql(f"SELECT n FROM m AS OF {START + 1028}") == [(1,)]
+    with pytest.raises(ErrorAtTime, match="division by zero"):
+        many_due.sql(f"SELECT n FROM m AS OF {START + 1029}")
+    assert many_due.sql(f"SELECT n FROM m AS OF {START + 1030}") == [(-1,)]
+
+
+def test_beyond_the_limit_what_cannot_be_one_step_has_the_last_time(many_due: World) -> None:
+    many_due.sql("CREATE MATERIALIZED VIEW m AS SELECT min(ms) AS first FROM live")
+    many_due.tick(500)
+    many_due.tick(1030)
+    [(at,)] = many_due.sql("SELECT mz_now()")
+    assert many_due.sql("SELECT first FROM m") == [(at + 1,)]
+    many_due.tick(3000)
+    assert many_due.sql("SELECT first FROM m") == [(None,)]
 
 
 def test_a_subscription_and_a_sink_have_the_times_of_the_rows(world: World, tmp_path: Path) -> None:

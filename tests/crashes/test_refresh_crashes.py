@@ -17,7 +17,8 @@ from reclock import failpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.clusters.refresh import KnownResults, Refresher
+from reclock.clusters.known_results import KnownResults
+from reclock.clusters.refresh import Refresher
 from reclock.collections.lake import Lake
 from reclock.compute import maintenance
 from reclock.compute.costs import RefreshChoice, RefreshCosts

@@ -3,20 +3,29 @@ is refreshed at every time at which that changes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from fixtures.lakes import updates_of
 from fixtures.maintaining import Bench, dense_histories
-from fixtures.plans import aggregate, call, desc_of, get
+from fixtures.plans import aggregate, call, desc_of, get, shown
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import BIGINT, TEXT
+from reclock.algebra.relations import BIGINT, TEXT, numeric
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.collections.schema import arrow_schema
 from reclock.compute import delta, due_times
 from reclock.compute.due_times import due_after, with_due_times
+from reclock.compute.engines.engine import PreviousResult
+from reclock.compute.maintenance import maintainer, refresh_each
+from reclock.compute.operators.partial_aggregates import PartialAggregates
+from reclock.compute.operators.rules import NoRuleByTime
 from reclock.plan import temporal
 from reclock.plan.relational import (
     Distinct,
@@ -37,7 +46,9 @@ LEFT, RIGHT = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
 DESC, TWICE = desc_of(TEXT, BIGINT), desc_of(TEXT, BIGINT, TEXT, BIGINT)
 NOW, NUMBER = Call("mz_now", (), BIGINT), ColumnRef(1, BIGINT)
 ROWS = [(key, number) for key in ("a", "b") for number in (0, 1, 2)] + [("a", None), (None, 3)]
+SUMMED = desc_of(TEXT, numeric(38, 0))
 LAST = 7
+_indexes = count(9000)
 
 conditions = st.sampled_from(
     [
@@ -127,6 +138,73 @@ def _at_due_times(bench: Bench, name: str) -> Callable[[], None]:
     return law
 
 
+def _counted(plan: Plan) -> Plan:
+    """How many of the plan's rows have each number, and the sum of these numbers of rows."""
+    by_number = Reduce(plan, (1,), (aggregate("count"),), desc_of(BIGINT, BIGINT))
+    return Reduce(by_number, (), (aggregate("sum", ColumnRef(1, BIGINT)),), desc_of(numeric(38, 0)))
+
+
+BY_TIME: dict[str, st.SearchStrategy[Plan]] = {
+    "filters": st.one_of(filters, PLANS["a filter of a join"]),
+    "joins": st.one_of(
+        st.builds(_joined, filters, side, st.just(JoinKind.INNER)),
+        st.builds(_joined, side, filters, st.just(JoinKind.INNER)),
+    ),
+    "groups": st.one_of(
+        filters.map(Distinct),
+        filters.map(lambda plan: Reduce(plan, (0,), (aggregate("sum", NUMBER),), SUMMED)),
+        st.builds(lambda one, other: Distinct(Union((one, other), DESC)), filters, some),
+        filters.map(_counted),
+    ),
+}
+
+
+def _in_one_step(bench: Bench, name: str) -> Callable[[], None]:
+    """A step by time has what the query answers at every time after the last input."""
+
+    @given(BY_TIME[name], both)
+    def law(plan: Plan, updates: Any) -> None:
+        assert delta.has_time_rules(plan)
+        inputs, last = bench.inputs(_sides(updates))
+        index = GlobalId(f"u{next(_indexes)}")
+        kept = maintainer(plan, plan.desc, index)
+        built = refresh_each(kept, bench.engine, inputs, None, None, [Timestamp(last)]).updates
+        before = PreviousResult(None, Timestamp(0), built, index)
+        found = bench.engine.changes(
+            plan, plan.desc, inputs, Timestamp(last), Timestamp(LAST), before, by_time=True
+        ).batches.read_all()
+        bench.engine.forget_index(index)
+        updates_found = updates_of(pa.concat_tables([built, found.cast(built.schema)]))
+        for time in range(last, LAST + 1):
+            held: Counter[str] = Counter()
+            for update in updates_found:
+                if update.time <= time:
+                    held[shown(update.row)] += update.diff
+            answered = bench.answer(plan, inputs, Timestamp(time))
+            assert {row: count for row, count in held.items() if count} == answered, time
+
+    return law
+
+
+@pytest.mark.parametrize("name", BY_TIME)
+def test_one_step_has_all_due_times(name: str, bench: Bench) -> None:
+    settings(max_examples=EXAMPLES)(_in_one_step(bench, name))()
+
+
+def test_what_has_no_rule_by_time_is_refused(bench: Bench) -> None:
+    rows = Filter(get(LEFT, DESC), (call("<=", NOW, NUMBER),))
+    inputs, _ = bench.inputs(_sides(([], [])))
+    for plan in (_joined(rows, rows, JoinKind.INNER), TopK(rows, (), (Ordering(1),), 1, 0)):
+        assert not delta.has_time_rules(plan)
+        before = PreviousResult(
+            None, Timestamp(0), arrow_schema(plan.desc, with_updates=True).empty_table()
+        )
+        with pytest.raises(NoRuleByTime):
+            bench.engine.changes(
+                plan, plan.desc, inputs, Timestamp(1), Timestamp(2), before, by_time=True
+            )
+
+
 def _sides(updates: Any) -> dict[StorageCollectionId, Any]:
     return {LEFT: (DESC, updates[0]), RIGHT: (DESC, updates[1])}
 
@@ -202,6 +280,33 @@ def _all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         due_times, "due_answer", lambda batches: due_times.DueTimes(right(batches).times)
     )
+
+
+def _groups_change_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = PartialAggregates.changed_values_by_time
+    monkeypatch.setattr(
+        PartialAggregates,
+        "changed_values_by_time",
+        lambda *arguments: right(*arguments).replace("g.t < k.t", "g.t <= k.t"),
+    )
+
+
+BY_TIME_PLANTED: dict[str, tuple[str, Plant]] = {
+    "rows that come due stay away": ("filters", _in(delta._Step, "due_rows", _nothing_is_due)),
+    "a row is due a moment early": ("filters", _with_entry("<=", (0,))),
+    "pairs are due at once": ("joins", _with_entry(">", (0,))),
+    "groups change early": ("groups", _groups_change_early),
+}
+
+
+@pytest.mark.parametrize("name", BY_TIME_PLANTED)
+def test_a_bug_planted_into_steps_by_time_is_found(
+    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, plant = BY_TIME_PLANTED[name]
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        SEARCH(_in_one_step(bench, plans))()
 
 
 PLANTED: dict[str, tuple[str, bool, Plant]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -11,11 +11,13 @@ import pyarrow as pa
 from reclock.algebra.error_intervals import ErrorIntervals, with_answer, with_error
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.collections.collection import Collection
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import maintenance, peeks
 from reclock.compute.costs import RefreshChoice, RefreshCosts, RefreshWork
+from reclock.compute.delta import has_time_rules
 from reclock.compute.due_times import DueTimes, due_after
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import FailingRow, find_row
@@ -80,24 +82,62 @@ class IndexSteps:
     """The row for which each failing index failed last, as far as it is known. Indexes that do not
     fail may have an entry too."""
 
-    def append(
+    def prepare(
         self,
         index: Dataflow,
-        at: Timestamp,
+        times: Sequence[Timestamp],
         versions: Mapping[StorageCollectionId, Version],
         *,
         is_repeated: bool,
-    ) -> AppendedStep:
-        """The collection of the index holds what it has at ``at`` afterwards, rows or an error.
+    ) -> Callable[[], AppendedStep]:
+        """Compute a step. The call appends it, on any thread: then the collection of the index
+        holds what it has at each of ``times``, rows or an error.
 
-        An internal error is an error of that time too when the work ``is_repeated``: it would hold
-        up all later times for good.
+        No input changes between the times but at the first. An internal error is an error of that
+        time too when the work ``is_repeated``: it would hold up all later times for good.
         """
         collection = self.lake.open(StorageCollectionId(index.id))
         version = collection.pin()
-        if version.upper > at:
-            return AppendedStep(0, None, version.errors)
+        times = [at for at in times if at >= version.upper]
+        if not times:
+            return lambda: AppendedStep(0, None, version.errors)
         inputs = {id: plan_input(id, pinned) for id, pinned in versions.items()}
+        if len(times) == 1:
+            return self._prepare_time(index, times[0], inputs, collection, version, is_repeated)
+        try:
+            updates = self._updates_by_time(index, inputs, version, times)
+        except maintenance.NO_ANSWER:  # some times have an answer, others an error
+            return lambda: self._append_each(index, times, versions, is_repeated)
+        how = MaintenanceMode.FROM_CHANGES
+
+        def append() -> AppendedStep:
+            collection.append(
+                updates, expected_upper=version.upper, new_upper=Timestamp(times[-1] + 1)
+            )
+            failpoint("refresh.after_append")
+            return AppendedStep(updates.num_rows, how, version.errors)
+
+        return append
+
+    def _append_each(
+        self,
+        index: Dataflow,
+        times: Sequence[Timestamp],
+        versions: Mapping[StorageCollectionId, Version],
+        is_repeated: bool,
+    ) -> AppendedStep:
+        steps = [self.prepare(index, [at], versions, is_repeated=is_repeated)() for at in times]
+        return replace(steps[-1], updates=sum(step.updates for step in steps))
+
+    def _prepare_time(
+        self,
+        index: Dataflow,
+        at: Timestamp,
+        inputs: Inputs,
+        collection: Collection,
+        version: Version,
+        is_repeated: bool,
+    ) -> Callable[[], AppendedStep]:
         count, how, figures = 0, None, None
         try:
             updates, how, figures = self._updates(index, inputs, version, at)
@@ -109,14 +149,18 @@ class IndexSteps:
                 error = self._with_row(error, index, at, inputs)
             updates = arrow_schema(index.desc, with_updates=True).empty_table()
             errors = with_error(version.errors, at, error, is_first=version.upper == MINIMUM)
-        collection.append(
-            updates,
-            expected_upper=version.upper,
-            new_upper=Timestamp(at + 1),
-            errors=None if errors == version.errors else errors,
-        )
-        failpoint("refresh.after_append")
-        return AppendedStep(count, how, errors, figures)
+
+        def append() -> AppendedStep:
+            collection.append(
+                updates,
+                expected_upper=version.upper,
+                new_upper=Timestamp(at + 1),
+                errors=None if errors == version.errors else errors,
+            )
+            failpoint("refresh.after_append")
+            return AppendedStep(count, how, errors, figures)
+
+        return append
 
     def _with_row(
         self, error: EvaluationError, index: Dataflow, at: Timestamp, inputs: Inputs
@@ -172,6 +216,20 @@ class IndexSteps:
             is_warm=self.small.state_builds(index.id) == builds,
         )
         return updates, choice.mode, _figures(choice, self.costs.measured(index.id))
+
+    def can_step_by_time(self, index: Dataflow, inputs: Inputs, at: Timestamp) -> bool:
+        """Whether one step is expected to find what the index has at many due times."""
+        return has_time_rules(index.plan) and self._engine(inputs, at) is self.small
+
+    def _updates_by_time(
+        self, index: Dataflow, inputs: Inputs, stored: Version, times: Sequence[Timestamp]
+    ) -> pa.Table:
+        """The updates at ``times``, at which no input changes."""
+        maintainer = maintenance.maintainer(index.plan, index.desc, index.id)
+        before, engine = stored.answered_through, self._engine(inputs, times[-1])
+        if before is None or before + 1 != stored.upper:
+            return maintenance.refresh(maintainer, engine, inputs, stored, before, times)
+        return maintenance.refresh_by_time(maintainer, engine, inputs, stored, before, times)
 
     def _compute(
         self, maintainer: maintenance.Maintainer, inputs: Inputs, stored: Version, at: Timestamp

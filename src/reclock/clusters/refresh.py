@@ -6,12 +6,13 @@ The indexes of one refresh share its transactions in consensus and the versions 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 import structlog
 
@@ -19,13 +20,13 @@ from reclock.algebra.error_intervals import ErrorInterval, ErrorIntervals
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.clusters.index_step import AppendedStep, IndexSteps, PinnedInputs
+from reclock.clusters.known_results import KnownResults
 from reclock.collections.lake import Lake
 from reclock.collections.version import Version
 from reclock.compute import maintenance
 from reclock.compute.costs import RefreshCosts
 from reclock.compute.due_times import with_due_times
 from reclock.compute.engines.engine import Engine
-from reclock.compute.failing_rows import FailingRow
 from reclock.compute.maintenance import MaintenanceMode, RefreshTimes
 from reclock.config import Settings
 from reclock.consensus.frontiers.claims import Claim
@@ -43,6 +44,7 @@ from reclock.errors import (
 )
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
+from reclock.ingest.progress import plan_input
 from reclock.plan.relational import collections
 from reclock.plan.temporal import reads_now
 from reclock.protocol.compute import (
@@ -55,65 +57,8 @@ from reclock.protocol.compute import (
 
 _logger = structlog.get_logger(__name__)
 
-_ROUND_S = 1.0
-"""How long the indexes that are claimed together may take, as far as the replica knows. So a result
-does not wait long for others to be published, and a replica that dies does not hold up indexes that
-it has not begun."""
-
-
-@dataclass(slots=True)
-class KnownResults:
-    """What a replica knows of the indexes that it has refreshed, so that one that nothing touched
-    costs nothing in the lake. Safe for threads. Nothing here matters for correctness but that an
-    entry is of exactly the upper that it names."""
-
-    _results: dict[GlobalId, tuple[Timestamp, ErrorInterval | None]] = field(default_factory=dict)
-    _seconds: dict[GlobalId, float] = field(default_factory=dict)
-    _due: dict[GlobalId, tuple[Timestamp, Timestamp | None]] = field(default_factory=dict)
-    _guard: threading.Lock = field(default_factory=threading.Lock)
-    failing_rows: dict[GlobalId, FailingRow] = field(default_factory=dict)
-    """See ``IndexSteps``. A step of an index has its claim, so no other step of it runs."""
-
-    def at(self, index: GlobalId, upper: Timestamp) -> tuple[ErrorInterval | None] | None:
-        """The lasting error, or none, of the index that was published at exactly this upper; None
-        if that is not known."""
-        with self._guard:
-            known = self._results.get(index)
-        return (known[1],) if known is not None and known[0] == upper else None
-
-    def published(self, index: GlobalId, upper: Timestamp, error: ErrorInterval | None) -> None:
-        with self._guard:
-            self._results[index] = upper, error
-
-    def next_due(self, index: GlobalId, upper: Timestamp) -> Timestamp | None:
-        """The next time at which the index, complete below exactly this upper, changes if no input
-        does; None if that is not known."""
-        with self._guard:
-            known = self._due.get(index)
-        return known[1] if known is not None and known[0] == upper else None
-
-    def due(self, index: GlobalId, upper: Timestamp, next_due: Timestamp | None) -> None:
-        """The index will be complete below ``upper``, and then changes at ``next_due``."""
-        with self._guard:
-            self._due[index] = upper, next_due
-
-    def took(self, index: GlobalId, seconds: float) -> None:
-        """The last step of the index took so long."""
-        with self._guard:
-            self._seconds[index] = seconds
-
-    def seconds(self, index: GlobalId) -> float:
-        """How long the next step is assumed to take; a whole round if that is not known."""
-        with self._guard:
-            return self._seconds.get(index, _ROUND_S)
-
-    def forget(self, index: GlobalId) -> None:
-        """The index was dropped."""
-        with self._guard:
-            self._results.pop(index, None)
-            self._due.pop(index, None)
-            self._seconds.pop(index, None)
-        self.failing_rows.pop(index, None)
+_DUE_TIMES = 10_000
+"""At most so many due times are one step, whose updates keep their times."""
 
 
 @dataclass(slots=True)
@@ -126,6 +71,9 @@ class _IndexRefresh:
     target: Timestamp = MINIMUM
     readable_from: Timestamp = MINIMUM
     steps: RefreshTimes = field(default_factory=lambda: RefreshTimes(()))
+    due: frozenset[Timestamp] = frozenset()
+    """The times at which no input changes. A run of them is one step if ``steps_by_time``."""
+    steps_by_time: bool = False
     is_last: bool = False
     """Whether nothing remains to be done after ``steps``."""
     done: list[Timestamp] = field(default_factory=list)
@@ -141,8 +89,22 @@ class _IndexRefresh:
     def is_open(self) -> bool:
         return self.failure is None and not self.is_over
 
-    def appended(self, at: Timestamp, step: AppendedStep) -> None:
-        self.done.append(at)
+    @property
+    def step_times(self) -> list[list[Timestamp]]:
+        """The times of each step."""
+        steps: list[list[Timestamp]] = []
+        for at in self.steps.times:
+            if self.joins_step(at) and steps and self.joins_step(steps[-1][-1]):
+                steps[-1].append(at)
+            else:
+                steps.append([at])
+        return steps
+
+    def joins_step(self, at: Timestamp) -> bool:
+        return self.steps_by_time and at in self.due
+
+    def appended(self, times: Sequence[Timestamp], step: AppendedStep) -> None:
+        self.done += times
         self.updates += step.updates
         self.how, self.figures = step.how, step.figures
         self.error = _lasting(step.errors)
@@ -212,10 +174,9 @@ class Refresher:
                 _guarded(work, partial(self._plan_steps, work, state, pins))
             pending = [work for work in pending if work.is_open]
             idle = [work for work in pending if not work.steps.times]
-            for some in _in_rounds(
-                [work for work in pending if work.steps.times], self.results.seconds
-            ):
-                self._take_steps(some, idle, state, pins)
+            stepping = {work.index.id: work for work in pending if work.steps.times}
+            for ids in self.results.in_rounds(list(stepping)):
+                self._take_steps([stepping[id] for id in ids], idle, state, pins)
                 idle = []
             self._publish(idle, {})
 
@@ -255,9 +216,9 @@ class Refresher:
             return
         versions = pins.of(work.index, self.frontiers.get_all(work.groups))
         with HeldClaim(self.frontiers, work.index.id, standing, lease_ms) as held:
-            work.appended(
-                standing.at, self._steps.append(work.index, standing.at, versions, is_repeated=True)
-            )
+            times = [*map(Timestamp, standing.payload.get("times", [standing.at]))]
+            prepared = self._steps.prepare(work.index, times, versions, is_repeated=True)
+            work.appended(times, prepared())
             since = Timestamp(standing.payload["since"])
             self.frontiers.publish(
                 {work.index.id: held.claim}, Timestamp(standing.at + 1), since=since
@@ -294,6 +255,9 @@ class Refresher:
         """
         upper, limit = work.upper, self.settings.refresh_times_limit
         changes = self._change_times(work, state, pins)
+        limit += sum(
+            work.joins_step(at) and work.joins_step(before) for before, at in pairwise(changes)
+        )
         decide = partial(
             maintenance.refresh_times,
             upper=upper,
@@ -341,6 +305,9 @@ class Refresher:
         versions: Mapping[StorageCollectionId, Version],
     ) -> list[Timestamp]:
         index, lower = work.index, work.upper
+        limit, work.due = self.settings.refresh_times_limit, frozenset()
+        inputs = {id: plan_input(id, version) for id, version in versions.items()}
+        work.steps_by_time = self._steps.can_step_by_time(index, inputs, work.target)
         next_due = self.results.next_due(index.id, lower)
         if changes or next_due is None or next_due <= work.target:
             since = lower if self._is_new(work) else Timestamp(lower - 1)
@@ -353,9 +320,11 @@ class Refresher:
                 since=since,
                 through=work.target,
                 due=lambda at: self._steps.due_after(index, versions, at),
-                limit=self.settings.refresh_times_limit,
+                limit=_DUE_TIMES if work.steps_by_time else limit,
             )
-            changes, next_due = [*changes, *found.times], found.next_due
+            if found.next_due is not None:  # all of them are known
+                work.due = frozenset(found.times) - set(changes)
+            changes, next_due = sorted({*changes, *found.times}), found.next_due
         self.results.due(index.id, Timestamp(work.target + 1), next_due)
         return changes
 
@@ -376,8 +345,8 @@ class Refresher:
     ) -> None:
         """Take the planned steps of ``works``, and publish with the first of them that nothing
         touched ``idle``."""
-        for number in range(max(len(work.steps.times) for work in works)):
-            stepping = [work for work in works if work.is_open and number < len(work.steps.times)]
+        for number in range(max(len(work.step_times) for work in works)):
+            stepping = [work for work in works if work.is_open and number < len(work.step_times)]
             claims = self._claim(stepping, number)
             failpoint("refresh.after_claim")
             with ExitStack() as leases:
@@ -385,11 +354,9 @@ class Refresher:
                     leases.enter_context(
                         HeldClaim(self.frontiers, id, claim, self.settings.claim_lease_ms)
                     )
-                for work in stepping:
-                    if work.index.id in claims:
-                        _guarded(
-                            work, partial(self._append, work, claims[work.index.id], state, pins)
-                        )
+                self._append(
+                    [work for work in stepping if work.index.id in claims], number, state, pins
+                )
                 self._publish([*idle, *(work for work in stepping if work.is_open)], claims)
                 idle = []
             failpoint("refresh.after_publish")
@@ -399,9 +366,14 @@ class Refresher:
         requests = [
             ClaimRequest(
                 work.index.id,
-                work.steps.times[number],
+                work.step_times[number][-1],
                 work.upper,
-                {"kind": "refresh", "index": work.index.id, "since": work.steps.since or 0},
+                {
+                    "kind": "refresh",
+                    "index": work.index.id,
+                    "since": work.steps.since or 0,
+                    "times": work.step_times[number],
+                },
             )
             for work in works
         ]
@@ -418,16 +390,40 @@ class Refresher:
         return claims
 
     def _append(
-        self, work: _IndexRefresh, claim: Claim, state: RoundState, pins: PinnedInputs
+        self, works: Sequence[_IndexRefresh], number: int, state: RoundState, pins: PinnedInputs
     ) -> None:
-        began_ns = time.monotonic_ns()
+        """Take step ``number`` of each index. While one is computed, the one before is appended,
+        which mostly waits for the disk."""
+        if len(works) == 1:
+            _guarded(works[0], lambda: self._prepare(works[0], number, state, pins)())
+            return
+        with ThreadPoolExecutor(1, "append") as appending:
+            appended: list[tuple[_IndexRefresh, Future[None]]] = []
+            for work in works:
+                with _failures_of(work):
+                    prepared = self._prepare(work, number, state, pins)
+                    appended.append((work, appending.submit(prepared)))
+            for work, future in appended:
+                with _failures_of(work):
+                    future.result()
+
+    def _prepare(
+        self, work: _IndexRefresh, number: int, state: RoundState, pins: PinnedInputs
+    ) -> Callable[[], None]:
+        """Compute a step. The call appends it."""
+        began_ns, times = time.monotonic_ns(), work.step_times[number]
         versions = pins.of(work.index, state.groups)
-        work.appended(
-            claim.at, self._steps.append(work.index, claim.at, versions, is_repeated=False)
-        )
-        took_ns = time.monotonic_ns() - began_ns
-        work.duration_ns += took_ns
-        self.results.took(work.index.id, took_ns / 1e9)
+        prepared = self._steps.prepare(work.index, times, versions, is_repeated=False)
+        computed_ns = time.monotonic_ns() - began_ns
+
+        def append() -> None:
+            began_ns = time.monotonic_ns()
+            work.appended(times, prepared())
+            took_ns = computed_ns + time.monotonic_ns() - began_ns
+            work.duration_ns += took_ns
+            self.results.took(work.index.id, took_ns / 1e9)
+
+        return append
 
     def _publish(self, works: Sequence[_IndexRefresh], claims: Mapping[GlobalId, Claim]) -> None:
         """Publish the claims, and bring the indexes without one up to their targets."""
@@ -447,12 +443,18 @@ class Refresher:
         )
 
 
-def _guarded(work: _IndexRefresh, action: Callable[[], None]) -> None:
-    """Do it; a failure is that of this index, and the others go on."""
+@contextmanager
+def _failures_of(work: _IndexRefresh) -> Iterator[None]:
+    """A failure within is that of this index, and the others go on."""
     try:
-        action()
+        yield
     except Exception as failure:  # the edge of the work on one index
         work.failure = failure
+
+
+def _guarded(work: _IndexRefresh, action: Callable[[], None]) -> None:
+    with _failures_of(work):
+        action()
 
 
 def _lasting(errors: ErrorIntervals) -> ErrorInterval | None:
@@ -482,19 +484,3 @@ def _levels(works: Sequence[_IndexRefresh]) -> list[list[_IndexRefresh]]:
         [work for work in works if levels[work.index.id] == level]
         for level in range(max(levels.values(), default=-1) + 1)
     ]
-
-
-def _in_rounds(
-    works: Sequence[_IndexRefresh], seconds: Callable[[GlobalId], float]
-) -> Iterator[list[_IndexRefresh]]:
-    """The indexes in groups whose steps take about a round at most."""
-    together: list[_IndexRefresh] = []
-    expected_s = 0.0
-    for work in works:
-        expected_s += seconds(work.index.id)
-        if together and expected_s > _ROUND_S:
-            yield together
-            together, expected_s = [], seconds(work.index.id)
-        together.append(work)
-    if together:
-        yield together

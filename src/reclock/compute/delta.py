@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeGuard
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
 from reclock.compute.distinct_arguments import over_distinct_arguments
@@ -31,6 +31,7 @@ from reclock.compute.operators.rules import (
     GroupState,
     InputVersion,
     KeyFilter,
+    NoRuleByTime,
     Rendering,
     columns,
     consolidated,
@@ -39,11 +40,14 @@ from reclock.compute.operators.rules import (
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
     Filter,
+    FlatMap,
     Get,
     Join,
+    JoinKind,
     Map,
     Plan,
     Project,
+    Union,
     inputs,
 )
 from reclock.plan.temporal import due_between, is_temporal_filter
@@ -67,6 +71,30 @@ def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
     return all(has_delta(node, key in shown) for key, node in nodes.items())
 
 
+def has_time_rules(plan: Plan) -> bool:
+    """Whether a step by time is expected to succeed: what temporal filters change only passes
+    operators that say at which time a row changes."""
+    plan = over_distinct_arguments(plan)
+    nodes: dict[int, Plan] = {}
+    rendering.list_nodes(plan, nodes)
+    changed: set[int] = set()
+    for key, node in nodes.items():
+        changing = sum(id(part) in changed for part in inputs(node))
+        if not changing and not is_temporal_filter(node):
+            continue
+        changed.add(key)
+        match node:
+            case Filter() if changing and is_temporal_filter(node):
+                return False
+            case Filter() | Map() | Project() | Union() | FlatMap():
+                pass
+            case Join(kind=JoinKind.INNER) if changing == 1:
+                pass
+            case _ if partial_aggregates(node) is None:
+                return False
+    return id(plan) in changed
+
+
 @dataclass(frozen=True, slots=True)
 class DeltaInputs:
     """The relations of a step, by id as text: the contents of the plan's collections, and the
@@ -77,6 +105,8 @@ class DeltaInputs:
     """Updates at times after ``before`` and up to ``as_of``, possibly with others."""
     before: Timestamp
     as_of: Timestamp
+    by_time: bool = False
+    """See ``DeltaStep.by_time``."""
 
 
 class StepReads(Protocol):
@@ -115,8 +145,8 @@ def render(
     step_inputs: DeltaInputs,
     reads: StepReads | None = None,
 ) -> str:
-    """The changes of the plan's rows from ``before`` to ``as_of``: columns ``c0`` … and
-    ``mz_diff``, which is never zero.
+    """The changes of the plan's rows from ``before`` to ``as_of``: columns ``c0`` …, in a step by
+    time ``mz_timestamp``, and ``mz_diff``, which is never zero.
 
     ``RESULT`` among the relations of ``step_inputs`` is the previous result, a collection of
     ``desc`` with the plan's rows before; without a desc there is none. The plan must be one that
@@ -126,6 +156,8 @@ def render(
     plan = narrowed(over_distinct_arguments(plan))
     step = _Step(plan, desc, engine, step_inputs, reads)
     changes = step.changes(plan)
+    if changes is None and step.by_time:
+        raise NoRuleByTime
     names = columns(plan)
     if changes is None:
         changes = step.define(
@@ -133,6 +165,11 @@ def render(
             "AS i WHERE FALSE"
         )
     step.confirm_unchanged_groups()
+    if step.by_time:
+        keys = ", ".join([*names, "t"])
+        select = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM {changes} GROUP BY {keys}"
+        shown = ", ".join([*names, f"t AS {TIME_COLUMN}", f"n AS {DIFF_COLUMN}"])
+        return f"{step.with_clause(select)}SELECT {shown} FROM ({select}) AS i WHERE n <> 0"
     summed = consolidated(f"SELECT * FROM {changes}", names)
     return (
         f"{step.with_clause(summed)}SELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM "
@@ -201,6 +238,8 @@ class _Step:
         )
 
     def net_changes(self, node: Plan) -> str | None:
+        if self.by_time:
+            raise NoRuleByTime
         changes = self.changes(node)
         if changes is None or isinstance(node, Get):  # its delta rule consolidates
             return changes
@@ -229,6 +268,10 @@ class _Step:
     @property
     def before(self) -> Timestamp:
         return self._inputs.before
+
+    @property
+    def by_time(self) -> bool:
+        return self._inputs.by_time
 
     def due_rows(self, node: Filter) -> str:
         due = due_between(node.predicates, self._inputs.before, self._inputs.as_of)
@@ -408,7 +451,8 @@ class _Step:
         changed = self.changes(part)
         if table is None or changed is None:
             return None if table is None else GroupState(table, None, self._inputs.before)
-        changes = self.define(partials.of_changes(self.rendering.engine, changed), is_few=True)
+        by = ("t",) if self.by_time else ()
+        changes = self.define(partials.of_changes(self.rendering.engine, changed, by), is_few=True)
         self._store(changes)
         self._reads.add_to_groups(place, changes)
         return GroupState(table, changes, self._inputs.before)

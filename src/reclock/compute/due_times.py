@@ -14,7 +14,7 @@ from reclock.errors import ErrorAtTime, EvaluationError
 from reclock.plan.relational import Finishing, Ordering, Plan
 from reclock.plan.temporal import are_nested, moments_after
 
-AT_ONCE = 100
+AT_ONCE = 1_000
 """How many due times are looked for at once."""
 
 

@@ -23,6 +23,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute.delta import has_delta_rules
 from reclock.compute.engines.engine import Engine, Inputs, PreviousResult
+from reclock.compute.operators.rules import NoRuleByTime
 from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, ReclockError
 from reclock.plan.relational import Plan
 
@@ -148,6 +149,32 @@ def refresh(
     for error in result.errors.values():
         raise error
     return result.updates
+
+
+def refresh_by_time(
+    maintainer: Maintainer,
+    engine: Engine,
+    inputs: Inputs,
+    stored: Version,
+    previous: Timestamp,
+    times: Sequence[Timestamp],
+) -> pa.Table:
+    """As ``refresh``, for times after ``previous`` at which no input changes: by one step where the
+    plan's rules, and the engine, allow it."""
+    result = PreviousResult(
+        stored.without_errors,
+        Timestamp(stored.upper - 1),
+        arrow_schema(maintainer.desc, with_updates=True).empty_table(),
+        maintainer.index,
+    )
+    plan, desc = maintainer.plan, maintainer.desc
+    if maintenance_mode(maintainer, inputs, previous) is MaintenanceMode.FROM_CHANGES:
+        with suppress(NoRuleByTime, EvaluationError, ErrorAtTime):
+            changed = engine.changes(
+                plan, desc, inputs, previous, times[-1], result, by_time=True
+            ).batches.read_all()
+            return changed.cast(arrow_schema(desc, with_updates=True))
+    return refresh(maintainer, engine, inputs, stored, previous, times)
 
 
 @dataclass(frozen=True, slots=True)

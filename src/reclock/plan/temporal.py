@@ -30,7 +30,7 @@ changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
+class Moment:
     """The truth of a condition on a row changes ``delay_ms`` after the time ``value``."""
 
     value: Scalar
@@ -52,11 +52,11 @@ def at_time(plan: Plan, at: Timestamp) -> Plan:
     return replace_calls(plan, _is_now, lambda call: Literal(int(at), call.type))
 
 
-def conditions_at(predicates: tuple[Scalar, ...], at: Timestamp) -> tuple[Scalar, ...]:
-    """Conditions as they are evaluated at ``at``."""
+def conditions_with(predicates: tuple[Scalar, ...], now: Scalar) -> tuple[Scalar, ...]:
+    """Conditions as they are evaluated at the time ``now``."""
 
     def ask(part: Scalar) -> Scalar | None:
-        return Literal(int(at), BIGINT) if part == _NOW else None
+        return now if part == _NOW else None
 
     return tuple(rewrite(predicate, ask) for predicate in predicates)
 
@@ -91,9 +91,8 @@ def moments_after(plan: Plan, at: Timestamp) -> Plan | None:
             continue
         others = [predicate for predicate in node.predicates if not is_temporal(predicate)]
         rows = filter_rows(at_time(node.input, at), others)
-        for moment in _moments(node.predicates):
-            delay = Literal(moment.delay_ms, BIGINT)
-            value = _as_bigint(moment.value)
+        for moment in moments_of(node.predicates):
+            delay, value = Literal(moment.delay_ms, BIGINT), moment.value
             later = (_compared(value, ">", at - moment.delay_ms), _compared(value, "<", MAXIMUM))
             parts.append(compute(filter_rows(rows, later), [value, delay], ["value", "delay_ms"]))
     return Distinct(union(parts)) if parts else None
@@ -106,12 +105,12 @@ def due_between(predicates: tuple[Scalar, ...], before: Timestamp, at: Timestamp
         Call(
             "and",
             (
-                _compared(_as_bigint(moment.value), ">", before - moment.delay_ms),
-                _compared(_as_bigint(moment.value), "<=", at - moment.delay_ms),
+                _compared(moment.value, ">", before - moment.delay_ms),
+                _compared(moment.value, "<=", at - moment.delay_ms),
             ),
             BOOLEAN,
         )
-        for moment in _moments(predicates)
+        for moment in moments_of(predicates)
     ]
     return ranges[0] if len(ranges) == 1 else Call("or", tuple(ranges), BOOLEAN)
 
@@ -154,13 +153,18 @@ def _uses_badly(node: Plan) -> bool:
     )
 
 
-def _moments(predicates: tuple[Scalar, ...]) -> Iterator[_Moment]:
-    for predicate in predicates:
-        if is_temporal(predicate):
-            yield from _moments_of(predicate) or ()
+def moments_of(predicates: tuple[Scalar, ...]) -> list[Moment]:
+    """When the truth of each temporal condition among ``predicates`` changes; the values are
+    bigints."""
+    return [
+        moment
+        for predicate in predicates
+        if is_temporal(predicate)
+        for moment in _moments_of(predicate) or ()
+    ]
 
 
-def _moments_of(condition: Scalar) -> list[_Moment] | None:
+def _moments_of(condition: Scalar) -> list[Moment] | None:
     """When the truth of a temporal condition changes; None if that is not known."""
     match condition:
         case Call("and", arguments):
@@ -171,6 +175,6 @@ def _moments_of(condition: Scalar) -> list[_Moment] | None:
                 left, right, name = right, left, _TURNED[name]
             if left != _NOW or is_temporal(right) or not right.type.is_integer:
                 return None
-            return [_Moment(right, delay) for delay in _CHANGES_AFTER[name]]
+            return [Moment(_as_bigint(right), delay) for delay in _CHANGES_AFTER[name]]
         case _:
             return None

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
@@ -159,10 +159,12 @@ class DuckDbEngine:
         before: Timestamp,
         as_of: Timestamp,
         previous_result: PreviousResult,
+        *,
+        by_time: bool = False,
     ) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
-            changed = _changed(session, inputs, before, as_of)
+            changed = {} if by_time else _changed(session, inputs, before, as_of)
             keyed: dict[StorageCollectionId, Input] = dict(inputs)
             if previous_result.version is None:
                 session.register("result", previous_result.added)
@@ -173,8 +175,10 @@ class DuckDbEngine:
                 )
                 read = _updates(session, "result", result, previous_result.through)
                 relations[str(delta.RESULT)] = EngineRelation(read, is_counted=True)
-            step_inputs = delta.DeltaInputs(relations, changed, before, as_of)
-            with self._group_step(session, previous_result.index, before, as_of) as groups:
+            step_inputs = delta.DeltaInputs(relations, changed, before, as_of, by_time)
+            with self._group_step(
+                session, previous_result.index, before, as_of, by_time=by_time
+            ) as groups:
                 reads = DuckDbStepReads(self._lookups, groups, session, keyed, relations, as_of)
                 sql = delta.render(plan, desc, NAME, step_inputs, reads)
                 # Computed here: what it reads of the groups is as it must be only until the step
@@ -182,7 +186,8 @@ class DuckDbEngine:
                 session.execute(f"CREATE TEMP TABLE changes AS {sql}")
             return "SELECT * FROM changes"
 
-        return self._answer(prepare, desc.columns, with_diff=True)
+        columns = (*desc.columns, Column(TIME_COLUMN, BIGINT)) if by_time else desc.columns
+        return self._answer(prepare, columns, with_diff=True)
 
     def _group_step(
         self,
@@ -190,10 +195,12 @@ class DuckDbEngine:
         index: GlobalId | None,
         before: Timestamp,
         as_of: Timestamp,
+        *,
+        by_time: bool,
     ) -> AbstractContextManager[GroupStep | None]:
         if self._group_states is None or index is None:
             return nullcontext()
-        return self._group_states.step(session, index, before, as_of)
+        return self._group_states.step(session, index, before, as_of, by_time=by_time)
 
     def state_builds(self, index: GlobalId) -> int:
         groups = 0 if self._group_states is None else self._group_states.builds(index)

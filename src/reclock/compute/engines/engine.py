@@ -179,11 +179,16 @@ class Engine(Protocol):
         before: Timestamp,
         as_of: Timestamp,
         previous_result: PreviousResult,
+        *,
+        by_time: bool = False,
     ) -> Answer:
         """The same as ``difference``, computed from the changes of ``inputs`` since ``before``,
         when the previous result equaled the plan.
 
         The plan must have delta rules, and the inputs must be readable at ``before`` too.
+
+        ``by_time``: no input changes since, and each update has its own time, in a column
+        ``mz_timestamp`` before its diff. Raises ``NoRuleByTime`` if that is not possible.
         """
         ...
 

@@ -88,9 +88,12 @@ class GroupStates:
         index: GlobalId,
         before: Timestamp,
         as_of: Timestamp,
+        *,
+        by_time: bool = False,
     ) -> Iterator[GroupStep | None]:
         """One refresh of ``index``, whose whole computation is in the block; None while another one
-        runs. Its additions count if the block ends without an error."""
+        runs. Its additions count if the block ends without an error. ``by_time``: they have their
+        own times, and need a table."""
         with self._guard:
             is_free = index not in self._busy
             if is_free:
@@ -98,7 +101,7 @@ class GroupStates:
         if not is_free:
             yield None
             return
-        step = GroupStep(self, session, index, before, as_of)
+        step = GroupStep(self, session, index, before, as_of, by_time)
         try:
             yield step
             step.commit()
@@ -184,6 +187,7 @@ class GroupStep:
     index: GlobalId
     before: Timestamp
     as_of: Timestamp
+    by_time: bool = False
     _added: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """The number of added rows, by the place of a node; absent for nodes that do not change."""
 
@@ -196,15 +200,17 @@ class GroupStep:
             table = None
         if table is not None:
             return table.name
-        return self._make(key, node, partials) if self.states.is_wanted(key) else None
+        is_wanted = self.states.is_wanted(key) or self.by_time
+        return self._make(key, node, partials) if is_wanted else None
 
     def add(self, place: int, changes: str) -> None:
         """See ``StepReads.add_to_groups``."""
         table = self.states.get((self.index, place))
         assert table is not None
         table.is_dirty = True
+        time = "" if self.by_time else f", {self.as_of:d} AS t"
         [(rows,)] = self.session.execute(
-            f"INSERT INTO {table.name} SELECT *, {self.as_of:d} FROM {changes}"
+            f"INSERT INTO {table.name} BY NAME SELECT *{time} FROM {changes}"
         ).fetchall()
         self._added[place] += rows
 

@@ -31,7 +31,7 @@ from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
 from reclock.compute.json_functions import JSON_FUNCTIONS
 from reclock.compute.operators.recursive_union import Loop, iterations_exceeded
-from reclock.compute.operators.rules import EngineRelation
+from reclock.compute.operators.rules import EngineRelation, NoRuleByTime
 from reclock.errors import (
     RECURSION_HINT,
     EvaluationError,
@@ -150,7 +150,11 @@ class SparkEngine:
         before: Timestamp,
         as_of: Timestamp,
         previous_result: PreviousResult,
+        *,
+        by_time: bool = False,
     ) -> Answer:
+        if by_time:
+            raise NoRuleByTime
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         changed = self._changed(frames, inputs, before, as_of)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reclock.algebra.relations import BIGINT
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.expressions import all_references, to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
+    NoRuleByTime,
     Rendering,
     columns,
     delta,
@@ -18,7 +20,8 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.plan.relational import Filter
-from reclock.plan.temporal import conditions_at, is_temporal_filter
+from reclock.plan.scalars import ColumnRef, Literal
+from reclock.plan.temporal import conditions_with, is_temporal_filter, moments_of
 from reclock.plan.totality import could_error
 
 
@@ -31,6 +34,8 @@ def _(node: Filter, rendering: Rendering, inputs: Sequence[str]) -> str:
 def _(node: Filter, step: DeltaStep) -> str:
     """A changed row counts if it fulfils the conditions now. A row that was there comes or goes
     where these, with the time, have become true or false."""
+    if step.by_time and is_temporal_filter(node):
+        return _changes_by_time(node, step)
     engine, parts = step.rendering.engine, []
     now = _condition(node, engine, step.rendering.as_of)
     if changes := step.changes(node.input):
@@ -44,6 +49,32 @@ def _(node: Filter, step: DeltaStep) -> str:
             f"(({now}) IS TRUE) <> (({was}) IS TRUE)"
         )
     return " UNION ALL ".join(parts)
+
+
+def _changes_by_time(node: Filter, step: DeltaStep) -> str:
+    """The changes of a temporal filter in a step by time: a row may come or go at each of its
+    moments, and does where its conditions had another truth a millisecond before."""
+    if step.changes(node.input):
+        raise NoRuleByTime
+    engine, given = step.rendering.engine, columns(node.input)
+    names, until = [*given, "t", "(t - 1)"], int(step.rendering.as_of)
+    is_now, was = (
+        " AND ".join(
+            to_sql(predicate, engine, names)
+            for predicate in conditions_with(node.predicates, ColumnRef(place, BIGINT))
+        )
+        for place in (len(given), len(given) + 1)
+    )
+    moments = []
+    for moment in moments_of(node.predicates):
+        value = to_sql(moment.value, engine, given)
+        moments.append(f"CASE WHEN {value} <= {until} THEN {value} + {moment.delay_ms} END")
+    rows = guarded(node, engine, step.due_rows(node))
+    return (
+        f"SELECT {select_list(given)}, CAST(CASE WHEN {is_now} THEN 1 ELSE -1 END AS BIGINT) AS n, t "
+        f"FROM (SELECT *, unnest(list_distinct([{', '.join(moments)}])) AS t FROM {rows}) AS due "
+        f"WHERE t > {step.before:d} AND t <= {until} AND (({is_now}) IS TRUE) <> (({was}) IS TRUE)"
+    )
 
 
 @is_monotone.register
@@ -77,5 +108,5 @@ def guarded(node: Filter, engine: str, relation: str) -> str:
 
 def _condition(node: Filter, engine: str, at: Timestamp) -> str:
     given = columns(node.input)
-    predicates = conditions_at(node.predicates, at)
+    predicates = conditions_with(node.predicates, Literal(int(at), BIGINT))
     return " AND ".join(to_sql(predicate, engine, given) for predicate in predicates) or "TRUE"

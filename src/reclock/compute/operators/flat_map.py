@@ -9,6 +9,7 @@ from reclock.compute.expressions import all_references, to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     Rendering,
+    carried,
     columns,
     delta,
     demand,
@@ -38,7 +39,9 @@ def _(node: FlatMap, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: FlatMap, step: DeltaStep) -> str:
-    return _select(node, step.rendering.engine, step.changes(node.input) or "", ", n")
+    return _select(
+        node, step.rendering.engine, step.changes(node.input) or "", f", {carried(step)}"
+    )
 
 
 @is_monotone.register
@@ -84,15 +87,15 @@ def _constant_series(node: FlatMap) -> tuple[int, int, int] | None:
     return None
 
 
-def _select(node: FlatMap, engine: str, relation: str, carried: str = "") -> str:
+def _select(node: FlatMap, engine: str, relation: str, behind: str = "") -> str:
     input_columns = columns(node.input)
     arrays = [to_sql(array, engine, input_columns) for array in node.arrays]
     if engine == "duckdb":
         return (
-            f"SELECT {select_list([*input_columns, *(f'unnest({array})' for array in arrays)])}{carried} "
+            f"SELECT {select_list([*input_columns, *(f'unnest({array})' for array in arrays)])}{behind} "
             f"FROM {relation}"
         )
     zipped = ", ".join(f"coalesce({array}, array())" for array in arrays)
     elements = [f"element['{i}']" for i in range(len(arrays))]
     source = f"{relation} LATERAL VIEW explode(arrays_zip({zipped})) elements AS element"
-    return f"SELECT {select_list([*input_columns, *elements])}{carried} FROM {source}"
+    return f"SELECT {select_list([*input_columns, *elements])}{behind} FROM {source}"

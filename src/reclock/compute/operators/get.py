@@ -137,16 +137,16 @@ def _all(node: Get, engine: str, read: Sequence[str | None]) -> list[str]:
     ]
 
 
-def repeated(engine: str, counted: str, expressions: Sequence[str]) -> str:
-    """The rows of ``counted``, each ``n`` times. A negative count means that the collection is
-    damaged."""
+def repeated(
+    engine: str, counted: str, expressions: Sequence[str], carried: Sequence[str] = ()
+) -> str:
+    """The rows of ``counted``, each ``n`` times, with its columns ``carried`` behind them. A
+    negative count means that the collection is damaged."""
+    listed = ", ".join([select_list(expressions), *carried])
     broken = raised(engine, "XX000", "'a row of a collection has a negative multiplicity'")
     if engine == "duckdb":
         times = f"unnest(range(CASE WHEN n < 0 THEN {broken} ELSE n END))"
         inner = f"SELECT *, {times} AS copy FROM ({counted})"
-        return f"SELECT {select_list(expressions)} FROM ({inner})"
+        return f"SELECT {listed} FROM ({inner})"
     times = f"sequence(1L, CASE WHEN n < 0 THEN CAST({broken} AS BIGINT) ELSE n END)"
-    return (
-        f"SELECT {select_list(expressions)} FROM ({counted}) LATERAL VIEW explode({times}) "
-        "copies AS copy"
-    )
+    return f"SELECT {listed} FROM ({counted}) LATERAL VIEW explode({times}) copies AS copy"

@@ -12,6 +12,7 @@ from reclock.compute.operators.rules import (
     DeltaStep,
     InputVersion,
     KeyFilter,
+    NoRuleByTime,
     columns,
     select_list,
     snapshot,
@@ -35,6 +36,8 @@ def changed_groups(node: Plan, step: DeltaStep, group_columns: int) -> str | Non
     if state is None or state.changes is None or partials is None:
         return None
     columns = tuple(range(group_columns))
+    if step.by_time:
+        return partials.changed_values_by_time(step.rendering.engine, state.table, state.changes)
     touched = KeyFilter(columns, state.changes).condition([f"g.c{index}" for index in columns])
     return partials.changed_values(step.rendering.engine, state.table, touched, state.before)
 
@@ -59,6 +62,8 @@ def regrouped(
     from their rows in the maintained result. The *net* changes decide which rows were inserted and which deleted: a
     delta rule may delete a row and insert it again.
     """
+    if step.by_time:
+        raise NoRuleByTime
     changes_of = step.changes if merge is None else step.net_changes
     changes = [
         (changed, columns)

@@ -11,7 +11,9 @@ from reclock.compute.operators.rules import (
     DeltaStep,
     InputVersion,
     KeyFilter,
+    NoRuleByTime,
     Rendering,
+    carried,
     columns,
     consolidated,
     delta,
@@ -48,6 +50,11 @@ def _(node: Join, step: DeltaStep) -> str:
     """An inner join is linear in each side. The other kinds follow from which rows have a match,
     before the step and after it. If their residual could fail, they compute again the rows of every
     key that changes on either side."""
+    is_linear = node.kind is JoinKind.INNER and not (
+        step.changes(node.left) and step.changes(node.right)
+    )
+    if step.by_time and not is_linear:
+        raise NoRuleByTime
     parts = _pair_changes(node, step) if node.kind is JoinKind.INNER else _from_matches(node, step)
     if parts is not None:
         # A row deleted on one side still meets a row inserted on the other; another part takes that
@@ -71,7 +78,7 @@ def _pair_changes(node: Join, step: DeltaStep) -> list[str]:
     if changed := step.changes(node.left):
         partners = step.rows(node.right, InputVersion.NOW, _key_filter(right, left, changed, step))
         parts.append(
-            f"SELECT {_pair(node)}, l.n AS n FROM {changed} AS l JOIN {partners} AS r ON "
+            f"SELECT {_pair(node)}, {carried(step, 'l')} FROM {changed} AS l JOIN {partners} AS r ON "
             f"{condition}"
         )
     if changed := step.changes(node.right):
@@ -79,7 +86,7 @@ def _pair_changes(node: Join, step: DeltaStep) -> list[str]:
             node.left, InputVersion.BEFORE, _key_filter(left, right, changed, step)
         )
         parts.append(
-            f"SELECT {_pair(node)}, r.n AS n FROM {partners} AS l JOIN {changed} AS r ON "
+            f"SELECT {_pair(node)}, {carried(step, 'r')} FROM {partners} AS l JOIN {changed} AS r ON "
             f"{condition}"
         )
     return parts

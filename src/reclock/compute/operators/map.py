@@ -8,6 +8,7 @@ from reclock.compute.expressions import all_references, to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     Rendering,
+    carried,
     columns,
     delta,
     demand,
@@ -26,7 +27,10 @@ def _(node: Map, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Map, step: DeltaStep) -> str:
-    return f"SELECT {_columns(node, step.rendering.engine)}, n FROM {step.changes(node.input)}"
+    return (
+        f"SELECT {_columns(node, step.rendering.engine)}, {carried(step)} FROM "
+        f"{step.changes(node.input)}"
+    )
 
 
 @is_monotone.register

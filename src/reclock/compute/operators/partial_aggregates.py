@@ -44,29 +44,34 @@ class PartialAggregates:
             f"{rows} AS i) AS i{groups}"
         )
 
-    def of_changes(self, engine: str, changes: str) -> str:
+    def of_changes(self, engine: str, changes: str, by: Sequence[str] = ()) -> str:
         """The SELECT of what ``changes`` of the input, with their ``n``, add to the partial
         aggregates.
 
-        One row a group; without keys exactly one row.
+        One row a group and each value of their columns ``by``; without either exactly one row.
         """
         names = [f"c{index}" for index in range(len(self.node.input.desc) + len(self._arguments))]
         is_deleted = f"c{len(names)}"
-        read = ", ".join([*columns(self.node.input, "i"), "abs(i.n) AS n"])
+        read = ", ".join(
+            [*columns(self.node.input, "i"), *(f"i.{name}" for name in by), "abs(i.n) AS n"]
+        )
         counted = (
             f"SELECT {read}{self._computed(engine)}, i.n < 0 AS is_deleted FROM {changes} AS i"
         )
-        rows = repeated(engine, counted, [*names, "is_deleted"])
-        groups = [*(f"i.c{index}" for index in dict.fromkeys(self.keys)), is_deleted]
+        rows = repeated(engine, counted, [*names, "is_deleted"], by)
+        groups = [*(f"i.c{index}" for index in dict.fromkeys(self.keys)), is_deleted, *by]
         by_sign = (
-            f"SELECT {self._aggregated(engine)}, {is_deleted} AS is_deleted FROM ({rows}) AS "
-            f"i GROUP BY {', '.join(groups)}"
+            f"SELECT {', '.join([self._aggregated(engine), *by])}, {is_deleted} AS is_deleted "
+            f"FROM ({rows}) AS i GROUP BY {', '.join(groups)}"
         )
         sums = ["n", *self._part_names()]
         negated = [f"CASE WHEN is_deleted THEN - {name} ELSE {name} END AS {name}" for name in sums]
         keys = [f"c{place}" for place in range(len(self.keys))]
         return self.summed(
-            engine, f"SELECT {', '.join([*keys, *negated])} FROM ({by_sign})", keep_empty=True
+            engine,
+            f"SELECT {', '.join([*keys, *by, *negated])} FROM ({by_sign})",
+            keep_empty=True,
+            by=by,
         )
 
     def changed_values(self, engine: str, table: str, touched: str, before: int) -> str:
@@ -79,6 +84,22 @@ class PartialAggregates:
             engine,
             self.summed(engine, select, by=("version",)),
             carried=", CAST(version AS BIGINT) AS n",
+        )
+
+    def changed_values_by_time(self, engine: str, table: str, changes: str) -> str:
+        """As ``changed_values``, at each time ``t`` at which the relation ``changes``, which is in
+        ``table`` already, changes a group."""
+        keys = [f"c{place}" for place in range(len(self.keys))]
+        equal = [f"k.{key} IS NOT DISTINCT FROM g.{key}" for key in keys]
+        versions = "unnest(CASE WHEN g.t < k.t THEN [-1, 1] ELSE [1] END)"
+        select = (
+            f"SELECT g.* EXCLUDE (t), k.t AS t, {versions} AS version FROM {table} AS g JOIN "
+            f"{changes} AS k ON {' AND '.join([*equal, 'g.t <= k.t'])}"
+        )
+        return self.values(
+            engine,
+            self.summed(engine, select, by=("version", "t")),
+            carried=", CAST(version AS BIGINT) AS n, t",
         )
 
     def summed(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from reclock.compute.operators.rules import (
     DeltaStep,
     Rendering,
+    carried,
     delta,
     demand,
     is_monotone,
@@ -24,7 +25,7 @@ def _(node: Project, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @delta.register
 def _(node: Project, step: DeltaStep) -> str:
-    return f"SELECT {_columns(node)}, n FROM {step.changes(node.input)}"
+    return f"SELECT {_columns(node)}, {carried(step)} FROM {step.changes(node.input)}"
 
 
 @is_monotone.register

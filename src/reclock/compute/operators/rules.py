@@ -91,9 +91,21 @@ class GroupState:
     before: Timestamp
 
 
+class NoRuleByTime(Exception):
+    """A step by time meets a rule that cannot say at which of its times a row changes."""
+
+
 class DeltaStep(Protocol):
     """What a delta rule may request. Relations are returned by name, with columns ``c0``,
     ``c1``, …"""
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the step is *by time*: changes have one more column ``t``, the time after
+        ``before`` and up to the step's at which each happens. No input changes between these, so
+        rows come and go by temporal filters alone. A rule without a meaning then raises
+        ``NoRuleByTime``."""
+        ...
 
     @property
     def rendering(self) -> Rendering:
@@ -167,6 +179,14 @@ class DeltaStep(Protocol):
         """A name for the relation that ``select`` is. ``is_few``: its size follows that of the
         change."""
         ...
+
+
+def carried(step: DeltaStep, alias: str = "") -> str:
+    """The columns that changes have behind those of the node, in a select list."""
+    prefix = f"{alias}." if alias else ""
+    return ", ".join(
+        f"{prefix}{name} AS {name}" for name in (("n", "t") if step.by_time else ("n",))
+    )
 
 
 @singledispatch
