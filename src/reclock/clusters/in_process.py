@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.clusters.measurements import Measurements
 from reclock.clusters.known_results import KnownResults
+from reclock.clusters.measurements import Measurements
 from reclock.clusters.refresh import Refresher
 from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
