@@ -26,6 +26,7 @@ from reclock.compute.engines.engine import PreviousResult
 from reclock.compute.maintenance import maintainer, refresh_each
 from reclock.compute.operators.partial_aggregates import PartialAggregates
 from reclock.compute.operators.rules import NoRuleByTime
+from reclock.compute.step_scope import has_time_rules
 from reclock.plan import temporal
 from reclock.plan.relational import (
     Distinct,
@@ -164,7 +165,7 @@ def _in_one_step(bench: Bench, name: str) -> Callable[[], None]:
 
     @given(BY_TIME[name], both)
     def law(plan: Plan, updates: Any) -> None:
-        assert delta.has_time_rules(plan)
+        assert has_time_rules(plan)
         inputs, last = bench.inputs(_sides(updates))
         index = GlobalId(f"u{next(_indexes)}")
         kept = maintainer(plan, plan.desc, index)
@@ -195,7 +196,7 @@ def test_what_has_no_rule_by_time_is_refused(bench: Bench) -> None:
     rows = Filter(get(LEFT, DESC), (call("<=", NOW, NUMBER),))
     inputs, _ = bench.inputs(_sides(([], [])))
     for plan in (_joined(rows, rows, JoinKind.INNER), TopK(rows, (), (Ordering(1),), 1, 0)):
-        assert not delta.has_time_rules(plan)
+        assert not has_time_rules(plan)
         before = PreviousResult(
             None, Timestamp(0), arrow_schema(plan.desc, with_updates=True).empty_table()
         )

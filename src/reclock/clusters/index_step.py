@@ -17,11 +17,11 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import maintenance, peeks
 from reclock.compute.costs import RefreshChoice, RefreshCosts, RefreshWork
-from reclock.compute.delta import has_time_rules
 from reclock.compute.due_times import DueTimes, due_after
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import FailingRow, find_row
 from reclock.compute.maintenance import MaintenanceMode
+from reclock.compute.step_scope import has_time_rules, read_in_full
 from reclock.config import Settings
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, UnsupportedSql
@@ -235,7 +235,7 @@ class IndexSteps:
         self, maintainer: maintenance.Maintainer, inputs: Inputs, stored: Version, at: Timestamp
     ) -> pa.Table:
         """The updates at ``at``, from the engine that fits."""
-        engine = self._engine(inputs, at)
+        engine = self._engine_for(maintainer, inputs, stored.answered_through, at)
         try:
             return maintenance.refresh(
                 maintainer, engine, inputs, stored, stored.answered_through, [at]
@@ -247,6 +247,25 @@ class IndexSteps:
             return maintenance.refresh(
                 maintainer, self.small, inputs, stored, stored.answered_through, [at]
             )
+
+    def _engine_for(
+        self,
+        maintainer: maintenance.Maintainer,
+        inputs: Inputs,
+        before: Timestamp | None,
+        at: Timestamp,
+    ) -> Engine:
+        """By the bytes that the refresh will read."""
+        mode = maintenance.maintenance_mode(maintainer, inputs, before)
+        if before is None or mode is MaintenanceMode.RECOMPUTED:
+            return self._engine(inputs, at)
+        changed = {id for id, input in inputs.items() if input.may_change(before, at)}
+        full = read_in_full(maintainer.plan, changed)
+        wholly = {id: input for id, input in inputs.items() if id in full}
+        changes = {id: input for id, input in inputs.items() if id not in full}
+        read_bytes = peeks.bytes_to_read(wholly, at)
+        read_bytes += peeks.bytes_to_read(changes, at, after=before)
+        return self.large() if read_bytes > self.settings.spark_threshold_bytes else self.small
 
     def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
         return (

@@ -40,14 +40,11 @@ from reclock.compute.operators.rules import (
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
     Filter,
-    FlatMap,
     Get,
     Join,
-    JoinKind,
     Map,
     Plan,
     Project,
-    Union,
     inputs,
 )
 from reclock.plan.temporal import due_between, is_temporal_filter
@@ -69,30 +66,6 @@ def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
     nodes: dict[int, Plan] = {}
     rendering.list_nodes(plan, nodes)
     return all(has_delta(node, key in shown) for key, node in nodes.items())
-
-
-def has_time_rules(plan: Plan) -> bool:
-    """Whether a step by time is expected to succeed: what temporal filters change only passes
-    operators that say at which time a row changes."""
-    plan = over_distinct_arguments(plan)
-    nodes: dict[int, Plan] = {}
-    rendering.list_nodes(plan, nodes)
-    changed: set[int] = set()
-    for key, node in nodes.items():
-        changing = sum(id(part) in changed for part in inputs(node))
-        if not changing and not is_temporal_filter(node):
-            continue
-        changed.add(key)
-        match node:
-            case Filter() if changing and is_temporal_filter(node):
-                return False
-            case Filter() | Map() | Project() | Union() | FlatMap():
-                pass
-            case Join(kind=JoinKind.INNER) if changing == 1:
-                pass
-            case _ if partial_aggregates(node) is None:
-                return False
-    return id(plan) in changed
 
 
 @dataclass(frozen=True, slots=True)
