@@ -7,7 +7,8 @@ is one packet: its kind, one byte, and what belongs to it.
 ====================  =========  ===============================================================
 kind                  direction  meaning
 ====================  =========  ===============================================================
-``READY``             to parent  the worker takes connections
+``READY``             to parent  the worker takes connections; how many were passed to it before,
+                                 all of which are over
 ``CONNECTION``        to worker  a client has connected; its socket comes with the packet
 ``CLOSED``            to parent  a connection that was passed to the worker is over
 ``CANCEL``            both       a cancel request, for the worker that gave this process id: the id
@@ -119,6 +120,7 @@ class WorkerListener:
         self.host, self.number, self.count = host, number, count
         self._channel = channel
         self._opening: set[asyncio.Task[None]] = set()
+        self._received = 0
         channel.setblocking(False)
         channel.set_inheritable(False)
 
@@ -130,7 +132,8 @@ class WorkerListener:
         self._loop = asyncio.get_running_loop()
         self._accept, self._cancel = accept, cancel
         self._loop.add_reader(self._channel, self._receive)
-        self._send(READY)
+        # Some may have ended with the loop before they began, and were not reported.
+        self._send(READY + struct.pack("!Q", self._received))
 
     def connection_closed(self) -> None:
         self._send(CLOSED)
@@ -163,6 +166,7 @@ class WorkerListener:
             self._loop.remove_reader(self._channel)
             signal.raise_signal(signal.SIGTERM)
         elif packet[:1] == CONNECTION:
+            self._received += 1
             client = socket.socket(fileno=sockets[0])
             task = self._loop.create_task(self._open(client))
             self._opening.add(task)

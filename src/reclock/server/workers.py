@@ -37,13 +37,19 @@ _BACKLOG = 256
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker's process, this end of its channel, and how many connections it has."""
+    """A worker's process, this end of its channel, and how many connections were passed to it and
+    are over."""
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
-    connections: int = 0
+    passed: int = 0
+    over: int = 0
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def connections(self) -> int:
+        return self.passed - self.over
 
 
 class Workers:
@@ -120,7 +126,7 @@ class Workers:
                     socket.send_fds(worker.channel, [CONNECTION], [client.fileno()])
                 except OSError:  # it ends, or takes nothing at the moment
                     continue
-                worker.connections += 1
+                worker.passed += 1
                 return
             await asyncio.sleep(0.05)
 
@@ -183,9 +189,10 @@ class Workers:
             case b"":
                 self._ended(number, worker)
             case kind if kind == READY:  # also when it has joined the environment again
+                (worker.over,) = struct.unpack_from("!Q", packet, 1)
                 worker.ready.set()
             case kind if kind == CLOSED:
-                worker.connections -= 1
+                worker.over += 1
             case kind if kind == CANCEL:
                 self._cancel(packet)
             case kind if kind == ASK:
