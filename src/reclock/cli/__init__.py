@@ -86,7 +86,8 @@ def init(
 
 @app.command()
 def jars() -> None:
-    """Fetch the pinned Spark jars that are missing."""
+    """Fetch the pinned Spark jars that are missing, and archive the classes of a session."""
+    from reclock.clusters import class_archive, class_archive_writer
     from reclock.clusters import jars as spark_jars
 
     with errors_on_stderr():
@@ -95,6 +96,9 @@ def jars() -> None:
         print(
             f"{len(fetched)} jars fetched into {folder}" if fetched else f"all jars are in {folder}"
         )
+        if fetched or not class_archive.path(folder).exists():
+            print("archiving the classes that Spark loads, which takes a minute", flush=True)
+            class_archive_writer.write(folder)
 
 
 @app.command()

@@ -17,7 +17,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from reclock.clusters import jars
+from reclock.clusters import class_archive, jars
 from reclock.compute.engines.spool import Spool
 from reclock.config import Settings
 from reclock.errors import ConfigurationError
@@ -57,7 +57,9 @@ def configuration(settings: Settings) -> dict[str, str]:
         "spark.driver.extraClassPath": f"{folder}/*",
         "spark.executor.extraClassPath": f"{folder}/*",
         "spark.driver.memory": settings.spark_driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
+        "spark.driver.extraJavaOptions": " ".join(
+            [f"-Dlog4j2.configurationFile={_LOGGING}", *class_archive.java_options(folder)]
+        ),
         "spark.ui.enabled": "false",
         **RETAINED,
         "spark.ui.showConsoleProgress": "false",
