@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JARS := $(VENV)/share/reclock/jars/.fetched
 DEMO_HOME ?= demo-home
-TEST_PROCESSES ?= 2
+TEST_PROCESSES ?= 3
 TYPES = $(BIN)/mypy src/reclock & $(BIN)/mypy --config-file tests/mypy.ini tests && wait $$!
 UNIT_TESTS := $(addprefix tests/,structure consensus oracle sql reclocking connectors formats)
 
@@ -42,7 +42,7 @@ check: setup ## lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
 	$(TYPES)
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -x -n $(TEST_PROCESSES) --dist loadfile -m "not spark and not airflow" --malformed 500 $(UNIT_TESTS)
+	$(BIN)/pytest -q -x -n 2 --dist loadfile -m "not spark and not airflow" --malformed 500 $(UNIT_TESTS)
 
 test: setup ## everything CI runs
 	$(BIN)/ruff check .
