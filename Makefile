@@ -25,7 +25,7 @@ $(STAMP): requirements/all.txt setup.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
-$(JARS): $(STAMP) src/reclock/clusters/jars.lock
+$(JARS): $(STAMP) src/reclock/clusters/jars.lock src/reclock/clusters/class_archive_writer.py
 	$(BIN)/reclock jars
 	@touch $@
 
