@@ -4,6 +4,7 @@ each operator."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeGuard
@@ -53,6 +54,10 @@ from reclock.plan.totality import could_error
 _NAME = re.compile(r"\bn\d+\b")
 """Matches the names of relations that a step defines. A user's column with such a name only makes a
 step longer."""
+
+_INLINED_EXPRESSIONS = 32
+"""How many expressions more than once a step may compute for one that it does not store. The least
+plan that needs it, an aggregate over an outer join, has 58 and takes Spark minutes to plan."""
 
 RESULT = StorageCollectionId(GlobalId("result"))
 """The name of the maintained result among the relations of a step."""
@@ -126,6 +131,33 @@ def render(
     ``has_delta_rules``. With ``reads`` parts of the step are carried out while it is written, and
     the statement reads what these have stored.
     """
+    step, shown, summed = _written(plan, desc, engine, step_inputs, reads)
+    return _statement(step, shown, summed)
+
+
+def render_for_inlining(
+    plan: Plan, desc: RelationDesc | None, engine: str, step_inputs: DeltaInputs, scratch: str
+) -> rendering.EngineStatement:
+    """As ``render``, for an engine that computes a common table expression once for each place
+    where it is read. Large ones that are read several times are stored, as relations whose names
+    begin with ``scratch``."""
+    step, shown, summed = _written(plan, desc, engine, step_inputs, None)
+    shared = step.share(summed, scratch)
+    return rendering.EngineStatement(_statement(step, shown, summed), shared=shared)
+
+
+def _statement(step: _Step, shown: list[str], summed: str) -> str:
+    return f"{step.with_clause(summed)}SELECT {', '.join(shown)} FROM ({summed}) AS changed"
+
+
+def _written(
+    plan: Plan,
+    desc: RelationDesc | None,
+    engine: str,
+    step_inputs: DeltaInputs,
+    reads: StepReads | None,
+) -> tuple[_Step, list[str], str]:
+    """The step, the columns of its statement, and the SELECT that these read."""
     plan = narrowed(over_distinct_arguments(plan))
     step = _Step(plan, desc, engine, step_inputs, reads)
     changes = step.changes(plan)
@@ -138,16 +170,12 @@ def render(
             "AS i WHERE FALSE"
         )
     step.confirm_unchanged_groups()
-    if step.by_time:
-        keys = ", ".join([*names, "t"])
-        select = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM {changes} GROUP BY {keys}"
-        shown = ", ".join([*names, f"t AS {TIME_COLUMN}", f"n AS {DIFF_COLUMN}"])
-        return f"{step.with_clause(select)}SELECT {shown} FROM ({select}) AS i WHERE n <> 0"
-    summed = consolidated(f"SELECT * FROM {changes}", names)
-    return (
-        f"{step.with_clause(summed)}SELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM "
-        f"({summed}) AS changed"
-    )
+    if not step.by_time:
+        summed = consolidated(f"SELECT * FROM {changes}", names)
+        return step, [*names, f"n AS {DIFF_COLUMN}"], summed
+    keys = ", ".join([*names, "t"])
+    summed = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM {changes} GROUP BY {keys} HAVING sum(n) <> 0"
+    return step, [*names, f"t AS {TIME_COLUMN}", f"n AS {DIFF_COLUMN}"], summed
 
 
 class _Step:
@@ -325,6 +353,31 @@ class _Step:
             f"{name} AS ({self._expressions[name]})" for name in self._expressions if name in needed
         )
         return f"WITH {chain}\n" if chain else ""
+
+    def share(self, select: str, scratch: str) -> tuple[tuple[str, str], ...]:
+        """Replace the expressions that would be computed too often for ``select`` by reads of
+        stored relations. Returns these: their names and SELECTs, in order."""
+        needed = self._needed(frozenset(_NAME.findall(select)))
+        reads = {
+            name: [
+                part for part in _NAME.findall(self._expressions[name]) if part in self._parts[name]
+            ]
+            for name in needed
+        }
+        uses = Counter(_NAME.findall(select))
+        uses.update(part for parts in reads.values() for part in parts)
+        sizes: dict[str, int] = {}
+        shared = []
+        for name in [name for name in self._expressions if name in needed]:
+            sizes[name] = 1 + sum(sizes[part] for part in reads[name])
+            is_stored = name in self._few and name not in self._thin
+            if is_stored and sizes[name] * (uses[name] - 1) > _INLINED_EXPRESSIONS:
+                expression = self._expressions[name]
+                shared.append((f"{scratch}{name}", self.with_clause(expression) + expression))
+                self._expressions[name] = f"SELECT * FROM {scratch}{name}"
+                self._parts[name] = frozenset()
+                sizes[name] = 1
+        return tuple(shared)
 
     def _needed(self, names: frozenset[str]) -> set[str]:
         """Which of the relations ``names``, and of those that these read, are not stored."""

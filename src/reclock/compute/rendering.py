@@ -50,14 +50,17 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatement:
-    """What an engine executes: first the loops, in order, then ``sql``."""
+    """What an engine executes: first the loops, in order, then ``sql``. Before, it stores the
+    relations ``shared``, each a name and a SELECT that may read earlier ones."""
 
     sql: str
     loops: tuple[Loop, ...] = ()
+    shared: tuple[tuple[str, str], ...] = ()
 
     def calls(self, prefix: str) -> bool:
         """Whether it calls a function whose name begins with ``prefix``."""
         texts = [select for loop in self.loops for _, select in loop.invariants]
+        texts += [select for _, select in self.shared]
         texts += [text for loop in self.loops for text in (loop.base, loop.step)]
         return any(prefix in text for text in (self.sql, *texts))
 

@@ -165,7 +165,7 @@ class SparkEngine:
             frames[result.name] = stored.unionByName(frames[result.name])
         step = delta.DeltaInputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
         return self._answer(
-            rendering.EngineStatement(delta.render(plan, desc, NAME, step)),
+            delta.render_for_inlining(plan, desc, NAME, step, _unique()),
             frames,
             desc.columns,
             with_diff=True,
@@ -189,7 +189,7 @@ class SparkEngine:
             step = delta.DeltaInputs(
                 relations, self._changed(frames, inputs, after, as_of), after, as_of
             )
-            changes = rendering.EngineStatement(delta.render(plan, None, NAME, step))
+            changes = delta.render_for_inlining(plan, None, NAME, step, _unique())
             return self._answer(changes, frames, plan.desc.columns, with_diff=True)
         before = None
         if after is not None:
@@ -285,6 +285,9 @@ class SparkEngine:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
                 self._add_json_functions(statement)
+                for name, select in statement.shared:
+                    frames[name], _ = rows.stored(self._session.sql(select))
+                    frames[name].createOrReplaceTempView(name)
                 for loop in statement.loops:
                     self._iterate(loop, rows, frames)
                 for batch in rows.of(self._session.sql(statement.sql), are_few=are_few):
