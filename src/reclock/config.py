@@ -106,8 +106,15 @@ class Settings(BaseSettings):
     sinks: str = Field(
         default="",
         description=(
-            "root of the Delta tables that sinks write: a folder or an s3:// prefix; "
+            "root of the Delta and Iceberg tables that sinks write: a folder or an s3:// prefix; "
             "<home>/sinks if empty"
+        ),
+    )
+    iceberg_catalog: SecretStr = Field(
+        default=SecretStr(""),
+        description=(
+            "SQLAlchemy URL of the catalog of Iceberg tables that sinks without a connection write: "
+            "sqlite or postgresql+psycopg; <home>/iceberg.db if empty"
         ),
     )
 
@@ -459,6 +466,11 @@ class Settings(BaseSettings):
     @property
     def sinks_root(self) -> str:
         return self.sinks or str((self.home / "sinks").absolute())
+
+    @property
+    def iceberg_catalog_url(self) -> SecretStr:
+        own = SecretStr(f"sqlite:///{(self.home / 'iceberg.db').absolute()}")
+        return self.iceberg_catalog if self.iceberg_catalog.get_secret_value() else own
 
     @property
     def lake_options(self) -> dict[str, str]:

@@ -23,7 +23,7 @@ from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged,
 from reclock.pipeline import cluster_steps
 from reclock.pipeline.tick import sink_names
 from reclock.protocol.compute import Emitted
-from reclock.sinks import delta
+from reclock.sinks import current_rows, delta
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_a_large_view_is_computed_by_the_engine_for_it(
 def test_small_files_become_one_and_the_rows_stay(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delta, "SMALL_FILES", 3)
+    monkeypatch.setattr(current_rows, "SMALL_FILES", 3)
     monkeypatch.setattr(delta, "FILE_ROWS", 2)
     source = world.create("s")
     world.sql("CREATE SINK k FROM s INTO DELTA 'words'")

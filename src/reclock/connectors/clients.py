@@ -76,3 +76,18 @@ def registry_client(connection: Connection, resolve_secret: SecretResolver) -> d
     if "USERNAME" in options:
         settings["basic.auth.user.info"] = f"{options['USERNAME']}:{options.get('PASSWORD', '')}"
     return settings
+
+
+def iceberg_rest_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, str]:
+    """The properties of a client of Iceberg's REST protocol, under PyIceberg's names."""
+    options = connection.resolved_options(resolve_secret)
+    return {_PYICEBERG[name]: value for name, value in options.items() if name in _PYICEBERG}
+
+
+_PYICEBERG = {
+    "URL": "uri",
+    "WAREHOUSE": "warehouse",
+    "CREDENTIAL": "credential",
+    "TOKEN": "token",
+    "SCOPE": "scope",
+}

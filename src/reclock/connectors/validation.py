@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 
 from reclock.connectors.clients import (
     aws_client,
+    iceberg_rest_client,
     kafka_client,
     postgres_parameters,
     registry_client,
 )
 from reclock.definitions.connections import (
     AWS,
+    ICEBERG,
     KAFKA,
     POSTGRES,
     SCHEMA_REGISTRY,
@@ -90,9 +92,23 @@ def _aws(connection: Connection, resolve_secret: SecretResolver) -> None:
         raise UpstreamUnavailable("AWS does not take the connection", detail=str(error)) from error
 
 
+def _iceberg(connection: Connection, resolve_secret: SecretResolver) -> None:
+    from pyiceberg.catalog.rest import RestCatalog
+    from pyiceberg.exceptions import RESTError
+
+    properties = iceberg_rest_client(connection, resolve_secret)
+    try:
+        RestCatalog("reclock", **properties).list_namespaces()
+    except (OSError, RESTError) as error:
+        raise UpstreamUnavailable(
+            f'cannot reach the catalog at "{properties["uri"]}"', detail=str(error)
+        ) from error
+
+
 _VALIDATORS: Mapping[str, Callable[[Connection, SecretResolver], None]] = {
     KAFKA: _kafka,
     POSTGRES: _postgres,
     SCHEMA_REGISTRY: _registry,
     AWS: _aws,
+    ICEBERG: _iceberg,
 }

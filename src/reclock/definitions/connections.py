@@ -48,6 +48,7 @@ _KAFKA_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 KAFKA, POSTGRES, SCHEMA_REGISTRY, AWS = "KAFKA", "POSTGRES", "CONFLUENT SCHEMA REGISTRY", "AWS"
+ICEBERG = "ICEBERG CATALOG"
 
 OPTIONS: Mapping[str, Mapping[str, Option]] = {
     KAFKA: {
@@ -77,6 +78,14 @@ OPTIONS: Mapping[str, Mapping[str, Option]] = {
         "ACCESS KEY ID": Option(Secrecy.EITHER),
         "SECRET ACCESS KEY": Option(Secrecy.SECRET),
         "SESSION TOKEN": Option(Secrecy.EITHER),
+    },
+    ICEBERG: {
+        "CATALOG TYPE": Option(is_required=True, choices=("rest",)),
+        "URL": Option(is_required=True),
+        "WAREHOUSE": Option(),
+        "CREDENTIAL": Option(Secrecy.SECRET),
+        "TOKEN": Option(Secrecy.SECRET),
+        "SCOPE": Option(),
     },
 }
 """The kinds of connection, and the options of each."""

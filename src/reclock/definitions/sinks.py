@@ -96,7 +96,19 @@ class PostgresTarget:
     type_name: ClassVar[str] = "postgres"
 
 
-Target = KafkaTarget | DeltaTarget | PostgresTarget
+@dataclass(frozen=True, slots=True)
+class IcebergTarget:
+    """An Iceberg table of the current rows, in the environment's own catalog if ``connection`` is
+    None."""
+
+    connection: Connection | None
+    namespace: str
+    table: str
+
+    type_name: ClassVar[str] = "iceberg"
+
+
+Target = KafkaTarget | DeltaTarget | PostgresTarget | IcebergTarget
 
 
 @dataclass(frozen=True, slots=True)

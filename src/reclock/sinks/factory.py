@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import TYPE_CHECKING
 
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
@@ -13,6 +14,7 @@ from reclock.definitions.connections import SecretResolver, no_secrets
 from reclock.definitions.sinks import (
     Avro,
     DeltaTarget,
+    IcebergTarget,
     Json,
     KafkaTarget,
     Plain,
@@ -24,6 +26,9 @@ from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns
 from reclock.sinks.plain_messages import PlainForm
 from reclock.sinks.target import Writer
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog  # imported only where there is such a sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,17 @@ def _(target: PostgresTarget, sink: SinkSpec, context: SinkContext) -> Writer:
 
     parameters = postgres_parameters(target.connection, context.resolve_secret)
     return PostgresWriter(target, f"{context.environment_id}/{sink.id}", sink.desc, parameters)
+
+
+@_open.register
+def _(target: IcebergTarget, sink: SinkSpec, context: SinkContext) -> Writer:
+    from reclock.sinks.iceberg import IcebergWriter
+    from reclock.sinks.iceberg_catalog import open_catalog
+
+    def connect() -> Catalog:
+        return open_catalog(target.connection, context.settings, context.resolve_secret)
+
+    return IcebergWriter(target, f"{context.environment_id}/{sink.id}", sink.desc, connect)
 
 
 def _form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Form:

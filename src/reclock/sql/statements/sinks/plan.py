@@ -14,13 +14,14 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType
-from reclock.definitions.connections import KAFKA, POSTGRES, SCHEMA_REGISTRY, broker
+from reclock.definitions.connections import ICEBERG, KAFKA, POSTGRES, SCHEMA_REGISTRY, broker
 from reclock.definitions.sinks import (
     COMPRESSIONS,
     ROW,
     Avro,
     DeltaTarget,
     Envelope,
+    IcebergTarget,
     Json,
     KafkaTarget,
     Plain,
@@ -43,6 +44,7 @@ from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.sinks.syntax import (
     CreateSinkStatement,
     DeltaInto,
+    IcebergInto,
     KafkaInto,
     PostgresInto,
 )
@@ -59,6 +61,9 @@ SINK_OPTIONS = frozenset({"snapshot"})
 """The options of a sink in WITH."""
 
 _PROGRESS = "reclock-progress"
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+"""A name in a path of the warehouse."""
 
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
@@ -153,6 +158,8 @@ def _overlap(one: Target, other: Target) -> bool:
         return second.is_relative_to(first)
     if isinstance(one, PostgresTarget) and isinstance(other, PostgresTarget):
         return replace(one, key=()) == replace(other, key=())
+    if isinstance(one, IcebergTarget) and isinstance(other, IcebergTarget):
+        return one == other
     return False
 
 
@@ -247,6 +254,22 @@ def _(into: PostgresInto, on: RelationEntry, names: NameResolver) -> Target:
         if column.type.element is not None:
             raise UnsupportedSql(f'a sink into PostgreSQL has no arrays, such as "{column.name}"')
     return PostgresTarget(names.connection(into.args["connection"], POSTGRES), schema, table, key)
+
+
+@_target.register
+def _(into: IcebergInto, on: RelationEntry, names: NameResolver) -> Target:
+    named = into.args.get("connection")
+    namespace, table = into.args["namespace"].name, into.args["table"].name
+    for name in (namespace, table):
+        if not _PLAIN_NAME.fullmatch(name):
+            raise InvalidOption(
+                f'"{name}" is no name of an Iceberg table or namespace',
+                hint="letters, digits, - and _",
+            )
+    if not on.desc.columns:
+        raise InvalidOption("an Iceberg table has at least one column")
+    connection = names.connection(named, ICEBERG) if named is not None else None
+    return IcebergTarget(connection, namespace, table)
 
 
 def _key(into: KafkaInto | PostgresInto, on: RelationEntry) -> tuple[str, ...]:

@@ -51,6 +51,12 @@ class PostgresInto(exp.Expression):
     }
 
 
+class IcebergInto(exp.Expression):
+    """``INTO ICEBERG [CATALOG CONNECTION …] (NAMESPACE …, TABLE …)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"connection": False, "namespace": True, "table": True}
+
+
 class CreateSinkStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -92,6 +98,8 @@ def _target(parser: StatementParser) -> exp.Expression:
         return DeltaInto(path=parser.text())
     if parser.accept("POSTGRES", "CONNECTION"):
         return _postgres_into(parser)
+    if parser.accept("ICEBERG"):
+        return _iceberg_into(parser)
     if not parser.accept("KAFKA"):
         parser.unsupported("CREATE SINK INTO")
     options: dict[str, object] = {}
@@ -140,6 +148,21 @@ def _postgres_into(parser: StatementParser) -> PostgresInto:
     return PostgresInto(**options, **_key(parser))
 
 
+def _iceberg_into(parser: StatementParser) -> IcebergInto:
+    options: dict[str, object] = {}
+    if parser.accept("CATALOG", "CONNECTION"):
+        options["connection"] = parser.object_name()
+    parser.options(
+        {
+            "NAMESPACE": lambda: options.update(namespace=parser.text()),
+            "TABLE": lambda: options.update(table=parser.text()),
+        }
+    )
+    if len(options.keys() & {"namespace", "table"}) < 2:
+        parser.raise_error("Expected NAMESPACE and TABLE")
+    return IcebergInto(**options)
+
+
 def _key(parser: StatementParser) -> dict[str, object]:
     parser.expect("KEY")
     key = parser.wrapped_list(StatementParser.name)
@@ -166,6 +189,15 @@ def _write_kafka_into(write: Generator, node: exp.Expression) -> str:
         _written_key(write, node),
         write_formats(write, node),
         f"ENVELOPE {node.args['envelope']}",
+    )
+
+
+@generates(IcebergInto)
+def _write_iceberg_into(write: Generator, node: exp.Expression) -> str:
+    return joined(
+        "ICEBERG",
+        clause(write, "CATALOG CONNECTION", node, "connection"),
+        f"({clause(write, 'NAMESPACE', node, 'namespace')}, {clause(write, 'TABLE', node, 'table')})",
     )
 
 
