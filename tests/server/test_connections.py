@@ -4,6 +4,7 @@ server of its own process."""
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 import subprocess
 import threading
@@ -22,6 +23,12 @@ from fixtures.server import RECLOCK, SqlServer
 from fixtures.waiting import eventually
 from psycopg import errors, pq
 from psycopg.types.json import Json, Jsonb
+
+from reclock.adapter.context.results import Result
+from reclock.cli.output import Format
+from reclock.cli.remote import RemoteSession
+from reclock.cli.shell import Shell
+from reclock.client.server_error import ServerError
 
 ENDLESS = (
     "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + "
@@ -379,6 +386,38 @@ def test_the_shell_over_a_server(sql_server: SqlServer) -> None:
     )
     assert failed.returncode == 1
     assert 'ERROR:  42703: column "nothing" does not exist' in failed.stderr
+
+
+def test_the_shell_takes_results_and_data_of_a_server_in_portions(
+    sql_server: SqlServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """Rows are passed on as they arrive; an error ends them, and the session goes on. Data of COPY
+    is transferred as by this process."""
+    url = f"postgresql://reclock@127.0.0.1:{sql_server.port}/reclock"
+    with RemoteSession(url, lambda message: None) as session:
+        result = next(session.execute("SELECT * FROM generate_series(1, 50000000)"))
+        assert isinstance(result, Result)
+        first = next(iter(result.batches))
+        assert 0 < first.num_rows <= 8192
+        session.cancel()
+        with pytest.raises(ServerError) as cancelled:
+            for _ in result.batches:
+                pass
+        assert cancelled.value.sqlstate == "57014"
+
+        shell = Shell(session, Format.CSV, timing=False)
+        assert shell.run("CREATE TABLE copied (n integer, name text); SELECT 1 AS one")
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1\tone\n2\t\\N\n")))
+        assert shell.run("COPY copied FROM STDIN")
+        assert shell.run("COPY (SELECT * FROM copied ORDER BY n) TO STDOUT; SELECT 2 AS two")
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"none\tone\n")))
+        assert not shell.run("COPY copied FROM STDIN")
+        assert shell.run("SELECT count(*) AS rows FROM copied")
+    printed = capfdbinary.readouterr()
+    assert printed.out == b"one\n1\n1\tone\n2\t\\N\ntwo\n2\nrows\n2\n"
+    assert printed.err.startswith(b"ERROR:  22P02: ")
 
 
 def test_a_subscription_comes_as_it_becomes_known_until_it_is_canceled(

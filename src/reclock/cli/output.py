@@ -5,21 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, is_dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, TextIO
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from reclock.adapter.context.results import Result
-from reclock.adapter.context.texts import text_of
-from reclock.adapter.context.texts import writer as text_writer
-from reclock.algebra.relations import RelationDesc
+from reclock.adapter.context.results import Result, slices
+from reclock.adapter.context.texts import text_of, texts
+from reclock.algebra.relations import RelationDesc, ScalarType, TypeName
+from reclock.cli.tables import Portion, print_table
 from reclock.errors import InvalidOption, ReclockError
+from reclock.sql.queries.literals import parse_text
 
 
 class Format(StrEnum):
@@ -60,48 +57,67 @@ def print_notice(message: str) -> None:
 
 
 def print_result(result: Result, output: Format, *, to: TextIO | None = None) -> None:
-    """Print rows in the requested format, or the command tag, to standard output by default."""
+    """Print rows in the requested format, or the command tag, to standard output by default. Rows
+    are printed as they arrive and not kept."""
     to = to or sys.stdout
     if result.desc is None:
         if output is Format.TABLE:
             print(result.tag, file=to)
-    elif output is Format.TABLE:
-        count = _print_table(result.desc, result.rows(), to)
-        print(f"({count} {'row' if count == 1 else 'rows'})", file=to)
-    elif output is Format.CSV:
-        writer = csv.writer(to, lineterminator="\n")
-        writer.writerow(result.desc.names)
-        writer.writerows(_texts(result.desc, row) for row in result.rows())
-    else:
-        for row in result.rows():
-            print(
-                json.dumps(
-                    dict(zip(result.desc.names, row, strict=True)),
-                    default=text_of,
-                    ensure_ascii=False,
-                ),
-                file=to,
-            )
+        return
+    portions = _portions(result, result.desc)
+    match output:
+        case Format.TABLE:
+            count = print_table(result.desc, portions, to)
+            print(f"({count} {'row' if count == 1 else 'rows'})", file=to)
+        case Format.CSV:
+            writer = csv.writer(to, lineterminator="\n")
+            writer.writerow(result.desc.names)
+            for portion in portions:
+                writer.writerows(portion)
+                _flush_at_pause(portion, to)
+        case Format.JSON:
+            for portion in portions:
+                to.writelines(_json_lines(result.desc, portion))
+                _flush_at_pause(portion, to)
 
 
-def _texts(desc: RelationDesc, row: Sequence[Any]) -> list[str]:
-    """NULL is empty."""
-    writers = map(text_writer, desc.types)
-    return [
-        "" if value is None else write(value) for write, value in zip(writers, row, strict=True)
-    ]
+def _flush_at_pause(portion: Portion, to: TextIO) -> None:
+    if not portion:
+        to.flush()
 
 
-def _print_table(desc: RelationDesc, rows: Iterator[tuple[Any, ...]], to: TextIO) -> int:
-    table = Table(box=box.ASCII2 if not to.isatty() else box.ROUNDED, header_style="bold")
-    for column in desc.columns:
-        table.add_column(
-            Text(column.name), justify="right" if column.type.is_number else "left", overflow="fold"
-        )
-    count = 0
-    for row in rows:
-        table.add_row(*map(Text, _texts(desc, row)))
-        count += 1
-    width = None if to.isatty() else 10_000
-    Console(file=to, width=width, highlight=False).print(table)
-    return count
+def _portions(result: Result, desc: RelationDesc) -> Iterator[Portion]:
+    """The texts of the rows, and an empty portion if no more are known yet."""
+    for batch in result.batches:
+        if not batch.num_rows:
+            yield []
+        for part in slices(batch):
+            columns = map(texts, part.columns, desc.types)
+            rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
+            yield rows or [()] * part.num_rows
+
+
+def _json_lines(desc: RelationDesc, portion: Portion) -> Iterator[str]:
+    readers = [_json_reader(type) for type in desc.types]
+    for row in portion:
+        values = [
+            None if text is None else read(text) for read, text in zip(readers, row, strict=True)
+        ]
+        line = dict(zip(desc.names, values, strict=True))
+        yield json.dumps(line, default=text_of, ensure_ascii=False) + "\n"
+
+
+def _json_reader(type: ScalarType) -> Callable[[str], object]:
+    """Reads the text of a value that JSON has as more than a text."""
+    if type.is_integer or type.is_object_id:
+        return int
+    if type.is_float:
+        return float
+    match type.name:
+        case TypeName.BOOLEAN:
+            return "t".__eq__
+        case TypeName.VECTOR:
+            return lambda text: list(map(int, text.split()))
+        case TypeName.ARRAY:
+            return partial(parse_text, type=type)
+    return str

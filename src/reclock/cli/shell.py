@@ -6,13 +6,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
+
+import pyarrow as pa
 
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.session import Session
 from reclock.cli.output import Format, error_lines, print_notice, print_result
-from reclock.cli.remote import RemoteSession
+from reclock.cli.remote import RemoteCopyIn, RemoteCopyOut, RemoteSession
 from reclock.cli.waiting import until_done
 from reclock.config import Settings
 from reclock.errors import ReclockError
@@ -42,16 +44,16 @@ class Shell:
             started = time.perf_counter()
             for result in self.session.execute(text):
                 match result:
-                    case CopyOut():
-                        for lines in result.lines:
-                            sys.stdout.buffer.writelines(lines.to_pylist())
-                        sys.stdout.flush()
-                    case CopyIn():
+                    case CopyOut() | RemoteCopyOut():
+                        with closing(result):
+                            _write(result.lines)
+                    case CopyIn() | RemoteCopyIn():
                         for line in sys.stdin.buffer:
                             result.write(line)
                         print_result(result.finish(), self.output)
                     case _:
-                        print_result(result, self.output)
+                        with closing(result):  # also if standard output is closed early
+                            print_result(result, self.output)
                 if self.timing:
                     print(f"Time: {(time.perf_counter() - started) * 1000:.1f} ms")
                 started = time.perf_counter()
@@ -82,6 +84,16 @@ class Shell:
             case _:
                 print(_HELP)
         return True
+
+
+def _write(arrays: Iterable[pa.LargeBinaryArray]) -> None:
+    """Write data to standard output; an empty array says that no more is known yet."""
+    sys.stdout.flush()
+    for lines in arrays:
+        sys.stdout.buffer.writelines(lines.to_pylist())
+        if not len(lines):
+            sys.stdout.buffer.flush()
+    sys.stdout.buffer.flush()
 
 
 def run_shell(

@@ -88,13 +88,9 @@ def real_text(value: float) -> str:
 
 
 def texts(values: pa.Array, type: ScalarType) -> pa.Array:
-    """`text_of` of each value, as strings, and NULL for NULL."""
+    """`text_of` of each value, as strings, and NULL for NULL. Strings are texts already, whatever
+    their type."""
     kind = values.type
-    if type.name is TypeName.VECTOR:
-        return pa.array(
-            [None if value is None else " ".join(map(str, value)) for value in values.to_pylist()],
-            pa.large_string(),
-        )
     if pa.types.is_boolean(kind):
         return pc.if_else(values, _constant("t"), _constant("f"))
     if (
