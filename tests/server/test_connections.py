@@ -388,6 +388,18 @@ def test_the_shell_over_a_server(sql_server: SqlServer) -> None:
     assert 'ERROR:  42703: column "nothing" does not exist' in failed.stderr
 
 
+def test_clients_of_materialize_connect_and_read_its_version(sql_server: SqlServer) -> None:
+    """As dbt-materialize does, with the variables that it sets."""
+    options = (
+        "--auto_route_catalog_queries=on --welcome_message=off "
+        "--current_object_missing_warnings=off"
+    )
+    with sql_server.connect(options=options) as connection:
+        assert connection.info.parameter_status("mz_version") == "v0.68.0"
+    with pytest.raises(psycopg.OperationalError, match="auto_route_catalog_queries"):
+        sql_server.connect(options="--auto_route_catalog_queries=off")
+
+
 def test_the_shell_takes_results_and_data_of_a_server_in_portions(
     sql_server: SqlServer,
     monkeypatch: pytest.MonkeyPatch,

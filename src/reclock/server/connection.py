@@ -49,6 +49,7 @@ _REPORTED = (
     "integer_datetimes",
     "intervalstyle",
     "is_superuser",
+    "mz_version",
     "server_encoding",
     "server_version",
     "session_authorization",

@@ -17,6 +17,9 @@ from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA
 DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"
 DEFAULT_CLUSTER = "default"
+MATERIALIZE_VERSION = "v0.68.0"
+"""The version of Materialize that its clients see: the oldest that its adapter for dbt works
+with."""
 SERVER_VERSION = "16.0"
 """The version of PostgreSQL that clients see."""
 DEFAULT_USER = "reclock"

@@ -15,6 +15,7 @@ from reclock.sql.names import (
     DEFAULT_DATABASE,
     DEFAULT_SCHEMA,
     DEFAULT_USER,
+    MATERIALIZE_VERSION,
     MAX_RECURSION_ITERATIONS,
     SERVER_VERSION,
     SessionNames,
@@ -191,6 +192,26 @@ VARIABLES = {
             ),
             _one_of(STRICT_SERIALIZABLE, SERIALIZABLE),
         ),
+        # Variables that clients of Materialize set at startup.
+        Variable(
+            "auto_route_catalog_queries",
+            "on",
+            "queries of system relations alone always run on the system cluster",
+            _always("on", "true"),
+        ),
+        Variable(
+            "current_object_missing_warnings",
+            "off",
+            "nothing warns of a missing default cluster or database",
+            _always("off", "false"),
+        ),
+        Variable(
+            "mz_version",
+            MATERIALIZE_VERSION,
+            "the version of Materialize whose clients are answered",
+            _always(MATERIALIZE_VERSION),
+        ),
+        Variable("welcome_message", "off", "there is none", _always("off", "false")),
         # Variables that clients of PostgreSQL read, set or receive at startup.
         Variable("application_name", "", "the name that the client gives itself"),
         Variable("client_encoding", "UTF8", "always UTF8", _always("UTF8", "UTF-8", "UNICODE")),
