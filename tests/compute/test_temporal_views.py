@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from reclock import failpoints
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.delta_log import DeltaLog
@@ -124,6 +126,28 @@ def test_many_due_times_are_one_step_and_rows_keep_theirs(
         assert many_due.sql(f"SELECT n FROM m AS OF {START + at}") == [(left,)], at
     [(updates,)] = many_due.sql("SELECT updates FROM mz_internal.mz_compute_last_refreshes")
     assert updates == 120  # one row goes and one comes at each time
+
+
+def test_whoever_takes_over_a_step_of_many_times_finishes_all_of_them(
+    many_due: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_due.sql("CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM live")
+    many_due.tick(500)
+    last = "SELECT time, updates FROM mz_internal.mz_compute_last_refreshes"
+    built = many_due.sql(last)
+
+    def die(name: str) -> None:
+        if name == "refresh.after_claim":
+            raise SystemExit
+
+    with monkeypatch.context() as dying, suppress(SystemExit):
+        dying.setattr(failpoints, "on_reach", die)
+        many_due.tick(3000)
+    assert many_due.sql(last) == built  # the step is claimed, and not taken
+    many_due.tick(3500)
+    for at in (1000, 1030, 1059):
+        left = sum(due > at for due in DUE_AT)
+        assert many_due.sql(f"SELECT n FROM m AS OF {START + at}") == [(left,)], at
 
 
 def test_a_failing_time_among_many_has_its_error_and_the_others_their_rows(
