@@ -31,6 +31,7 @@ pytest_plugins = [
     "fixtures.spark_cluster",
     "fixtures.objects",
     "fixtures.kafka",
+    "fixtures.topics",
     "fixtures.emitters",
     "fixtures.kinesis",
     "fixtures.registry",

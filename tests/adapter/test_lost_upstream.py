@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from reclock.adapter.query.ways_out import ways_out
 from reclock.adapter.session.session import Session
-from reclock.algebra.timestamps import EPOCH_MS
-from reclock.errors import InvalidOption, UpstreamChanged, UpstreamLost
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.errors import InvalidOption, UpstreamChanged, UpstreamLost, UpstreamReplaced
 from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import Phase, Step
 from reclock.runtime.environment import Environment
@@ -45,19 +46,44 @@ def test_a_decision_that_changes_nothing_is_refused_with_what_helps(
         assert not any("decision" in details for details in logged)
 
 
-def test_only_a_publication_is_copied_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("upstream", "reason"),
+    [
+        ("LOAD GENERATOR COUNTER", "only the tables of a publication and a topic can be read anew"),
+        (
+            "KAFKA BROKER '127.0.0.1:1' TOPIC 't' END OFFSET (5) FORMAT TEXT",
+            "its END OFFSET is one of the topic as it was",
+        ),
+    ],
+)
+def test_what_cannot_be_read_anew_is_refused(tmp_path: Path, upstream: str, reason: str) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
-        list(
-            session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT")
-        )
+        list(session.execute(f"CREATE SOURCE k FROM {upstream}"))
         with pytest.raises(
-            InvalidOption, match=r'source "reclock\.public\.k" cannot be copied anew'
-        ):
+            InvalidOption, match=r'source "reclock\.public\.k" cannot be read anew'
+        ) as refused:
             list(session.execute("ALTER SOURCE k RESNAPSHOT"))
+        assert refused.value.detail == reason
 
 
-@pytest.mark.parametrize("kind", [UpstreamChanged, UpstreamLost])
+@pytest.mark.parametrize(
+    ("error", "ways"),
+    [
+        (LOST, []),
+        (UpstreamReplaced("0", 5, message="m"), ["ALTER SOURCE k RESNAPSHOT"]),
+        (
+            UpstreamChanged("0", 5, message="m"),
+            ["ALTER SOURCE k RETRY", "ALTER SOURCE k SKIP '0'"],
+        ),
+    ],
+)
+def test_the_ways_out_are_the_statements_that_help(error: UpstreamChanged, ways: list[str]) -> None:
+    step = Step("u1", Timestamp(5), Phase.PROBING, error=encode_failure(error))
+    assert [way.statement for way in ways_out("k", step)] == ways
+
+
+@pytest.mark.parametrize("kind", [UpstreamChanged, UpstreamLost, UpstreamReplaced])
 def test_a_failure_comes_back_from_a_claim_as_it_was(kind: type[UpstreamChanged]) -> None:
     failure = kind("0", 5, message="m", detail="d", hint="h")
     found = decode_failure(encode_failure(failure))

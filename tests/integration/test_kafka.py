@@ -8,23 +8,19 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from fixtures.kafka import Broker
-from fixtures.objects import World
+from fixtures.topics import WORDS, decide, over, rows_at, upserted
 
 from reclock.adapter.session.session import Session
-from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors import kafka as connector
-from reclock.connectors.connector import HasHistory
+from reclock.connectors.connector import HasHistory, Increment
 from reclock.connectors.factory import ConnectionContext, open_connector
+from reclock.connectors.kafka import connector
 from reclock.connectors.objects.object_store import LocalBuckets
-from reclock.definitions.connections import broker
 from reclock.definitions.sources import (
     BytesFormat,
     CsvFormat,
     JsonFormat,
-    KafkaConnector,
-    SourceSpec,
     TextFormat,
 )
 from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged, UpstreamUnavailable
@@ -35,43 +31,6 @@ from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
-
-WORDS = RelationDesc((Column("text", TEXT),))
-
-
-def over(
-    kafka,
-    topic: str,
-    *,
-    format: Any = TextFormat(),  # noqa: B008
-    desc: RelationDesc = WORDS,
-    id: str = "u4",
-    **more: Any,
-) -> SourceSpec:
-    return SourceSpec(
-        GlobalId(id),
-        f"source {id}",
-        KafkaConnector(broker(kafka.address), topic, **more),
-        format,
-        desc,
-    )
-
-
-@pytest.fixture
-def open_world(tmp_path, spark):
-    made = []
-
-    def make(*sources: SourceSpec) -> World:
-        made.append(World(tmp_path, lambda: spark, sources))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.close()
-
-
-def decide(world: World, change: Any, *arguments: Any) -> None:
-    world.frontiers.decide("u4", lambda found: change(found, *arguments))
 
 
 def test_each_tick_reclocks_what_is_new_and_partitions_may_be_added(kafka, open_world):
@@ -368,7 +327,9 @@ def test_what_is_published_is_acknowledged_for_monitoring(kafka, open_world):
     kafka.send(topic, [b"a", b"b"])
     world = open_world(source)
     world.tick(10)
-    open_connector(source, ConnectionContext(world.store)).acknowledge({0: 2})
+    open_connector(source, ConnectionContext(world.store)).acknowledge(
+        [Increment(0, 0, 2, 2, ("id",))]
+    )
     consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": "watched"})
     [committed] = consumer.committed([TopicPartition(topic, 0)], timeout=10)
     consumer.close()
@@ -384,30 +345,6 @@ def test_every_type_of_value_without_a_format(kafka, open_world):
     assert sorted(map(repr, world.visible(source))) == sorted(
         map(repr, [(b"\x00\xff", 10), (None, 10), (b"", 10)])
     )
-
-
-ROWS = RelationDesc(
-    (Column("n", INTEGER, False), Column("w", TEXT), Column("key", TEXT, False)), key=("key",)
-)
-
-
-def upserted(kafka, topic: str) -> SourceSpec:
-    include = (("KEY", "key"),)
-    return over(
-        kafka,
-        topic,
-        format=JsonFormat(),
-        desc=ROWS,
-        key_format=TextFormat(),
-        include=include,
-        envelope="UPSERT",
-    )
-
-
-def at(world: World, source: SourceSpec, time: int) -> list[tuple[Any, ...]]:
-    rows = world.source_collections(source).outputs[""].pin().snapshot(Timestamp(time)).to_pylist()
-    assert all(row["mz_diff"] == 1 for row in rows)
-    return sorted((row["key"], row["n"], row["w"]) for row in rows)
 
 
 def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
@@ -432,9 +369,9 @@ def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
     kafka.send(topic, [(b"b", b'{"n":5}')], 0)
     kafka.send(topic, [(b"a", b'{"n":6}')], 1)
     world.tick(30)
-    assert at(world, source, 10) == [("a", 3, "x"), ("b", 2, None)]
-    assert at(world, source, 20) == [("a", 3, "x"), ("c", 4, None)]
-    assert at(world, source, 30) == [("a", 6, None), ("b", 5, None), ("c", 4, None)]
+    assert rows_at(world, source, 10) == [("a", 3, "x"), ("b", 2, None)]
+    assert rows_at(world, source, 20) == [("a", 3, "x"), ("c", 4, None)]
+    assert rows_at(world, source, 30) == [("a", 6, None), ("b", 5, None), ("c", 4, None)]
     changes = (
         world.source_collections(source)
         .outputs[""]
@@ -451,7 +388,7 @@ def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
     after = output.pin().changes(Timestamp(0), Timestamp(31)).to_pylist()
     assert sorted(after, key=str) == sorted(before, key=str)
     world.tick(40)
-    assert at(world, source, 40) == [("b", 5, None), ("c", 4, None)]
+    assert rows_at(world, source, 40) == [("b", 5, None), ("c", 4, None)]
 
 
 @pytest.mark.parametrize(
@@ -466,7 +403,7 @@ def test_a_message_that_an_upsert_cannot_use_is_a_definite_error(kafka, open_wor
         world.ingest(10, source)
     decide(world, payload.skip, "0", 1, 2)
     world.tick(20)
-    assert at(world, source, 10) == [("a", 1, None)]
+    assert rows_at(world, source, 10) == [("a", 1, None)]
 
 
 def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):

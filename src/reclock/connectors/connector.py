@@ -29,7 +29,7 @@ import pyarrow as pa
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import OutputFailed, SourceError
-from reclock.reclocking.frontiers import Partition, SourceFrontier
+from reclock.reclocking.frontiers import Partition
 from reclock.reclocking.remap import BoundRange
 from reclock.reclocking.stamp import without
 
@@ -72,9 +72,9 @@ class Connector(Protocol):
         upper may differ. None if no offset remains. Raises a ``SourceError``.
         """
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
-        """Tell the upstream that the offsets below ``frontier`` are published. Ingestion does not
-        depend on it. Raises a ``SourceError``."""
+    def acknowledge(self, published: Sequence[Increment]) -> None:
+        """Tell the upstream that these increments, and all before them, are published. Ingestion
+        does not depend on it. Raises a ``SourceError``."""
 
 
 # --- values ---
@@ -211,6 +211,20 @@ class SupportsRestart(Connector, Protocol):
 
     def restarting(self, restarts: Mapping[str, int]) -> Connector:
         """The same connector, which begins these readings, by name, unless they have begun."""
+
+
+@runtime_checkable
+class FollowsReplacement(Connector, Protocol):
+    """A connector whose upstream may be replaced by another one of the same name."""
+
+    def is_replaced(self, bound: Bound) -> bool:
+        """Whether the upstream is another one than what is bound, or lost a part of that. Raises a
+        ``SourceError``."""
+
+    def probe_anew(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """``probe`` for RESNAPSHOT: of an upstream that is replaced, what it has from its beginning
+        on, as offsets beyond ``bound``. Of any other the same as ``probe``, so that no row can be
+        read twice."""
 
 
 @runtime_checkable

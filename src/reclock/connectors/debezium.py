@@ -29,11 +29,12 @@ from reclock.connectors.connector import (
     remaining_ranges,
     skipped_ranges,
 )
-from reclock.connectors.kafka import TASK_OFFSETS, Kafka, TopicReadTask
+from reclock.connectors.kafka.connector import TASK_OFFSETS, Kafka, TopicReadTask
+from reclock.connectors.kafka.incarnations import Incarnation
 from reclock.definitions.sources import BytesFormat, DebeziumConnector, Format, KafkaConnector
 from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.formats.envelope import changes, event_of
-from reclock.reclocking.frontiers import Partition, SourceFrontier
+from reclock.reclocking.frontiers import Partition
 from reclock.reclocking.transactions import (
     KNOWN_TRANSACTIONS,
     Event,
@@ -212,13 +213,15 @@ class Debezium:
                     pieces.append(
                         TablePiece(
                             tables[topic],
-                            TopicReadTask(int(partition), at, end, increment.evidence[0]),
+                            TopicReadTask(
+                                int(partition), at, end, Incarnation.of(increment.evidence[0])
+                            ),
                             dropped,
                         )
                     )
         return pieces
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
+    def acknowledge(self, published: Sequence[Increment]) -> None:
         """Debezium's topics need no acknowledgement."""
 
     # --- in executors ---
@@ -256,6 +259,7 @@ class Debezium:
             BytesFormat(),
             RelationDesc(()),
             self.client,
+            False,
         )
 
     def _probe_topic(self, name: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
@@ -412,7 +416,8 @@ class Debezium:
     def _read_topic(self, reached: Increment, lower: int, upper: int) -> Iterator[Message]:
         name, _, partition = reached.name.rpartition("/")
         if lower < upper:
-            piece = TopicReadTask(int(partition), lower, upper, reached.evidence[0])
+            incarnation = Incarnation.of(reached.evidence[0])
+            piece = TopicReadTask(int(partition), lower, upper, incarnation)
             for messages in self._topic(name).messages(piece):
                 yield from messages
 

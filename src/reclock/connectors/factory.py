@@ -85,7 +85,7 @@ def _(upstream: LoadGenerator, source: SourceSpec, context: ConnectionContext) -
 
 @_open.register
 def _(upstream: KafkaConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
-    from reclock.connectors.kafka import Kafka  # only Kafka sources load its library
+    from reclock.connectors.kafka.connector import Kafka  # only Kafka sources load its library
 
     assert source.format is not None
     upstream = replace(upstream, key_format=_reachable(upstream.key_format, context))

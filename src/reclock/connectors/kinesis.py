@@ -36,7 +36,6 @@ from reclock.connectors.connector import (
 from reclock.definitions.sources import Format, KinesisConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
 from reclock.formats.messages import decode_messages
-from reclock.reclocking.frontiers import SourceFrontier
 
 PROBE_PAGES = 4
 """The most pages of a shard that a probe reads."""
@@ -290,7 +289,7 @@ class Kinesis:
                 )
         return pieces
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
+    def acknowledge(self, published: Sequence[Increment]) -> None:
         """Streams do not track readers."""
 
     def check(self) -> Iterator[CheckResult]:

@@ -33,7 +33,6 @@ from reclock.connectors.connector import (
 )
 from reclock.definitions.sources import PubNubConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
-from reclock.reclocking.frontiers import SourceFrontier
 
 TIMETOKEN_NS = 100
 """The unit of a timetoken, in nanoseconds."""
@@ -223,7 +222,7 @@ class PubNub:
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Texts]:
         return []
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
+    def acknowledge(self, published: Sequence[Increment]) -> None:
         """Channels do not track readers."""
 
     def check(self) -> Iterator[CheckResult]:

@@ -439,6 +439,17 @@ skipped (``cannot_skip``), if they cannot. If the desc of an output has a key, r
 key replace each other."""
 
 
+def cannot_resnapshot(upstream: Upstream | None) -> str:
+    """Why RESNAPSHOT cannot read the upstream anew; empty if it can."""
+    match upstream:
+        case PostgresConnector() | KafkaConnector(end_offsets=()):
+            return ""
+        case KafkaConnector():
+            return "its END OFFSET is one of the topic as it was"
+        case _:
+            return "only the tables of a publication and a topic can be read anew"
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
     """A source with all names resolved. Its id is that of its frontier group, ``name`` is for

@@ -86,6 +86,11 @@ class UpstreamLost(UpstreamChanged):
         super().__init__(partition, offset, message=message, detail=detail, hint=hint or usual)
 
 
+class UpstreamReplaced(UpstreamLost):
+    """The upstream is another one of the same name, or lost what was read. RESNAPSHOT goes on with
+    what is there now."""
+
+
 class OutputFailed(SourceError):
     """One of several relations of a source failed at a time. It can be read only before that
     time."""

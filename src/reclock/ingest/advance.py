@@ -222,7 +222,7 @@ def _(event: events.Examined, ingestion: Ingestion) -> Next:
         )
     if step.phase is not Phase.PROBING:
         return _continue(ingestion)
-    if event.must_read_once or step.decisions.is_resnapshot:
+    if event.must_read_once:
         return _read(ingestion, effects.ReadOnce)
     if probed is not None and probed.upper == event.upper and not event.has_new_outputs:
         return _bind_next(ingestion, step, probed.increments)  # no other step was published since

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _DIFFERENCE = "difference"
 RETRACTED = "retracted"
-"""The prefix of files with the rows that an output had before it was truncated, or with the
-difference to what replaced them. They may have as many rows as the output had."""
+"""The prefix of files with the difference between the rows that an output had before it was
+truncated, or copied anew, and those it has after. They may have as many rows as the output had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,7 @@ class DifferenceJob:
         files = self._files(self._messages)
         if not files:
             return
-        new_rows = [
-            file for file in self._files(self.target) if not file.base_name.startswith(RETRACTED)
-        ]
+        new_rows = self._files(self.target)
         read = sum(file.size for file in [*files, *new_rows])
         read += sum(file.size_bytes for file in state.all_files) if state is not None else 0
         if read <= engines.threshold_bytes:
@@ -152,20 +150,6 @@ class DifferenceJob:
 
     def _uris(self, uri: str, files: Sequence[FileInfo]) -> list[str]:
         return [Folder(uri, self.options).absolute(file.path) for file in files]
-
-    def retract(self, spark: Callable[[], SparkSession], state: Version) -> None:
-        """Write the retraction of all rows of ``state`` to the target."""
-        session, columns = spark(), listed(self.desc.names)
-        self._run(
-            session,
-            {"state": self._before(session, state)},
-            lambda names: (
-                f"SELECT {columns}, -SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM "
-                f"{names['state']} GROUP BY {columns}"
-                f" HAVING SUM({DIFF_COLUMN}) <> 0"
-            ),
-            RETRACTED,
-        )
 
     def replace(self, spark: Callable[[], SparkSession], state: Version) -> None:
         """Replace the rows in the target by the difference between ``state`` and them."""

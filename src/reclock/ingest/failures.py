@@ -10,8 +10,11 @@ from reclock.errors import (
     SourceError,
     UpstreamChanged,
     UpstreamLost,
+    UpstreamReplaced,
     UpstreamUnavailable,
 )
+
+_CHANGES = {error.__name__: error for error in (UpstreamChanged, UpstreamLost, UpstreamReplaced)}
 
 
 def encode_failure(failure: SourceError) -> str:
@@ -33,8 +36,8 @@ def decode_failure(text: str) -> SourceError:
             return DecodeFailed(
                 fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"]
             )
-        case "UpstreamChanged" | "UpstreamLost" as kind:
-            error = UpstreamLost if kind == "UpstreamLost" else UpstreamChanged
+        case "UpstreamChanged" | "UpstreamLost" | "UpstreamReplaced" as kind:
+            error = _CHANGES[kind]
             texts = {name: fields.get(name) for name in ("message", "detail", "hint")}
             return error(fields["partition"], fields["offset"], **texts)
         case _:

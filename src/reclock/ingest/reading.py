@@ -30,7 +30,7 @@ class Reading:
 
     def stage(self, connector: Connector, tasks: Sequence[Any]) -> StagingOutcome:
         """Stage the rows of the tasks. For an output with a key, stage the difference that they
-        make to it. For a truncated output, also stage the retraction of its rows."""
+        make to it. For a truncated output, stage the difference between its rows and them."""
         rule = replacement(self.source.connector)
         messages = {
             output: rule.message_desc(desc)
@@ -50,17 +50,13 @@ class Reading:
         for output, desc in self.source.outputs.items():
             if output in outcome.failed:
                 continue
-            state = (
-                self.collections.outputs[output].pin()
-                if output in messages or output in outcome.truncated
-                else None
-            )
+            is_truncated = output in outcome.truncated
             difference = DifferenceJob(desc, self.at, targets[output], self.options)
-            if output in outcome.truncated and state is not None:
-                difference.retract(self.engines.spark, state)
-                state = None
             if output in messages:
+                state = None if is_truncated else self.collections.outputs[output].pin()
                 difference.upsert(self.engines, rule, state)
+            if is_truncated:
+                difference.replace(self.engines.spark, self.collections.outputs[output].pin())
         return outcome
 
     def stage_as_they_come(self, connector: Connector, tasks: Sequence[Any]) -> StagingOutcome:

@@ -13,6 +13,7 @@ from reclock.connectors.connector import (
     BlockedReason,
     Bound,
     Connector,
+    FollowsReplacement,
     HasHistory,
     Increment,
     ReadsOnce,
@@ -106,8 +107,9 @@ class SourceEffects:
             self.claim.keep_alive()
         has_new_outputs = self.with_outputs(SourceCollections.open(self.lake, self.source))
         self._upper, self._bound = self.collections.read_bound()
-        must_read_once = isinstance(self.connector, ReadsOnce) and self.connector.must_read_once(
-            self._bound
+        is_resnapshot = step is not None and step.decisions.is_resnapshot
+        must_read_once = isinstance(self.connector, ReadsOnce) and (
+            is_resnapshot or self.connector.must_read_once(self._bound)
         )
         if step is None:
             return events.Examined(self._upper, must_read_once, has_new_outputs)
@@ -130,6 +132,11 @@ class SourceEffects:
     def _probe(self, step: Step) -> events.Probed:
         upper = self._upper
         blocked: Mapping[str, BlockedReason] = {}
+        if step.decisions.is_resnapshot:
+            assert isinstance(self.connector, FollowsReplacement)
+            return events.Probed(
+                upper, tuple(self.connector.probe_anew(self._bound, step.decisions.skip))
+            )
         if self.is_history:
             assert isinstance(self.connector, HasHistory)
             return events.Probed(

@@ -287,9 +287,9 @@ def publish(
 def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> None:
     """Acknowledge the published offsets upstream. A failure does not stall the source, because the
     next step acknowledges again."""
-    uppers = {increment.partition: increment.upper for increment in step.increments}
+    connector = open_connector(source, environment.runtime.connection_context)
     try:
-        open_connector(source, environment.runtime.connection_context).acknowledge(uppers)
+        connector.acknowledge(step.increments)
     except SourceError as error:
         _logger.warning(
             "upstream was not told what is published",

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from reclock.errors import DecodeFailed, ReclockError, UpstreamChanged, UpstreamLost
+from reclock.errors import (
+    DecodeFailed,
+    ReclockError,
+    UpstreamChanged,
+    UpstreamLost,
+    UpstreamReplaced,
+)
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.payload import Step
 from reclock.introspection.overview import WayOut
@@ -15,6 +21,9 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
     None if nothing keeps the step from going on.
     """
     error = decode_failure(step.error) if step.error is not None else None
+    if isinstance(error, UpstreamReplaced):
+        follows = "The next tick reads what is upstream now."
+        return (WayOut("RESNAPSHOT", f"ALTER SOURCE {source} RESNAPSHOT", follows),)
     if isinstance(error, UpstreamLost) or (error is None and not step.blocking):
         return ()
     follows = (

@@ -18,7 +18,6 @@ from reclock.connectors.connector import Bound, Evidence, Increment, Skip, remai
 from reclock.connectors.load_generators.noise import Numbers, noise
 from reclock.connectors.load_generators.tpch import Tpch
 from reclock.definitions.sources import LoadGenerator
-from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.remap import BoundRange
 
 TASK_OFFSETS = 250_000
@@ -93,7 +92,7 @@ class Generator:
             ]
             yield output, pa.table(arrays, [field.name for field in fields])
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
+    def acknowledge(self, published: Sequence[Increment]) -> None:
         """There is no upstream to notify."""
 
     def _moments(self, ticks: Numbers, after_ms: int | Numbers = 0) -> pa.Array:

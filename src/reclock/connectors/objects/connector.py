@@ -47,7 +47,6 @@ from reclock.definitions.sources import CsvFormat, LineFormat, ObjectsConnector
 from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged
 from reclock.formats.decode import decode
 from reclock.formats.records import last_end, parse_header, quote_of, record_ends
-from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.remap import BoundRange
 
 SPLIT_BYTES = 16 << 20
@@ -302,7 +301,7 @@ class Objects:
                 "reading", True, f'{size} of {listed_object.size} bytes of "{listed_object.key}"'
             )
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
+    def acknowledge(self, published: Sequence[Increment]) -> None:
         """Buckets do not track readers."""
 
 

@@ -43,8 +43,13 @@ from reclock.connectors.postgres.slots import create_slot
 from reclock.connectors.postgres.types import SETTINGS, scalar_type
 from reclock.connectors.postgres.values import convert
 from reclock.definitions.sources import PostgresConnector, PublishedTable
-from reclock.errors import InvalidOption, OutputFailed, UpstreamLost, UpstreamUnavailable
-from reclock.reclocking.frontiers import SourceFrontier
+from reclock.errors import (
+    InvalidOption,
+    OutputFailed,
+    UpstreamLost,
+    UpstreamReplaced,
+    UpstreamUnavailable,
+)
 
 BATCH_ROWS = 25_000
 """How many changes of a table are decoded at once."""
@@ -154,9 +159,7 @@ class Postgres:
                         f"its changes begin at {began}, and the source has those up to "
                         f"{format_lsn(lower)}"
                     )
-                    raise self._lost(
-                        lower, "is another one", behind, "DROP the source and create it again"
-                    )
+                    raise self._behind(lower, "is another one", behind)
                 tasks: list[CopyPages | TransactionRanges] = (
                     [TransactionRanges((), unfollowed)] if unfollowed else []
                 )
@@ -205,7 +208,7 @@ class Postgres:
             ).fetchone() or [""]
             upper = _lsn(reached)
             if upper < lower:
-                raise self._lost(
+                raise self._behind(
                     lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}"
                 )
             unfollowed = self._unfollowed(connection) if upper > lower else {}
@@ -247,14 +250,15 @@ class Postgres:
     def with_gaps(self) -> Postgres:
         return replace(self, has_gaps=True)
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
+    def acknowledge(self, published: Sequence[Increment]) -> None:
         """Advance the slot, so that the server may release the published changes."""
+        upper = max(increment.upper for increment in published)
         with self._connected() as connection:
             slot = self._slot(connection)
-            if slot is not None and slot.confirmed < frontier[()]:
+            if slot is not None and slot.confirmed < upper:
                 connection.execute(
                     "SELECT pg_replication_slot_advance(%s, %s)",
-                    [self.upstream.slot, format_lsn(frontier[()])],
+                    [self.upstream.slot, format_lsn(upper)],
                 )
 
     def dismiss(self) -> None:
@@ -510,9 +514,14 @@ class Postgres:
         ).fetchone() or [""]
         return str(system_id)
 
-    def _lost(self, lsn: int, what: str, detail: str, hint: str = _COPY_AGAIN) -> UpstreamLost:
+    def _lost(self, lsn: int, what: str, detail: str) -> UpstreamReplaced:
         message = f'the server of publication "{self.upstream.publication}" {what}'
-        return UpstreamLost("", lsn, message=message, detail=detail, hint=hint)
+        return UpstreamReplaced("", lsn, message=message, detail=detail, hint=_COPY_AGAIN)
+
+    def _behind(self, lsn: int, what: str, detail: str) -> UpstreamLost:
+        """The server's log has not come as far as what is bound: offsets cannot go on from it."""
+        message = f'the server of publication "{self.upstream.publication}" {what}'
+        return UpstreamLost("", lsn, message=message, detail=detail)
 
 
 _MISSED = "the changes since the last step cannot be had any more"

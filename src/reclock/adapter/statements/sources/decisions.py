@@ -20,9 +20,9 @@ from reclock.adapter.transaction.catalog_change import CatalogChange
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM
 from reclock.catalog.objects import Kind
-from reclock.connectors.connector import Skip, SupportsRestart
+from reclock.connectors.connector import FollowsReplacement, Skip, SupportsRestart
 from reclock.connectors.factory import open_connector
-from reclock.definitions.sources import PublishedTable
+from reclock.definitions.sources import PublishedTable, SourceSpec
 from reclock.errors import (
     ClaimConflict,
     InvalidOption,
@@ -64,25 +64,61 @@ def _(statement: RetrySource, context: StatementContext) -> Result:
 
 @executes(ResnapshotSource)
 def _(statement: ResnapshotSource, context: StatementContext) -> Result:
-    """The claim has the decision before the definition has the identities of the tables as they are
-    now, and once more after it. Otherwise a process that is killed in between could leave a
-    definition that follows a new table's changes from the old table's rows."""
+    context.await_storage()
+    context.transactions.run_alone(statement.tag, lambda: _resnapshot(statement, context))
+    return Result(statement.tag)
 
-    def resnapshot() -> None:
+
+def _resnapshot(statement: ResnapshotSource, context: StatementContext) -> None:
+    """The source's next step reads what is upstream now.
+
+    For a publication, the claim has the decision before the definition has the identities of the
+    tables as they are now, and once more after it. Otherwise a process that is killed in between
+    could leave a definition that follows a new table's changes from the old table's rows. The
+    identity of a topic is bound with the step.
+    """
+
+    def decide() -> None:
         _ensure_claimed(context.environment, statement.id)
         _decide_claim(statement, context, payload.resnapshot, {"decision": "resnapshot"})
 
-    def work() -> None:
-        published = _published_tables(statement, context.environment)
-        resnapshot()
+    [spec] = source_specs(context.environment.stores, [str(statement.name)])
+    connector = open_connector(spec, context.environment.runtime.connection_context)
+    if isinstance(connector, FollowsReplacement):
+        _check_replaced(spec, connector, context.environment)
+        decide()
         failpoint("resnapshot.after_decision")
-        if _identify(statement, published, context):
-            failpoint("resnapshot.after_definition")
-            resnapshot()
+        return
+    from reclock.connectors.postgres.connector import Postgres
 
-    context.await_storage()
-    context.transactions.run_alone(statement.tag, work)
-    return Result(statement.tag)
+    assert isinstance(connector, Postgres)
+    published = connector.published()
+    decide()
+    failpoint("resnapshot.after_decision")
+    if _identify(statement, published, context):
+        failpoint("resnapshot.after_definition")
+        decide()
+
+
+def _check_replaced(
+    source: SourceSpec, connector: FollowsReplacement, environment: Environment
+) -> None:
+    """Raises ``InvalidOption`` if RESNAPSHOT would change nothing, or the source's past is still
+    being read."""
+    if source.id in environment.stores.frontiers.backfilled():
+        raise InvalidOption(
+            f'the history of source "{source.name}" is being backfilled',
+            hint="DROP the source and create it again",
+        )
+    claim = environment.stores.frontiers.get(source.id).claim
+    step = payload.Step.from_payload(claim.payload) if claim is not None else None
+    error = decode_failure(step.error) if step is not None and step.error is not None else None
+    _, bound = SourceCollections.open(environment.stores.lake, source).read_bound()
+    if not isinstance(error, UpstreamLost) and not connector.is_replaced(bound):
+        raise InvalidOption(
+            f'source "{source.name}" needs no RESNAPSHOT',
+            detail="the upstream is the one that it reads, and has lost nothing of what was read",
+        )
 
 
 @executes(WaiveCheck)
@@ -154,18 +190,6 @@ def _decide_claim(
         context.environment.stores.frontiers.decide(statement.id, change)
     except NothingClaimed:
         raise NothingClaimed(str(statement.name)) from None
-
-
-def _published_tables(
-    statement: ResnapshotSource, environment: Environment
-) -> list[PublishedTable]:
-    """The tables of the source's publication as they are now. Raises ``UpstreamUnavailable``."""
-    from reclock.connectors.postgres.connector import Postgres
-
-    [spec] = source_specs(environment.stores, [str(statement.name)])
-    connector = open_connector(spec, environment.runtime.connection_context)
-    assert isinstance(connector, Postgres)
-    return connector.published()
 
 
 def _identify(

@@ -154,7 +154,7 @@ def _offsets_at(
     upstream: KafkaConnector, timestamp: int, resolve_secret: SecretResolver
 ) -> list[int]:
     """Where every partition was at a moment that has passed."""
-    from reclock.connectors.kafka import Kafka
+    from reclock.connectors.kafka.connector import Kafka
 
     if timestamp > system_clock():
         raise InvalidOption(

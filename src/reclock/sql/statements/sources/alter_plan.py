@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.definitions.sources import PostgresConnector, PublishedTable
+from reclock.definitions.sources import PublishedTable, cannot_resnapshot
 from reclock.errors import InvalidOption
 from reclock.sql.catalog.entries import Entry, RelationEntry
 from reclock.sql.catalog.lookups import find_user_object
@@ -59,11 +59,9 @@ def resnapshot(
 ) -> ResnapshotSource:
     source = _source(node, catalog, session)
     described = source.source if isinstance(source, RelationEntry) else None
-    if described is None or not isinstance(described.connector, PostgresConnector):
-        raise InvalidOption(
-            f'source "{source.name}" cannot be copied anew',
-            detail="only a publication's tables can be",
-        )
+    reason = cannot_resnapshot(described.connector if described is not None else None)
+    if reason:
+        raise InvalidOption(f'source "{source.name}" cannot be read anew', detail=reason)
     return ResnapshotSource(source.id, source.name)
 
 

@@ -2,18 +2,17 @@
 
 It binds up to the last stable offset: it does not read open transactions, and aborted transactions
 yield no rows. Compaction and transaction markers leave gaps between offsets; it binds these offsets
-too. The evidence is the topic's id, because the offsets of a recreated topic start at 0 again.
+too. The evidence is the topic's id, because the offsets of a recreated topic start at 0 again; see
+``reclock.connectors.kafka.incarnations``.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from confluent_kafka import (
     Consumer,
@@ -29,9 +28,6 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.connector import (
-    DELETED_COLUMN,
-    OFFSET_COLUMN,
-    PARTITION_COLUMN,
     Bound,
     CheckResult,
     Evidence,
@@ -39,11 +35,22 @@ from reclock.connectors.connector import (
     Skip,
     remaining_ranges,
 )
-from reclock.definitions.sources import Format, KafkaConnector
-from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
-from reclock.formats.envelope import changes
-from reclock.formats.messages import decode_messages
-from reclock.reclocking.frontiers import SourceFrontier
+from reclock.connectors.kafka.incarnations import (
+    Incarnation,
+    bound_incarnations,
+    current_incarnations,
+    follow_from_end,
+    follow_from_start,
+)
+from reclock.connectors.kafka.messages import decode
+from reclock.definitions.sources import Format, KafkaConnector, cannot_resnapshot
+from reclock.errors import (
+    SourceError,
+    UpstreamChanged,
+    UpstreamLost,
+    UpstreamReplaced,
+    UpstreamUnavailable,
+)
 from reclock.reclocking.remap import BoundRange
 
 TASK_OFFSETS = 250_000
@@ -59,12 +66,17 @@ _SILENCE_S = 60
 
 @dataclass(frozen=True, slots=True)
 class TopicReadTask:
-    """The offsets ``[lower, upper)`` of one partition of the topic with this id."""
+    """The topic's own offsets ``[lower, upper)`` of one partition, whose ``incarnation`` is this."""
 
     partition: int
     lower: int
     upper: int
-    topic_id: str
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceRows:
+    """The rows that the other tasks of the step read replace all rows of the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,9 @@ class Kafka:
     desc: RelationDesc
     client: Mapping[str, str] = field(repr=False)
     """librdkafka's settings for reaching the broker."""
+    is_whole_source: bool = True
+    """Whether the source reads this topic alone, so that RESNAPSHOT can follow another of its
+    name."""
 
     # --- in the driver ---
 
@@ -98,40 +113,81 @@ class Kafka:
         topic_id, partitions = self._describe(admin, bound)
         if ends:
             partitions = [partition for partition in partitions if partition < len(ends)]
-        self._check_same(bound, topic_id, partitions)
+        self._check_same(bound, topic_id)
+        incarnations = current_incarnations(bound, topic_id, partitions)
         first = self._list(admin, partitions, OffsetSpec.earliest())
         end = self._list(admin, partitions, OffsetSpec.latest())
         reached = end if until is None else self._before(admin, until, end)
-        begin = self._begin(admin, partitions, [p for p in partitions if p not in bound], end)
+        begin = self._begin(admin, incarnations, [p for p in partitions if p not in bound], end)
         increments = []
-        for partition in partitions:
-            lower = bound[partition][0] if partition in bound else 0
+        for partition, incarnation in incarnations.items():
+            base, lower = incarnation.base, bound[partition][0] if partition in bound else 0
             upper = min(reached[partition], ends[partition]) if ends else reached[partition]
-            if end[partition] < lower:
-                raise self._changed(
-                    partition,
-                    end[partition],
-                    f"ends at offset {end[partition]}",
-                    f"it is bound up to {lower}",
-                )
+            upper += base
+            if end[partition] + base < lower:
+                raise self._shortened(partition, end[partition] + base, lower)
+            begins = first[partition] + base
             if (
                 partition in bound
                 and upper > lower
-                and first[partition] > lower
-                and remaining_ranges(partition, lower, first[partition], skips)
+                and begins > lower
+                and remaining_ranges(partition, lower, begins, skips)
             ):
                 raise self._changed(
                     partition,
                     lower,
-                    f"begins at offset {first[partition]}",
+                    f"begins at offset {begins}",
                     f"retention took messages from {lower} on before they were read",
                 )
             if upper > lower:
-                start = min(max(lower, begin[partition], first[partition]), upper)
+                start = min(max(lower, begin[partition] + base, begins), upper)
+                evidence = (str(incarnation),)
                 increments.append(
-                    Increment(partition, lower, upper, upper - lower, (topic_id,), {"begin": start})
+                    Increment(partition, lower, upper, upper - lower, evidence, {"begin": start})
                 )
         return increments
+
+    def is_replaced(self, bound: Bound) -> bool:
+        admin = self._admin()
+        topic_id, partitions = self._describe(admin, bound)
+        return self._is_other(bound, topic_id) or bool(self._missing(admin, bound, partitions))
+
+    def probe_anew(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """Another topic is read from its start. A topic that lost its last messages is read from
+        its start if rows replace each other; otherwise reading goes on at its end, because the
+        source has the rows of what is left."""
+        admin = self._admin()
+        topic_id, partitions = self._describe(admin, bound)
+        missing = self._missing(admin, bound, partitions)
+        keeps_rows = self.upstream.envelope == "NONE"
+        if not self._is_other(bound, topic_id):
+            if not missing:
+                return self.probe(bound, skips)
+            if keeps_rows:
+                return follow_from_end(bound, missing)
+        first = self._list(admin, partitions, OffsetSpec.earliest())
+        end = self._list(admin, partitions, OffsetSpec.latest())
+        following = {p: Incarnation(topic_id, follows=True) for p in partitions}
+        begin = self._begin(admin, following, partitions, end)
+        start = {p: max(first[p], begin[p]) for p in partitions}
+        increments = follow_from_start(bound, topic_id, start, end)
+        return [
+            replace(increment, detail={**increment.detail, "replaces_rows": not keeps_rows})
+            for increment in increments
+        ]
+
+    @staticmethod
+    def _is_other(bound: Bound, topic_id: str) -> bool:
+        """Whether the topic with this id is not the one that is bound."""
+        return any(each.topic_id != topic_id for each in bound_incarnations(bound).values())
+
+    def _missing(
+        self, admin: AdminClient, bound: Bound, partitions: Sequence[int]
+    ) -> dict[int, int]:
+        """The own ends of the partitions that end before what is bound."""
+        end = self._list(admin, [p for p in partitions if p in bound], OffsetSpec.latest())
+        known = bound_incarnations(bound)
+        return {p: own for p, own in end.items() if own + known[p].base < bound[p][0]}
 
     def recall(
         self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()
@@ -141,21 +197,25 @@ class Kafka:
         admin = self._admin()
         topic_id, _ = self._describe(admin, bound)
         partitions = sorted(int(str(partition)) for partition in bound)
-        self._check_same(bound, topic_id, partitions)
+        self._check_same(bound, topic_id)
+        incarnations = current_incarnations(bound, topic_id, partitions)
+        for partition, incarnation in incarnations.items():
+            if incarnation.follows:
+                raise self._changed(
+                    partition,
+                    0,
+                    "follows an earlier one since ALTER SOURCE … RESNAPSHOT",
+                    "the messages of the earlier one cannot be read again",
+                )
         first, end = (
             self._list(admin, partitions, spec)
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         )
-        begin = self._begin(admin, partitions, partitions, end)
+        begin = self._begin(admin, incarnations, partitions, end)
         for partition in partitions:
             upper = bound[partition][0]
             if end[partition] < upper:
-                raise self._changed(
-                    partition,
-                    end[partition],
-                    f"ends at offset {end[partition]}",
-                    f"it is bound up to {upper}",
-                )
+                raise self._shortened(partition, end[partition], upper)
             lost = min(first[partition], upper)
             if lost > begin[partition] and remaining_ranges(
                 partition, begin[partition], lost, skips
@@ -188,24 +248,23 @@ class Kafka:
         """Messages never change. The reading fails if some were lost meanwhile."""
         return claimed
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TopicReadTask]:
-        pieces = []
+    def tasks(
+        self, increments: Sequence[Increment], skips: Sequence[Skip]
+    ) -> list[TopicReadTask | ReplaceRows]:
+        replaces = any(increment.detail.get("replaces_rows") for increment in increments)
+        pieces: list[TopicReadTask | ReplaceRows] = [ReplaceRows()] if replaces else []
         for increment in increments:
+            incarnation = Incarnation.of(increment.evidence[0])
             for lower, upper in remaining_ranges(
                 increment.partition, increment.detail["begin"], increment.upper, skips
             ):
-                for at in range(lower, upper, TASK_OFFSETS):
-                    pieces.append(
-                        TopicReadTask(
-                            int(increment.name),
-                            at,
-                            min(at + TASK_OFFSETS, upper),
-                            increment.evidence[0],
-                        )
-                    )
+                own_upper = upper - incarnation.base
+                for at in range(lower - incarnation.base, own_upper, TASK_OFFSETS):
+                    end = min(at + TASK_OFFSETS, own_upper)
+                    pieces.append(TopicReadTask(int(increment.name), at, end, incarnation))
         return pieces
 
-    def acknowledge(self, frontier: SourceFrontier) -> None:
+    def acknowledge(self, published: Sequence[Increment]) -> None:
         """Commit the consumer group's offsets for monitoring tools; Reclock does not read them."""
         if self.upstream.group is None:
             return
@@ -214,10 +273,16 @@ class Kafka:
         )
         try:
             offsets = [
-                TopicPartition(self.upstream.topic, int(p), offset)
-                for p, offset in frontier.items()
+                TopicPartition(
+                    self.upstream.topic,
+                    int(increment.name),
+                    increment.upper - Incarnation.of(increment.evidence[0]).base,
+                )
+                for increment in published
+                if increment.size
             ]
-            consumer.commit(offsets=offsets, asynchronous=False)
+            if offsets:
+                consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:
             raise self._unavailable(error) from error
         finally:
@@ -245,9 +310,16 @@ class Kafka:
 
     # --- in executors ---
 
-    def read(self, task: TopicReadTask) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, task: TopicReadTask | ReplaceRows) -> Iterator[tuple[str, pa.Table | None]]:
+        if isinstance(task, ReplaceRows):
+            yield "", None
+            return
+        partition, base = str(task.partition), task.incarnation.base
         for messages in self.messages(task):
-            yield "", self._decode(messages, str(task.partition))
+            rows = decode(
+                messages, self.upstream, self.format, self.desc, partition=partition, base=base
+            )
+            yield "", rows
 
     def messages(self, task: TopicReadTask) -> Iterator[list[Message]]:
         """The task's messages, in order. Only a caller that reads to the end knows that the topic
@@ -270,18 +342,14 @@ class Kafka:
             raise self._unavailable(error) from error
         finally:
             consumer.close()
-        topic_id, _ = self._describe(self._admin(), {task.partition: (task.lower,)})
-        if topic_id != task.topic_id:  # the messages may be of either topic
-            raise self._lost(
-                task.partition,
-                task.lower,
-                "was deleted and created again",
-                f"its id was {task.topic_id}",
-            )
+        bound: Bound = {task.partition: (task.lower + task.incarnation.base, str(task.incarnation))}
+        topic_id, _ = self._describe(self._admin(), bound)
+        self._check_same(bound, topic_id)  # else the messages may be of either topic
 
     def _messages(self, consumer: Consumer, task: TopicReadTask) -> Iterator[list[Message]]:
         """The task's messages in batches, until one is beyond it or the partition ends."""
         last_answer_at = time.monotonic()
+        base = task.incarnation.base
         messages: list[Message] = []
         while True:
             batch = consumer.consume(BATCH_MESSAGES, 0.1)
@@ -304,12 +372,8 @@ class Kafka:
                 elif error.code() == KafkaError._PARTITION_EOF:
                     yield messages
                     if message.offset() < task.upper:
-                        ends = f"ends at offset {message.offset()}"
-                        raise self._changed(
-                            task.partition,
-                            message.offset(),
-                            ends,
-                            f"it is bound up to {task.upper}",
+                        raise self._shortened(
+                            task.partition, message.offset() + base, task.upper + base
                         )
                     return
                 elif error.code() in (
@@ -318,8 +382,8 @@ class Kafka:
                 ):
                     raise self._changed(
                         task.partition,
-                        task.lower,
-                        f"no longer has offset {task.lower}",
+                        task.lower + base,
+                        f"no longer has offset {task.lower + base}",
                         error.str(),
                     )
                 elif not error.retriable() and error.code() not in (
@@ -330,41 +394,6 @@ class Kafka:
             if len(messages) >= BATCH_MESSAGES:
                 yield messages
                 messages = []
-
-    def _decode(self, messages: Sequence[Message], partition: str) -> pa.Table:
-        offsets = [message.offset() for message in messages]
-        width = len(self.desc) - len(self.upstream.include)
-        value_desc = RelationDesc(self.desc.columns[:width])
-        values = [message.value() for message in messages]
-        if self.upstream.envelope == "DEBEZIUM":
-            return changes(values, self.format, self.desc, partition=partition, offsets=offsets)
-        is_upsert = self.upstream.envelope == "UPSERT"
-        rows = decode_messages(
-            values,
-            self.format,
-            value_desc,
-            partition=partition,
-            offsets=offsets,
-            may_lack_values=is_upsert,
-        )
-        for (kind, name), column in zip(
-            self.upstream.include, self.desc.columns[width:], strict=True
-        ):
-            if kind == "KEY":
-                assert self.upstream.key_format is not None
-                keys = [message.key() for message in messages]
-                key_desc = RelationDesc((column,))
-                array = decode_messages(
-                    keys, self.upstream.key_format, key_desc, partition=partition, offsets=offsets
-                ).column(0)
-            else:
-                array = _METADATA[kind](messages)
-            rows = rows.append_column(name, array)
-        if is_upsert:
-            rows = rows.append_column(PARTITION_COLUMN, _METADATA["PARTITION"](messages))
-            rows = rows.append_column(OFFSET_COLUMN, pa.array(offsets, pa.int64()))
-            rows = rows.append_column(DELETED_COLUMN, pa.array([value is None for value in values]))
-        return rows
 
     # --- both ---
 
@@ -387,7 +416,11 @@ class Kafka:
             if code == KafkaError.UNKNOWN_TOPIC_OR_PART and bound:
                 partition, evidence = min(bound.items())
                 raise self._lost(
-                    partition, evidence[0], "is gone", f"it is bound up to {evidence[0]}"
+                    partition,
+                    evidence[0],
+                    "is gone",
+                    f"it is bound up to {evidence[0]}",
+                    "once the topic is there again, ALTER SOURCE … RESNAPSHOT goes on with it",
                 ) from error
             raise self._unavailable(error) from error
         return str(description.topic_id), sorted(
@@ -417,27 +450,31 @@ class Kafka:
         """An offset of each partition. Raises ``UpstreamUnavailable``."""
         return self._list(self._admin(), partitions, at)
 
-    def _check_same(self, bound: Bound, topic_id: str, partitions: Sequence[int]) -> None:
+    def _check_same(self, bound: Bound, topic_id: str) -> None:
         for partition, evidence in sorted(bound.items()):
-            if evidence[1] != topic_id or partition not in partitions:
+            bound_id = Incarnation.of(evidence[1]).topic_id
+            if bound_id != topic_id:
                 raise self._lost(
                     partition,
                     evidence[0],
                     "was deleted and created again",
-                    f"its id was {evidence[1]}, now {topic_id}",
+                    f"its id was {bound_id}, now {topic_id}",
+                    "ALTER SOURCE … RESNAPSHOT goes on with the topic that is there now",
                 )
 
     def _begin(
         self,
         admin: AdminClient,
-        partitions: Sequence[int],
+        incarnations: Mapping[int, Incarnation],
         timed: Sequence[int],
         end: Mapping[int, int],
     ) -> dict[int, int]:
-        """Where the source begins in each partition. START TIMESTAMP is for the ``timed`` ones."""
+        """Where the source begins in each partition, in the topic's own offsets. START OFFSET is
+        for the source's first topic, START TIMESTAMP for the ``timed`` partitions."""
+        starts = self.upstream.start_offsets
         begin = {
-            p: self.upstream.start_offsets[p] if p < len(self.upstream.start_offsets) else 0
-            for p in partitions
+            p: starts[p] if p < len(starts) and not incarnation.follows else 0
+            for p, incarnation in incarnations.items()
         }
         if self.upstream.start_timestamp is not None and timed:
             offsets = self._list(
@@ -478,9 +515,21 @@ class Kafka:
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
         return UpstreamChanged(str(partition), offset, message=message, detail=detail)
 
-    def _lost(self, partition: Any, offset: int, what: str, detail: str) -> UpstreamLost:
+    def _shortened(self, partition: int, end: int, upper: int) -> SourceError:
+        return self._lost(
+            partition,
+            end,
+            f"ends at offset {end}",
+            f"it is bound up to {upper}",
+            "ALTER SOURCE … RESNAPSHOT goes on with what the topic has now",
+        )
+
+    def _lost(self, partition: Any, offset: int, what: str, detail: str, hint: str) -> UpstreamLost:
+        """``hint`` is the way out where the source can follow another topic."""
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
-        return UpstreamLost(str(partition), offset, message=message, detail=detail)
+        if not self.is_whole_source or cannot_resnapshot(self.upstream):
+            return UpstreamLost(str(partition), offset, message=message, detail=detail)
+        return UpstreamReplaced(str(partition), offset, message=message, detail=detail, hint=hint)
 
     def _unavailable(self, error: Exception) -> SourceError:
         detail = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
@@ -488,32 +537,3 @@ class Kafka:
             f'cannot read topic "{self.upstream.topic}" at "{self.client["bootstrap.servers"]}"',
             detail=detail,
         )
-
-
-def _timestamps(messages: Sequence[Message]) -> pa.Array:
-    moments = np.array([message.timestamp()[1] for message in messages], np.int64)
-    return pa.array(moments).cast(pa.timestamp("ms")).cast(pa.timestamp("us"))
-
-
-def _headers(messages: Sequence[Message]) -> pa.Array:
-    """JSON: a list of names and values. The values are in PostgreSQL's hexadecimal form."""
-    headers = [
-        json.dumps(
-            [
-                [name, None if value is None else f"\\x{value.hex()}"]
-                for name, value in message.headers() or ()
-            ]
-        )
-        for message in messages
-    ]
-    return pa.array(headers, pa.string())
-
-
-_METADATA = {
-    "PARTITION": lambda messages: pa.array(
-        [message.partition() for message in messages], pa.int32()
-    ),
-    "OFFSET": lambda messages: pa.array([message.offset() for message in messages], pa.int64()),
-    "TIMESTAMP": _timestamps,
-    "HEADERS": _headers,
-}

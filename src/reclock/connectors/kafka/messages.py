@@ -1,0 +1,88 @@
+"""Messages of a topic as rows: the value's columns, the metadata, and what an envelope adds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import Message
+
+from reclock.algebra.relations import RelationDesc
+from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
+from reclock.definitions.sources import Format, KafkaConnector
+from reclock.formats.envelope import changes
+from reclock.formats.messages import decode_messages
+
+
+def decode(
+    messages: Sequence[Message],
+    upstream: KafkaConnector,
+    format: Format,
+    desc: RelationDesc,
+    *,
+    partition: str,
+    base: int = 0,
+) -> pa.Table:
+    """The rows of messages of one partition. Raises ``DecodeFailed`` with the source's offset,
+    which is the message's plus ``base``."""
+    offsets = [message.offset() + base for message in messages]
+    width = len(desc) - len(upstream.include)
+    values = [message.value() for message in messages]
+    if upstream.envelope == "DEBEZIUM":
+        return changes(values, format, desc, partition=partition, offsets=offsets)
+    is_upsert = upstream.envelope == "UPSERT"
+    rows = decode_messages(
+        values,
+        format,
+        RelationDesc(desc.columns[:width]),
+        partition=partition,
+        offsets=offsets,
+        may_lack_values=is_upsert,
+    )
+    for (kind, name), column in zip(upstream.include, desc.columns[width:], strict=True):
+        if kind == "KEY":
+            assert upstream.key_format is not None
+            keys = [message.key() for message in messages]
+            key_desc = RelationDesc((column,))
+            array = decode_messages(
+                keys, upstream.key_format, key_desc, partition=partition, offsets=offsets
+            ).column(0)
+        else:
+            array = _METADATA[kind](messages)
+        rows = rows.append_column(name, array)
+    if is_upsert:
+        rows = rows.append_column(PARTITION_COLUMN, _METADATA["PARTITION"](messages))
+        rows = rows.append_column(OFFSET_COLUMN, pa.array(offsets, pa.int64()))
+        rows = rows.append_column(DELETED_COLUMN, pa.array([value is None for value in values]))
+    return rows
+
+
+def _timestamps(messages: Sequence[Message]) -> pa.Array:
+    moments = np.array([message.timestamp()[1] for message in messages], np.int64)
+    return pa.array(moments).cast(pa.timestamp("ms")).cast(pa.timestamp("us"))
+
+
+def _headers(messages: Sequence[Message]) -> pa.Array:
+    """JSON: a list of names and values. The values are in PostgreSQL's hexadecimal form."""
+    headers = [
+        json.dumps(
+            [
+                [name, None if value is None else f"\\x{value.hex()}"]
+                for name, value in message.headers() or ()
+            ]
+        )
+        for message in messages
+    ]
+    return pa.array(headers, pa.string())
+
+
+_METADATA = {
+    "PARTITION": lambda messages: pa.array(
+        [message.partition() for message in messages], pa.int32()
+    ),
+    "OFFSET": lambda messages: pa.array([message.offset() for message in messages], pa.int64()),
+    "TIMESTAMP": _timestamps,
+    "HEADERS": _headers,
+}
