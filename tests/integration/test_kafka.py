@@ -298,7 +298,7 @@ def test_many_tasks_read_many_batches(kafka, open_world, monkeypatch):
 def test_a_broker_that_is_down_stalls_its_own_source_alone(
     tmp_path_factory, kafka, open_world, monkeypatch
 ):
-    monkeypatch.setattr(connector, "_REQUEST_S", 3)
+    monkeypatch.setattr("reclock.connectors.kafka.topic.REQUEST_S", 3)
     broken = Broker.make(tmp_path_factory.mktemp("second"))
     broken.start()
     try:

@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Message
-from confluent_kafka.admin import OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import (
@@ -290,11 +289,7 @@ class Debezium:
         return known, next(filter(None, new), []), first > 0
 
     def _log_begins(self) -> int:
-        [first] = (
-            self._topic(self.upstream.transaction_topic)
-            .list_offsets([0], OffsetSpec.earliest())
-            .values()
-        )
+        [first] = self._topic(self.upstream.transaction_topic).first_offsets([0]).values()
         return first
 
     def _parts(self, log: Increment) -> Iterator[list[TransactionEnd]]:

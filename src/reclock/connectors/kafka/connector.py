@@ -14,16 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import (
-    Consumer,
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicCollection,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
@@ -43,6 +34,7 @@ from reclock.connectors.kafka.incarnations import (
     follow_from_start,
 )
 from reclock.connectors.kafka.messages import decode
+from reclock.connectors.kafka.topic import Topic, request_settings, unavailable
 from reclock.definitions.sources import Format, KafkaConnector, cannot_resnapshot
 from reclock.errors import (
     SourceError,
@@ -59,7 +51,6 @@ TASK_OFFSETS = 250_000
 BATCH_MESSAGES = 25_000
 """How many messages are decoded at once."""
 
-_REQUEST_S = 10
 _SILENCE_S = 60
 """How long a task waits for a silent broker before it fails."""
 
@@ -101,7 +92,14 @@ class Kafka:
         self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()
     ) -> list[Increment]:
         """The messages of each partition before its first message at ``moment`` or later."""
-        return self._probe(bound, skips, moment)
+        try:
+            return self._probe(bound, skips, moment)
+        except (
+            UpstreamReplaced
+        ) as error:  # what another topic had at that moment is not the history
+            raise UpstreamLost(
+                error.partition, error.offset, message=error.message, detail=error.detail
+            ) from error
 
     def _probe(
         self, bound: Bound, skips: Sequence[Skip], until: Timestamp | None
@@ -109,16 +107,16 @@ class Kafka:
         ends = self.upstream.end_offsets
         if ends and all(bound.get(partition, (0,))[0] >= end for partition, end in enumerate(ends)):
             return []  # the source is complete, so its topic may be deleted
-        admin = self._admin()
-        topic_id, partitions = self._describe(admin, bound)
+        topic = self._topic()
+        topic_id, partitions = self._describe(topic, bound)
         if ends:
             partitions = [partition for partition in partitions if partition < len(ends)]
         self._check_same(bound, topic_id)
         incarnations = current_incarnations(bound, topic_id, partitions)
-        first = self._list(admin, partitions, OffsetSpec.earliest())
-        end = self._list(admin, partitions, OffsetSpec.latest())
-        reached = end if until is None else self._before(admin, until, end)
-        begin = self._begin(admin, incarnations, [p for p in partitions if p not in bound], end)
+        first = topic.first(partitions)
+        end = topic.end(partitions)
+        reached = end if until is None else topic.offsets_at(until, end)
+        begin = self._begin(topic, incarnations, [p for p in partitions if p not in bound], end)
         increments = []
         for partition, incarnation in incarnations.items():
             base, lower = incarnation.base, bound[partition][0] if partition in bound else 0
@@ -148,27 +146,27 @@ class Kafka:
         return increments
 
     def is_replaced(self, bound: Bound) -> bool:
-        admin = self._admin()
-        topic_id, partitions = self._describe(admin, bound)
-        return self._is_other(bound, topic_id) or bool(self._missing(admin, bound, partitions))
+        topic = self._topic()
+        topic_id, partitions = self._describe(topic, bound)
+        return self._is_other(bound, topic_id) or bool(self._missing(topic, bound, partitions))
 
     def probe_anew(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         """Another topic is read from its start. A topic that lost its last messages is read from
         its start if rows replace each other; otherwise reading goes on at its end, because the
         source has the rows of what is left."""
-        admin = self._admin()
-        topic_id, partitions = self._describe(admin, bound)
-        missing = self._missing(admin, bound, partitions)
+        topic = self._topic()
+        topic_id, partitions = self._describe(topic, bound)
+        missing = self._missing(topic, bound, partitions)
         keeps_rows = self.upstream.envelope == "NONE"
         if not self._is_other(bound, topic_id):
             if not missing:
                 return self.probe(bound, skips)
             if keeps_rows:
                 return follow_from_end(bound, missing)
-        first = self._list(admin, partitions, OffsetSpec.earliest())
-        end = self._list(admin, partitions, OffsetSpec.latest())
+        first = topic.first(partitions)
+        end = topic.end(partitions)
         following = {p: Incarnation(topic_id, follows=True) for p in partitions}
-        begin = self._begin(admin, following, partitions, end)
+        begin = self._begin(topic, following, partitions, end)
         start = {p: max(first[p], begin[p]) for p in partitions}
         increments = follow_from_start(bound, topic_id, start, end)
         return [
@@ -181,11 +179,9 @@ class Kafka:
         """Whether the topic with this id is not the one that is bound."""
         return any(each.topic_id != topic_id for each in bound_incarnations(bound).values())
 
-    def _missing(
-        self, admin: AdminClient, bound: Bound, partitions: Sequence[int]
-    ) -> dict[int, int]:
+    def _missing(self, topic: Topic, bound: Bound, partitions: Sequence[int]) -> dict[int, int]:
         """The own ends of the partitions that end before what is bound."""
-        end = self._list(admin, [p for p in partitions if p in bound], OffsetSpec.latest())
+        end = topic.end([p for p in partitions if p in bound])
         known = bound_incarnations(bound)
         return {p: own for p, own in end.items() if own + known[p].base < bound[p][0]}
 
@@ -194,8 +190,8 @@ class Kafka:
     ) -> list[Increment]:
         """Only for a topic that still has all messages from the source's start on. Messages that
         were lost before the source was created cannot be told from those lost since."""
-        admin = self._admin()
-        topic_id, _ = self._describe(admin, bound)
+        topic = self._topic()
+        topic_id, _ = self._describe(topic, bound)
         partitions = sorted(int(str(partition)) for partition in bound)
         self._check_same(bound, topic_id)
         incarnations = current_incarnations(bound, topic_id, partitions)
@@ -207,11 +203,8 @@ class Kafka:
                     "follows an earlier one since ALTER SOURCE … RESNAPSHOT",
                     "the messages of the earlier one cannot be read again",
                 )
-        first, end = (
-            self._list(admin, partitions, spec)
-            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
-        )
-        begin = self._begin(admin, incarnations, partitions, end)
+        first, end = topic.first(partitions), topic.end(partitions)
+        begin = self._begin(topic, incarnations, partitions, end)
         for partition in partitions:
             upper = bound[partition][0]
             if end[partition] < upper:
@@ -226,7 +219,7 @@ class Kafka:
                     f"begins at offset {first[partition]}",
                     "retention took messages before it",
                 )
-        if "compact" in self._cleanup_policy(admin):
+        if "compact" in topic.cleanup_policy():
             raise self._changed(
                 min(partitions, default=0),
                 0,
@@ -269,7 +262,11 @@ class Kafka:
         if self.upstream.group is None:
             return
         consumer = Consumer(
-            {**self._settings(), "group.id": self.upstream.group, "enable.auto.commit": False}
+            {
+                **request_settings(self.client),
+                "group.id": self.upstream.group,
+                "enable.auto.commit": False,
+            }
         )
         try:
             offsets = [
@@ -284,14 +281,14 @@ class Kafka:
             if offsets:
                 consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:
-            raise self._unavailable(error) from error
+            raise unavailable(self.upstream.topic, self.client, error) from error
         finally:
             consumer.close()
 
     def check(self) -> Iterator[CheckResult]:
-        admin = self._admin()
+        topic = self._topic()
         user = self.client.get("sasl.username")
-        topic_id, partitions = self._describe(admin, {})
+        topic_id, partitions = self._describe(topic, {})
         security = self.client.get("security.protocol", "plaintext")
         who = f'as "{user}"' if user else "as nobody in particular"
         yield CheckResult(
@@ -302,8 +299,8 @@ class Kafka:
             True,
             f'"{self.upstream.topic}" has {len(partitions)} partitions and the id {topic_id}',
         )
-        first = self._list(admin, partitions, OffsetSpec.earliest())
-        end = self._list(admin, partitions, OffsetSpec.latest())
+        first = topic.first(partitions)
+        end = topic.end(partitions)
         yield CheckResult(
             "messages", True, ", ".join(f"{p}: offsets {first[p]} to {end[p]}" for p in partitions)
         )
@@ -334,16 +331,16 @@ class Kafka:
             "queued.min.messages": 200_000,
             "check.crcs": True,
         }
-        consumer = Consumer({**self._settings(), **settings})
+        consumer = Consumer({**request_settings(self.client), **settings})
         try:
             consumer.assign([TopicPartition(self.upstream.topic, task.partition, task.lower)])
             yield from self._messages(consumer, task)
         except KafkaException as error:
-            raise self._unavailable(error) from error
+            raise unavailable(self.upstream.topic, self.client, error) from error
         finally:
             consumer.close()
         bound: Bound = {task.partition: (task.lower + task.incarnation.base, str(task.incarnation))}
-        topic_id, _ = self._describe(self._admin(), bound)
+        topic_id, _ = self._describe(self._topic(), bound)
         self._check_same(bound, topic_id)  # else the messages may be of either topic
 
     def _messages(self, consumer: Consumer, task: TopicReadTask) -> Iterator[list[Message]]:
@@ -397,58 +394,43 @@ class Kafka:
 
     # --- both ---
 
-    def _settings(self) -> dict[str, Any]:
-        return {**self.client, "socket.timeout.ms": _REQUEST_S * 1000, "log_level": 0}
+    def _topic(self) -> Topic:
+        return Topic.open(self.upstream.topic, self.client)
 
-    def _admin(self) -> AdminClient:
-        return AdminClient(self._settings())
-
-    def _describe(self, admin: AdminClient, bound: Bound) -> tuple[str, list[int]]:
+    def _describe(self, topic: Topic, bound: Bound) -> tuple[str, list[int]]:
         """The topic's id and its partitions."""
-        topic = self.upstream.topic
-        try:
-            future = admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_S)[
-                topic
-            ]
-            description = future.result(_REQUEST_S + 5)
-        except (KafkaException, TimeoutError) as error:
-            code = error.args[0].code() if isinstance(error, KafkaException) else None
-            if code == KafkaError.UNKNOWN_TOPIC_OR_PART and bound:
-                partition, evidence = min(bound.items())
-                raise self._lost(
-                    partition,
-                    evidence[0],
-                    "is gone",
-                    f"it is bound up to {evidence[0]}",
-                    "once the topic is there again, ALTER SOURCE … RESNAPSHOT goes on with it",
-                ) from error
-            raise self._unavailable(error) from error
-        return str(description.topic_id), sorted(
-            partition.id for partition in description.partitions
+        described = topic.describe()
+        if described is not None:
+            return described
+        if not bound:
+            raise UpstreamUnavailable(
+                f'cannot read topic "{topic.name}" at "{self.client["bootstrap.servers"]}"',
+                detail="the broker has no such topic",
+            )
+        partition, evidence = min(bound.items())
+        raise self._lost(
+            partition,
+            evidence[0],
+            "is gone",
+            f"it is bound up to {evidence[0]}",
+            "once the topic is there again, ALTER SOURCE … RESNAPSHOT goes on with it",
         )
 
     def partitions(self) -> list[int]:
         """All partitions of the topic. Raises ``UpstreamUnavailable``."""
-        return self._describe(self._admin(), {})[1]
+        return self._describe(self._topic(), {})[1]
 
     def offsets_at(self, moment: Timestamp) -> list[int]:
         """Each partition's offset of its first message at ``moment`` or later, else its end. Raises
         ``SourceError``."""
-        admin = self._admin()
-        _, partitions = self._describe(admin, {})
-        offsets = self._before(admin, moment, self._list(admin, partitions, OffsetSpec.latest()))
+        topic = self._topic()
+        _, partitions = self._describe(topic, {})
+        offsets = topic.offsets_at(moment, topic.end(partitions))
         return [offsets[partition] for partition in partitions]
 
-    def _before(
-        self, admin: AdminClient, moment: Timestamp, end: Mapping[int, int]
-    ) -> Mapping[int, int]:
-        """Each partition's offset of its first message at ``moment`` or later, else its end."""
-        offsets = self._list(admin, list(end), OffsetSpec.for_timestamp(moment))
-        return {p: min(offsets[p], end[p]) if offsets[p] >= 0 else end[p] for p in end}
-
-    def list_offsets(self, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
-        """An offset of each partition. Raises ``UpstreamUnavailable``."""
-        return self._list(self._admin(), partitions, at)
+    def first_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
+        """The offset of each partition's oldest message. Raises ``UpstreamUnavailable``."""
+        return self._topic().first(partitions)
 
     def _check_same(self, bound: Bound, topic_id: str) -> None:
         for partition, evidence in sorted(bound.items()):
@@ -464,7 +446,7 @@ class Kafka:
 
     def _begin(
         self,
-        admin: AdminClient,
+        topic: Topic,
         incarnations: Mapping[int, Incarnation],
         timed: Sequence[int],
         end: Mapping[int, int],
@@ -477,39 +459,9 @@ class Kafka:
             for p, incarnation in incarnations.items()
         }
         if self.upstream.start_timestamp is not None and timed:
-            offsets = self._list(
-                admin, timed, OffsetSpec.for_timestamp(self.upstream.start_timestamp)
-            )
-            begin |= {p: offset if offset >= 0 else end[p] for p, offset in offsets.items()}
+            moment = Timestamp(self.upstream.start_timestamp)
+            begin |= topic.offsets_at(moment, {p: end[p] for p in timed})
         return begin
-
-    def _cleanup_policy(self, admin: AdminClient) -> str:
-        resource = ConfigResource(ConfigResource.Type.TOPIC, self.upstream.topic)
-        try:
-            config = admin.describe_configs([resource], request_timeout=_REQUEST_S)[
-                resource
-            ].result(_REQUEST_S + 5)
-        except (KafkaException, TimeoutError) as error:
-            raise self._unavailable(error) from error
-        return str(config["cleanup.policy"].value)
-
-    def _list(
-        self, admin: AdminClient, partitions: Sequence[int], at: OffsetSpec
-    ) -> Mapping[int, int]:
-        """An offset of each partition; the latest one is the last stable offset."""
-        request = {TopicPartition(self.upstream.topic, partition): at for partition in partitions}
-        if not request:
-            return {}
-        try:
-            offsets = admin.list_offsets(
-                request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_REQUEST_S
-            )
-            return {
-                place.partition: future.result(_REQUEST_S + 5).offset
-                for place, future in offsets.items()
-            }
-        except (KafkaException, TimeoutError) as error:
-            raise self._unavailable(error) from error
 
     def _changed(self, partition: Any, offset: int, what: str, detail: str) -> SourceError:
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
@@ -530,10 +482,3 @@ class Kafka:
         if not self.is_whole_source or cannot_resnapshot(self.upstream):
             return UpstreamLost(str(partition), offset, message=message, detail=detail)
         return UpstreamReplaced(str(partition), offset, message=message, detail=detail, hint=hint)
-
-    def _unavailable(self, error: Exception) -> SourceError:
-        detail = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
-        return UpstreamUnavailable(
-            f'cannot read topic "{self.upstream.topic}" at "{self.client["bootstrap.servers"]}"',
-            detail=detail,
-        )
