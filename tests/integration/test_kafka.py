@@ -131,6 +131,7 @@ def test_what_retention_took_before_it_was_read_is_a_definite_error_until_it_is_
         with pytest.raises(UpstreamChanged, match="begins at offset 4") as failure:
             world.ingest(at, source)
         assert (failure.value.partition, failure.value.offset) == ("0", 2)
+        assert failure.value.hint == "ALTER SOURCE … SKIP '0' FROM 2 TO 4 gives them up"
     assert world.visible(source) == [("a", 10), ("b", 10)]
     decide(world, payload.skip, "0", 2, 4)
     world.tick(40)

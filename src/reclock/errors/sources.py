@@ -7,6 +7,12 @@ from collections.abc import Sequence
 from reclock.errors.root import ReclockError
 
 
+def skip_statement(partition: str, lower: int, upper: int) -> str:
+    """The decision that gives up what has one of these offsets, for a hint."""
+    quoted = partition.replace("'", "''")
+    return f"ALTER SOURCE … SKIP '{quoted}' FROM {lower} TO {upper}"
+
+
 class SourceError(ReclockError):
     """A source stalls: nothing of it is published until the cause is gone or a decision is made."""
 
@@ -133,7 +139,7 @@ class DecodeFailed(SourceError):
         super().__init__(
             f'record at {unit} {offset} of "{partition}" does not decode',
             detail=detail,
-            hint=f"{correct}give the record up with ALTER SOURCE … SKIP",
+            hint=f"{correct}give the record up with {skip_statement(partition, offset, offset + 1)}",
         )
         self.partition, self.offset, self.unit = partition, offset, unit
 

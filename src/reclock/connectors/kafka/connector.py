@@ -42,6 +42,7 @@ from reclock.errors import (
     UpstreamLost,
     UpstreamReplaced,
     UpstreamUnavailable,
+    skip_statement,
 )
 from reclock.reclocking.remap import BoundRange
 
@@ -136,6 +137,7 @@ class Kafka:
                     lower,
                     f"begins at offset {begins}",
                     f"retention took messages from {lower} on before they were read",
+                    f"{skip_statement(str(partition), lower, begins)} gives them up",
                 )
             if upper > lower:
                 start = min(max(lower, begin[partition] + base, begins), upper)
@@ -463,9 +465,11 @@ class Kafka:
             begin |= topic.offsets_at(moment, {p: end[p] for p in timed})
         return begin
 
-    def _changed(self, partition: Any, offset: int, what: str, detail: str) -> SourceError:
+    def _changed(
+        self, partition: Any, offset: int, what: str, detail: str, hint: str | None = None
+    ) -> SourceError:
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
-        return UpstreamChanged(str(partition), offset, message=message, detail=detail)
+        return UpstreamChanged(str(partition), offset, message=message, detail=detail, hint=hint)
 
     def _shortened(self, partition: int, end: int, upper: int) -> SourceError:
         return self._lost(
