@@ -87,7 +87,7 @@ def installed_settings(
     return airflow_settings | {"PYTHONPATH": str(installed)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_worker(airflow_settings: dict[str, str]) -> Worker:
     """Run one of the scripts beside this file with arguments as JSON; answers the JSON it prints
     last."""
@@ -106,3 +106,9 @@ def run_worker(airflow_settings: dict[str, str]) -> Worker:
         return json.loads(done.stdout.splitlines()[-1])
 
     return run
+
+
+@pytest.fixture(scope="session")
+def loaded_dags(run_worker: Worker) -> Any:
+    """What Airflow loads from the DAG files."""
+    return run_worker("dag_file_worker.py")

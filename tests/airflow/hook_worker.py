@@ -1,11 +1,14 @@
-"""Uses the hook of the connection ``reclock_default`` and prints what it answers."""
+"""Uses the hook of the connection ``reclock_default``, once for each set of variables, and prints
+what it answers."""
 
 import json
+import os
 import sys
 from typing import Any
 
 
-def main() -> None:
+def answers_of(variables: dict[str, str]) -> dict[str, Any]:
+    os.environ.update(variables)
     from reclock.airflow.hooks import ReclockHook
 
     hook = ReclockHook()
@@ -25,8 +28,8 @@ def main() -> None:
             answers["sqlalchemy"] = hook.sqlalchemy_url.render_as_string(hide_password=False)
         except Exception as error:
             answers["sqlalchemy"] = str(error)
-    print("\n" + json.dumps(answers))
+    return answers
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print("\n" + json.dumps([answers_of(variables) for variables in json.loads(sys.argv[1])]))

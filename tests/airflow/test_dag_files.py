@@ -12,18 +12,13 @@ pytestmark = pytest.mark.airflow
 Worker = Callable[..., Any]
 
 
-@pytest.fixture
-def loaded(run_worker: Worker) -> Any:
-    return run_worker("dag_file_worker.py")
+def test_dag_files_load_without_errors_and_import_nothing_heavy(loaded_dags: Any) -> None:
+    assert loaded_dags["errors"] == {}
+    assert loaded_dags["heavy"] == []
 
 
-def test_dag_files_load_without_errors_and_import_nothing_heavy(loaded: Any) -> None:
-    assert loaded["errors"] == {}
-    assert loaded["heavy"] == []
-
-
-def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
-    dag = loaded["dags"]["reclock_tick"]
+def test_the_tick_is_wired_as_documented(loaded_dags: Any) -> None:
+    dag = loaded_dags["dags"]["reclock_tick"]
     assert dag["schedule"] == "* * * * *"
     assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (
         4,
@@ -45,14 +40,14 @@ def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
     assert tasks["source"]["defaults"] == ["reclock", "default_pool", 2, 10.0, 21600.0]
 
 
-def test_an_asset_is_the_one_that_a_user_writes_by_its_uri(loaded: Any) -> None:
-    assert loaded["uris"] == {
+def test_an_asset_is_the_one_that_a_user_writes_by_its_uri(loaded_dags: Any) -> None:
+    assert loaded_dags["uris"] == {
         "orders": "reclock://reclock/public/orders",
         "shop.orders": "reclock://reclock/shop/orders",
         'a."q""x"': "reclock://reclock/a/q%22x",
         '"we.ird"': "reclock://reclock/public/we.ird",
     }
-    assert loaded["schedule"] == [
+    assert loaded_dags["schedule"] == [
         "reclock://reclock/public/customers",
         "reclock://reclock/public/orders",
     ]

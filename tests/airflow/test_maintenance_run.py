@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from fixtures.maintained import World
 pytestmark = pytest.mark.airflow
 
 
-def test_the_file_is_wired_as_documented(run_worker: Callable[..., Any]) -> None:
-    dag = run_worker("dag_file_worker.py")["dags"]["reclock_maintenance"]
+def test_the_file_is_wired_as_documented(loaded_dags: Any) -> None:
+    dag = loaded_dags["dags"]["reclock_maintenance"]
     assert dag["schedule"] == "30 3 * * *"
     assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (
         1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,6 @@ from reclock.airflow.provider import get_provider_info
 from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.airflow
-
-BIN = Path(sys.executable).parent
 
 Settings = dict[str, str]
 
@@ -33,32 +32,44 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def airflow(settings: Settings, *arguments: str) -> Any:
-    """The output of a command of Airflow, as JSON if it is that."""
-    command = [str(BIN / "airflow"), *arguments]
-    done = subprocess.run(command, env=settings, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return json.loads(done.stdout) if "json" in arguments else done.stdout
+def airflow(settings: Settings, *commands: Sequence[str]) -> list[Any]:
+    """The outputs of commands of Airflow, as JSON of those that are asked for it."""
+    done = worked(settings, "command_worker.py", commands)
+    return [
+        json.loads(text) if "json" in words else text
+        for words, text in zip(commands, done, strict=True)
+    ]
 
 
-def hook_answers(settings: Settings, **connection: Any) -> dict[str, Any]:
-    uri = json.dumps({"conn_type": "reclock"} | connection)
+def hook_answers(settings: Settings, *connections: Any, **variables: str) -> list[dict[str, Any]]:
+    """The answers of the hook with each of the connections."""
+    asked = [
+        {"AIRFLOW_CONN_RECLOCK_DEFAULT": json.dumps({"conn_type": "reclock"} | connection)}
+        for connection in connections
+    ]
+    return list(worked(settings | variables, "hook_worker.py", asked))
+
+
+def worked(settings: Settings, script: str, *arguments: Any) -> Any:
+    words = map(json.dumps, arguments)
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("hook_worker.py"))],
-        env=settings | {"AIRFLOW_CONN_RECLOCK_DEFAULT": uri},
+        [sys.executable, str(Path(__file__).with_name(script)), *words],
+        env=settings,
         capture_output=True,
         text=True,
         cwd=settings["AIRFLOW_HOME"],
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answers
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_airflow_lists_the_provider_and_its_connection_type(settings: Settings) -> None:
+    commands = ("list", "hooks", "widgets")
+    outputs = airflow(settings, *(("providers", name, "-o", "json") for name in commands))
+    rows_of = dict(zip(commands, outputs, strict=True))
+
     def listed(command: str, column: str, value: str) -> dict[str, str]:
-        rows = airflow(settings, "providers", command, "-o", "json")
-        (row,) = [row for row in rows if value in row[column]]
+        (row,) = [row for row in rows_of[command] if value in row[column]]
         return dict(row)
 
     provider = listed("list", "package_name", "reclock")
@@ -71,31 +82,34 @@ def test_airflow_lists_the_provider_and_its_connection_type(settings: Settings) 
 
 def test_a_connection_is_added_and_tested(settings: Settings, home: Path) -> None:
     extra = json.dumps({"home": str(home)})
-    airflow(settings, "connections", "add", "lake", "--conn-type", "reclock", "--conn-extra", extra)
-    (lake,) = airflow(settings, "connections", "get", "lake", "-o", "json")
+    _, [lake], tested = airflow(
+        settings | {"AIRFLOW__CORE__TEST_CONNECTION": "Enabled"},
+        ("connections", "add", "lake", "--conn-type", "reclock", "--conn-extra", extra),
+        ("connections", "get", "lake", "-o", "json"),
+        ("connections", "test", "lake"),
+    )
     assert (lake["conn_type"], lake["extra_dejson"]) == ("reclock", {"home": str(home)})
-    enabled = settings | {"AIRFLOW__CORE__TEST_CONNECTION": "Enabled"}
-    tested = airflow(enabled, "connections", "test", "lake")
     assert "Connection success!" in tested
 
 
 def test_the_hook_opens_a_home_in_the_process(settings: Settings, home: Path) -> None:
-    answers = hook_answers(settings, extra={"home": str(home)})
-    assert_answers(answers)
-    assert answers["sqlalchemy"] == "SQLAlchemy needs a server"
-    assert hook_answers(settings | {"RECLOCK_HOME": str(home)})["user"] == "reclock"
+    named, default = hook_answers(
+        settings, {"extra": {"home": str(home)}}, {}, RECLOCK_HOME=str(home)
+    )
+    assert_answers(named)
+    assert named["sqlalchemy"] == "SQLAlchemy needs a server"
+    assert default["user"] == "reclock"
 
 
 def test_the_hook_connects_to_a_server(settings: Settings, sql_server: SqlServer) -> None:
-    extra = {"application_name": "a dag"}
-    answers = hook_answers(
-        settings,
-        host="127.0.0.1",
-        port=sql_server.port,
-        login="reclock",
-        password="p@ss/word",
-        extra=extra,
-    )
+    connection = {
+        "host": "127.0.0.1",
+        "port": sql_server.port,
+        "login": "reclock",
+        "password": "p@ss/word",
+        "extra": {"application_name": "a dag"},
+    }
+    [answers] = hook_answers(settings, connection)
     assert_answers(answers)
     server = f"reclock:p%40ss%2Fword@127.0.0.1:{sql_server.port}"
     expected = f"postgresql+psycopg://{server}/reclock?application_name=a+dag"
@@ -130,21 +144,20 @@ def assert_answers(answers: dict[str, Any]) -> None:
     assert answers["user"] == "reclock"
 
 
-@pytest.mark.parametrize(
-    ("connection", "message"),
-    [
-        ({"extra": {"home": "/nowhere"}}, "the catalog is not initialized"),
-        ({"host": "127.0.0.1", "port": 1}, "refused"),
-        (
-            {"host": "127.0.0.1", "extra": {"home": "/nowhere"}},
-            'connection "reclock_default" has both a home and a host',
-        ),
-        ({"port": 6875}, 'connection "reclock_default" has options of a server, but no host'),
-    ],
-)
-def test_what_is_wrong_with_a_connection_is_said(
-    settings: Settings, connection: dict[str, Any], message: str
-) -> None:
-    succeeded, said = hook_answers(settings, **connection)["test"]
-    assert not succeeded
-    assert message in said
+WRONG = [
+    ({"extra": {"home": "/nowhere"}}, "the catalog is not initialized"),
+    ({"host": "127.0.0.1", "port": 1}, "refused"),
+    (
+        {"host": "127.0.0.1", "extra": {"home": "/nowhere"}},
+        'connection "reclock_default" has both a home and a host',
+    ),
+    ({"port": 6875}, 'connection "reclock_default" has options of a server, but no host'),
+]
+
+
+def test_what_is_wrong_with_a_connection_is_said(settings: Settings) -> None:
+    answers = hook_answers(settings, *(connection for connection, _ in WRONG))
+    for (connection, message), answer in zip(WRONG, answers, strict=True):
+        succeeded, said = answer["test"]
+        assert not succeeded, connection
+        assert message in said
