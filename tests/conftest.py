@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
@@ -37,6 +38,14 @@ pytest_plugins = [
     "fixtures.registry",
     "fixtures.pubnub_server",
 ]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw no constants of the modules that happen to be imported: one that is added anywhere would
+    change the examples of every law, and reading them all takes each process ten seconds."""
+    if settings.get_current_profile_name() == "reclock":
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_addoption(parser) -> None:
