@@ -182,10 +182,14 @@ class NotNullViolation(ReclockError):
 
     sqlstate = "23502"
 
-    def __init__(self, column: str, table: str, *, row: str) -> None:
+    def __init__(self, column: str, table: str, *, row: str | None) -> None:
+        """``row`` is the one that is written; None if the rows of the table are checked."""
+        where = f'column "{column}" of relation "{table}"'
         super().__init__(
-            f'null value in column "{column}" of relation "{table}" violates not-null constraint',
-            detail=f"Failing row contains ({row}).",
+            f"{where} contains null values"
+            if row is None
+            else f"null value in {where} violates not-null constraint",
+            detail=None if row is None else f"Failing row contains ({row}).",
         )
         self.column, self.table = column, table
 

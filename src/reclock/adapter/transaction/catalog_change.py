@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4, uuid5
@@ -165,13 +165,14 @@ class CatalogChange:
         *,
         owned_like: Item | None = None,
         replaced: Item | None = None,
+        has_comments: bool = True,
         begins_at: Timestamp | None = None,
     ) -> GlobalId:
         """Create an item and return its id.
 
         Its owner is the current role, or the owner of ``owned_like``, and it has the default
-        privileges. An item in the place of ``replaced`` takes its owner, privileges and comments. It begins
-        now unless ``begins_at`` says otherwise.
+        privileges. An item in the place of ``replaced`` takes its owner, privileges and, unless
+        ``has_comments`` is False, comments. It begins now unless ``begins_at`` says otherwise.
         """
         (id_, incarnation), schema_id = self._identity_of_new(type_, name), self.schema_id(name)
         model = replaced or owned_like
@@ -196,12 +197,38 @@ class CatalogChange:
                 incarnation,
             )
         )
-        if replaced is not None:
+        if replaced is not None and has_comments:
             comments: list[Comment] = list(self.tx.base.all(Kind.COMMENT).values())
             for comment in comments:
                 if comment.target == (Kind.ITEM, replaced.id):
                     self.tx.put(replace(comment, object_id=id_))
         return id_
+
+    def replace_item(
+        self, id_: GlobalId, create_sql: str, renamed: Mapping[str, str] | None = None
+    ) -> None:
+        """Give an item another definition and another id. It keeps owner, privileges and comments;
+        ``renamed`` has the new name of each column whose comment it keeps."""
+        snapshot = self.tx.snapshot
+        item: Item = snapshot.items[id_]
+        schema = snapshot.schemas[item.schema_id]
+        databases = snapshot.databases
+        database = databases[schema.database_id].name if schema.database_id is not None else None
+        comments: list[Comment] = [
+            comment
+            for comment in snapshot.all(Kind.COMMENT).values()
+            if comment.target == (Kind.ITEM, id_)
+        ]
+        self.tx.delete(item)
+        name = QualifiedName(database, schema.name, item.name)
+        new_id = self.insert(name, item.type, create_sql, replaced=item, has_comments=False)
+        for comment in comments:
+            column = comment.column
+            if column and renamed is not None:
+                if column not in renamed:
+                    continue
+                column = renamed[column]
+            self.tx.put(replace(comment, object_id=new_id, column=column))
 
     def insert_sequence(self, name: QualifiedName, create_sql: str) -> None:
         """Create a sequence."""

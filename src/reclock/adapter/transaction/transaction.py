@@ -87,6 +87,8 @@ class Transaction:
         """The relations that its statements were planned with, as they were then."""
         self._reads: dict[GlobalId, Keys | None] = {}
         """The tables that were read, and by which keys; None stands for all rows."""
+        self._replaced: set[GlobalId] = set()
+        """The older tables whose rows it has written to another in their place."""
         self._has_read_others = False
         self._time: ReadTime | None = None
         self._domain: Groups = frozenset()
@@ -232,6 +234,23 @@ class Transaction:
             self._check_mixed()
         return self.definitions.add(definition, is_filled=is_filled)
 
+    def replace(self, table: GlobalId, definition: DdlStatement) -> GlobalId:
+        """Add a definition that puts another table, which the transaction fills with what it has
+        read, in the place of ``table``. Returns the id of the new table.
+
+        The commit fails if ``table`` was written since it was read. Raises ``UnsupportedSql``.
+        """
+        if table not in self.made:
+            if not self._environment.stores.catalog.is_in_consensus:
+                raise UnsupportedSql(
+                    "the columns of a table cannot be changed while the catalog is kept in the lake",
+                    hint="create another table with CREATE TABLE, and fill it with INSERT … SELECT",
+                )
+            self._replaced.add(table)
+        id = self.definitions.add(definition, is_filled=True)
+        assert id is not None
+        return id
+
     def _check_mixed(self) -> None:
         if not self._environment.stores.catalog.is_in_consensus:
             raise MixedTransaction()
@@ -338,7 +357,8 @@ class Transaction:
 
     def _rows_beside(self, base: PlannerCatalog) -> Commit | None:
         """The writes to older tables, to be committed on exactly the catalog ``base``."""
-        if not (writes := self._old_table_writes()):
+        writes = self._old_table_writes()
+        if not writes and not self._replaced:
             return None
         self._check_relations(base)
         return self._environment.stores.tables.prepare(

@@ -287,13 +287,19 @@ class Transactions:
         )
 
     def _run_at_once(self, work: Callable[[Transaction], T]) -> T:
-        transaction = self._new()
-        try:
-            result = work(transaction)
-            transaction.commit()
-            return result
-        finally:
-            transaction.release()
+        for attempt in range(1, ATTEMPTS + 1):
+            transaction = self._new()
+            try:
+                result = work(transaction)
+                transaction.commit()
+                return result
+            except WriteConflict:  # a table whose rows are written again was written meanwhile
+                if attempt == ATTEMPTS:
+                    raise
+                self._cancellation.back_off(attempt)
+            finally:
+                transaction.release()
+        raise InternalError("definitions neither committed nor failed")
 
     def _outside_implicit(self, work: Callable[[], T]) -> T:
         """Run ``work`` between two implicit transactions."""

@@ -1,5 +1,6 @@
-"""ALTER TABLE. A constraint is added in three steps, so that no row escapes it: it is enforced for new
-rows, then the rows that are there are checked, then it counts as valid."""
+"""ALTER TABLE. If columns change, the rows are written again, to another table in the place of the
+first. Otherwise a constraint is added in three steps, so that no row escapes it: it is enforced for
+new rows, then the rows that are there are checked, then it counts as valid."""
 
 from __future__ import annotations
 
@@ -10,15 +11,26 @@ from reclock.adapter.context.texts import text_of
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.query.queries import run_query
 from reclock.adapter.statement_context import StatementContext, executes
-from reclock.adapter.statements.definition import change_catalog
+from reclock.adapter.statements.definition import (
+    change_catalog,
+    check_permanent,
+    define_in_transaction,
+)
+from reclock.adapter.statements.sequences import with_generated
+from reclock.adapter.statements.tables.rows import read_all, with_diff
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
+from reclock.adapter.transaction.transaction import Transaction
+from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Kind
-from reclock.errors import CheckViolation, ReclockError, UniqueViolation, UnsupportedSql
+from reclock.collections.schema import arrow_schema
+from reclock.errors import CheckViolation, NotNullViolation, ReclockError, UniqueViolation
 from reclock.sql.names import identifier
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.statements.tables.alter_plan import AlterTable, Validation
 from reclock.sql.statements.tables.alter_syntax import AlterTableAction, AlterTableStatement
+from reclock.sql.statements.tables.generated import generated_by_default
+from reclock.sql.statements.tables.rewrite_plan import TableRewrite
 from reclock.sql.syntax.parse import ParsedStatement
 
 
@@ -29,22 +41,36 @@ def _(statement: AlterTable, context: AuthorizationContext) -> Requirements:
 
 @defines(AlterTable)
 def _(statement: AlterTable, change: CatalogChange) -> None:
-    change.redefine(statement.id, statement.create_sql)
-    change.audit("alter", "table", statement.name, create_sql=statement.create_sql)
+    create_sql = statement.create_sql
+    if change.new_table is None:
+        change.redefine(statement.id, create_sql)
+    else:
+        assert statement.rewrite is not None
+        create_sql = statement.rewrite.create_sql
+        _replace(statement.id, statement.rewrite, change)
+    change.audit("alter", "table", statement.name, create_sql=create_sql)
+
+
+def _replace(id: GlobalId, rewrite: TableRewrite, change: CatalogChange) -> None:
+    """Replace the table by one with its new rows, and what depends on it by the same over that."""
+    for dropped in rewrite.dropped:
+        change.drop_item(dropped)
+    for name, create_sql in rewrite.sequences:
+        change.insert_sequence(name, create_sql)
+    change.replace_item(id, rewrite.create_sql, rewrite.renamed)
+    for dependent, create_sql in rewrite.recreated:
+        change.replace_item(dependent, create_sql)
+    for other, create_sql in rewrite.redefined:
+        change.redefine(other, create_sql)
 
 
 @executes(AlterTable)
 def _(statement: AlterTable, context: StatementContext) -> Result:
     block = context.transactions.explicit_block
-    if (
-        (statement.added or statement.validations)
-        and block is not None
-        and statement.id not in block.made
-    ):
-        raise UnsupportedSql(
-            "adding a constraint to a table that exists is not supported in a transaction block",
-            hint="COMMIT or ROLLBACK first",
-        )
+    has_other_rows = block is not None and statement.id not in block.made
+    is_checked = bool(statement.added or statement.validations)
+    if statement.must_rewrite or (has_other_rows and is_checked):
+        return _rewrite(statement, context)
     for validation in statement.validations:
         _validate(statement, validation, context)
     result = change_catalog(statement, context)
@@ -56,6 +82,35 @@ def _(statement: AlterTable, context: StatementContext) -> Result:
                 _follow(statement, "DROP CONSTRAINT", name, context)
             raise
     return result
+
+
+def _rewrite(statement: AlterTable, context: StatementContext) -> Result:
+    """Write the rows of the table again, with its new columns, to a new table in its place."""
+    check_permanent(statement, context)
+    rewrite = statement.rewrite
+    assert rewrite is not None
+    definition = DdlStatement(context.parsed, context.planner, (context.catalog, statement))
+
+    def work(transaction: Transaction) -> Result:
+        schema = arrow_schema(rewrite.rows.desc, with_updates=False)
+        rows = read_all(run_query(context, rewrite.rows, transaction), schema)
+        id = transaction.replace(statement.id, definition)
+        catalog = context.transactions.temporary.over(transaction.definitions.catalog)
+        table = catalog.relation(id)
+        generated = [
+            values
+            for position, name in enumerate(table.desc.names)
+            if name in rewrite.generated
+            and (values := generated_by_default(table, position, catalog)) is not None
+        ]
+        rows = with_generated(rows, generated, replace(context, catalog=catalog))
+        for column, values in zip(table.desc.columns, rows.columns, strict=True):
+            if not column.is_nullable and values.null_count:
+                raise NotNullViolation(column.name, table.name.item, row=None)
+        transaction.write(table, with_diff(rows, table.desc, 1), catalog)
+        return Result(statement.tag)
+
+    return define_in_transaction(statement, context, work)
 
 
 def _follow(statement: AlterTable, kind: str, name: str, context: StatementContext) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -21,11 +21,18 @@ from reclock.sql.queries.columns import declared_column
 from reclock.sql.statements.query.plan import plan_query_statement
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.alter_syntax import AlterTableAction, AlterTableStatement
+from reclock.sql.statements.tables.column_changes import (
+    ColumnChanges,
+    check_assignable,
+    constrained_columns,
+    rename_in_constraint,
+)
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint
-from reclock.sql.statements.tables.declared_constraints import declare_constraints
-from reclock.sql.statements.tables.generated import name_default
+from reclock.sql.statements.tables.declared_constraints import declare_constraints, key_columns
+from reclock.sql.statements.tables.generated import name_default, name_sequences
 from reclock.sql.statements.tables.modify_plan import table_named
 from reclock.sql.statements.tables.plan import define_table
+from reclock.sql.statements.tables.rewrite_plan import TableRewrite, plan_rewrite, referring_keys
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
@@ -45,13 +52,18 @@ class Validation:
 @dataclass(frozen=True, slots=True)
 class AlterTable:
     """The table gets another definition. ``validations`` come before it; the constraints of
-    ``added`` hold for new rows only, until they are validated after it."""
+    ``added`` hold for new rows only, until they are validated after it.
+
+    With a ``rewrite``, it may instead get its rows again, which leaves nothing to validate.
+    """
 
     id: GlobalId
     name: QualifiedName
     create_sql: str
     validations: tuple[Validation, ...] = ()
     added: tuple[str, ...] = ()
+    rewrite: TableRewrite | None = None
+    must_rewrite: bool = False
     notices: tuple[str, ...] = ()
     depends_on: frozenset[GlobalId] = frozenset()
     tag: str = "ALTER TABLE"
@@ -68,19 +80,33 @@ def alter_table(
     table = table_named(node.this, catalog, session)
     definition = parse_one(table.create_sql or "")
     assert isinstance(definition, CreateTableStatement)
-    change = _Change(table, definition, catalog, session, [], [], [])
+    change = _Change(table, definition, catalog, session)
     for action in tracked_copy(node).args["actions"]:
         change.apply(action)
     define_table(definition)
+    must_rewrite = change.columns.are_changed
+    rewrite = None
+    if must_rewrite or change.added or change.validations:
+        rewrite = plan_rewrite(table, _all_valid(definition), change.columns, catalog)
     return AlterTable(
         table.id,
         table.name,
         definition_text(definition),
         tuple(change.validations),
         tuple(change.added),
+        rewrite,
+        must_rewrite,
         tuple(change.notices),
         frozenset({table.id}),
     )
+
+
+def _all_valid(definition: CreateTableStatement) -> CreateTableStatement:
+    """The definition of a table whose rows are all checked as they are written."""
+    valid = definition.copy()
+    for constraint in valid.args.get("constraints") or ():
+        constraint.set("is_not_valid", None)
+    return valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +117,36 @@ class _Change:
     definition: CreateTableStatement
     catalog: PlannerCatalog
     session: SessionNames
-    validations: list[Validation]
-    added: list[str]
-    notices: list[str]
+    validations: list[Validation] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    columns: ColumnChanges = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", ColumnChanges(self.table.desc))
 
     def apply(self, action: AlterTableAction) -> None:
         match action.args["kind"]:
+            case "ADD COLUMN":
+                self._add_column(action)
+            case "DROP COLUMN":
+                self._drop_column(action)
+            case "RENAME COLUMN":
+                self._rename_column(self._column(action), fold(action.args["value"]))
+            case "SET NOT NULL":
+                self._column(action).set("not_null", True)
+                self.columns.are_changed = True
+            case "DROP NOT NULL":
+                self._drop_not_null(self._column(action))
             case "SET DEFAULT":
                 column = self._column(action)
-                if column.args.get("identity"):
-                    raise InvalidConstraint(
-                        f'column "{fold(column.this)}" of relation "{self.table.name.item}" is an '
-                        "identity column",
-                        sqlstate="42601",
-                    )
+                self._refuse_identity(column)
                 column.set("default", action.args["value"])
                 name_default(column, self.catalog, self.session)
             case "DROP DEFAULT":
                 self._column(action).set("default", None)
             case "TYPE":
-                self._set_type(self._column(action), action.args["value"])
+                self._set_type(self._column(action), action.args["value"], action.args.get("using"))
             case "ADD CONSTRAINT":
                 self._add(action.args["value"])
             case "DROP CONSTRAINT":
@@ -124,20 +160,94 @@ class _Change:
 
     # --- columns ---
 
+    @property
+    def _desc(self) -> RelationDesc:
+        return define_table(self.definition).desc
+
     def _column(self, action: AlterTableAction) -> TableColumn:
         name = fold(action.this)
         columns: list[TableColumn] = self.definition.args["columns"]
         for column in columns:
             if fold(column.this) == name:
                 return column
-        raise UnknownColumn(name, hint=nearest(name, self.table.desc.names))
+        raise UnknownColumn(name, hint=nearest(name, self._desc.names))
 
-    def _set_type(self, column: TableColumn, kind: exp.DataType) -> None:
-        """A column of text may become longer: the rows stay as they are."""
-        index = self.table.desc.names.index(fold(column.this))
-        old = self.table.desc.columns[index]
+    def _refuse_identity(self, column: TableColumn) -> None:
+        if column.args.get("identity"):
+            raise InvalidConstraint(
+                f'column "{fold(column.this)}" of relation "{self.table.name.item}" is an '
+                "identity column",
+                sqlstate="42601",
+            )
+
+    def _add_column(self, action: AlterTableAction) -> None:
+        column: TableColumn = action.args["value"]
+        name = fold(column.this)
+        if self._is_taken(name, may_exist=bool(action.args.get("exists"))):
+            return
+        made = CreateTableStatement(this=self.table.name.to_table(), columns=[column])
+        sequences = name_sequences(made, self.table.name, self.catalog, self.session)
+        self.columns.sequences += sequences
+        self.definition.set("columns", [*self.definition.args["columns"], column])
+        self.columns.add(name, column, is_generated=bool(define_table(made).generated))
+        for constraint in action.args.get("constraints") or ():
+            self._add(constraint)
+
+    def _is_taken(self, name: str, *, may_exist: bool = False) -> bool:
+        if name not in self._desc.names:
+            return False
+        message = f'column "{name}" of relation "{self.table.name.item}" already exists'
+        if not may_exist:
+            raise InvalidConstraint(message, sqlstate="42701")
+        self.notices.append(f"{message}, skipping")
+        return True
+
+    def _drop_column(self, action: AlterTableAction) -> None:
+        name = fold(action.this)
+        if action.args.get("exists") and name not in self._desc.names:
+            self.notices.append(
+                f'column "{name}" of relation "{self.table.name.item}" does not exist, skipping'
+            )
+            return
+        column, is_cascading = self._column(action), action.args.get("behavior") == "CASCADE"
+        remaining = [other for other in self.definition.args["columns"] if other is not column]
+        if not remaining:
+            raise UnsupportedSql("a table without columns is not supported")
+        self.columns.drop(name, is_cascading=is_cascading)
+        constraints = []
+        for constraint in self._constraints:
+            if name not in constrained_columns(constraint):
+                constraints.append(constraint)
+            elif not is_cascading and (dependents := list(self._dependents(constraint))):
+                raise DependentObjects("column", name, dependents)
+            else:
+                self.columns.dropped_keys += self._keys(constraint)
+        self.definition.set("columns", remaining)
+        self.definition.set("constraints", constraints)
+
+    def _rename_column(self, column: TableColumn, new: str) -> None:
+        old = fold(column.this)
+        self._is_taken(new)
+        column.set("this", identifier(new))
+        for constraint in self._constraints:
+            rename_in_constraint(constraint, self.table.name, old, new)
+        self.columns.rename(old, new)
+
+    def _drop_not_null(self, column: TableColumn) -> None:
+        self._refuse_identity(column)
+        name = fold(column.this)
+        if name in key_columns(self.definition):
+            raise InvalidConstraint(f'column "{name}" is in a primary key')
+        column.set("not_null", None)
+        self.columns.are_changed = True
+
+    def _set_type(self, column: TableColumn, kind: exp.DataType, using: exp.Expr | None) -> None:
+        """A column of text may become longer: the rows stay as they are. Else they are written
+        again."""
+        desc = self._desc
+        old = desc.columns[desc.names.index(fold(column.this))]
         new = declared_column(old.name, kind, old.is_nullable)
-        if new == old:
+        if new == old and using is None:
             return
         is_longer = old.limit is not None and (
             new.limit is None
@@ -146,15 +256,19 @@ class _Change:
                 and new.limit.characters >= old.limit.characters
             )
         )
-        if new.type != old.type or not is_longer or (old.limit and old.limit.ignores_blanks):
-            raise UnsupportedSql(
-                f"ALTER COLUMN TYPE from {old.sql_type} to {new.sql_type} is not supported",
-                detail="only varchar(n) can become longer, or text",
-                hint="create another table with CREATE TABLE, and fill it with INSERT … SELECT",
-            )
-        if any(entry.type is ItemType.VIEW for entry in self.catalog.dependents(self.table.id)):
-            raise UnsupportedSql("cannot alter type of a column used by a view or rule")
         column.set("kind", kind)
+        if (
+            using is not None
+            or new.type != old.type
+            or not is_longer
+            or (old.limit and old.limit.ignores_blanks)
+        ):
+            self._refuse_identity(column)
+            if using is None:
+                check_assignable(desc, old, new)
+            self.columns.convert(old.name, kind, using)
+        elif any(entry.type is ItemType.VIEW for entry in self.catalog.dependents(self.table.id)):
+            raise UnsupportedSql("cannot alter type of a column used by a view or rule")
 
     # --- constraints ---
 
@@ -186,15 +300,13 @@ class _Change:
             columns=self.definition.args["columns"],
             constraints=[constraint],
         )
-        wants_no_validation = bool(constraint.args.get("is_not_valid"))
+        wants_no_validation, desc = bool(constraint.args.get("is_not_valid")), self._desc
         self.notices.extend(
-            declare_constraints(
-                added, self.table.name, self.table.desc, self.catalog, self.session, old
-            )
+            declare_constraints(added, self.table.name, self._desc, self.catalog, self.session, old)
         )
         kind = ConstraintKind(constraint.args["kind"])
-        if kind is ConstraintKind.PRIMARY_KEY:
-            _check_not_null(self.table.desc, [fold(c) for c in constraint.args["columns"]])
+        if self._desc.columns != desc.columns:  # of a primary key, which allows no NULL
+            self.columns.are_changed = True
         if wants_no_validation and kind in (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE):
             raise InvalidConstraint(
                 f"{kind} constraints cannot be marked NOT VALID", sqlstate="0A000"
@@ -220,15 +332,17 @@ class _Change:
         remaining = [constraint for constraint in self._constraints if constraint is not dropped]
         self.definition.set("constraints", remaining)
 
+    def _keys(self, key: TableConstraint) -> list[frozenset[str]]:
+        """The columns of the constraint, if it is a key to which foreign keys may refer."""
+        if key.args["kind"] not in ("PRIMARY KEY", "UNIQUE"):
+            return []
+        return [frozenset(fold(column) for column in key.args["columns"])]
+
     def _dependents(self, key: TableConstraint) -> Iterator[str]:
         """The foreign keys that refer to the key."""
-        if key.args["kind"] not in ("PRIMARY KEY", "UNIQUE"):
-            return
-        columns = {fold(column) for column in key.args["columns"]}
-        table = parts(self.table.name.to_table())
-        for entry in self.catalog.relations():
-            for constraint in entry.table.constraints if entry.table is not None else ():
-                if constraint.target == table and set(constraint.target_columns) == columns:
+        for columns in self._keys(key):
+            for entry, constraint in referring_keys(self.table.name, self.catalog):
+                if set(constraint.target_columns) == columns:
                     yield f"{entry.name}.{constraint.name}"
 
     def _validate(self, node: TableConstraint) -> None:
@@ -257,12 +371,3 @@ def _violations(table: QualifiedName, constraint: Constraint) -> str:
     present = " AND ".join(f"{column} IS NOT NULL" for column in columns)
     key, where = ", ".join(columns), "" if constraint.are_nulls_equal else f"WHERE {present}"
     return f"SELECT {key} FROM {table} {where} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
-
-
-def _check_not_null(desc: RelationDesc, columns: Sequence[str]) -> None:
-    for name in columns:
-        if desc.columns[desc.names.index(name)].is_nullable:
-            raise UnsupportedSql(
-                f'a primary key of column "{name}", which may be NULL, cannot be added',
-                hint="declare the column NOT NULL in CREATE TABLE",
-            )

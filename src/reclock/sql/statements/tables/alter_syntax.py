@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 
-from reclock.errors import UnsupportedSql
 from reclock.sql.statements.tables.constraints_syntax import is_table_constraint, table_constraint
+from reclock.sql.statements.tables.syntax import TableColumn, table_elements
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters
-from reclock.sql.syntax.writing import generates, joined, listed, when
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class AlterTableStatement(Statement):
@@ -20,14 +20,16 @@ class AlterTableStatement(Statement):
 
 
 class AlterTableAction(exp.Expression):
-    """``kind`` is ``SET DEFAULT``, ``DROP DEFAULT``, ``TYPE``, ``ADD CONSTRAINT``, ``DROP
-    CONSTRAINT``, ``VALIDATE CONSTRAINT`` or ``RENAME CONSTRAINT``. ``this`` is the column, or the
-    name of the constraint; ``value`` the default, the type, the constraint or the new name."""
+    """``kind`` is a key of ``_WORDS``. ``this`` is the column, or the name of the constraint;
+    ``value`` the default, the type, the added column or constraint, or the new name.
+    ``constraints`` are those of the added column, and ``using`` is the value in another type."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "kind": True,
         "this": False,
         "value": False,
+        "constraints": False,
+        "using": False,
         "exists": False,
         "behavior": False,
     }
@@ -40,11 +42,12 @@ def alter_table(parser: StatementParser, name: exp.Table, exists: bool) -> Alter
 
 def rename_part(parser: StatementParser, name: exp.Table, exists: bool) -> AlterTableStatement:
     """Behind RENAME, what is not TO: a constraint, or a column."""
-    if not parser.accept("CONSTRAINT"):
-        _unsupported("RENAME COLUMN")
+    kind = "RENAME CONSTRAINT" if parser.accept("CONSTRAINT") else "RENAME COLUMN"
+    if kind == "RENAME COLUMN":
+        parser.accept("COLUMN")
     old = parser.name()
     parser.expect("TO")
-    action = AlterTableAction(kind="RENAME CONSTRAINT", this=old, value=parser.name())
+    action = AlterTableAction(kind=kind, this=old, value=parser.name())
     return AlterTableStatement(this=name, exists=exists, actions=[action])
 
 
@@ -52,19 +55,31 @@ def _action(parser: StatementParser) -> AlterTableAction:
     if parser.accept("ALTER"):
         return _alter_column(parser)
     if parser.accept("ADD"):
-        if not is_table_constraint(parser):
-            _unsupported("ADD COLUMN")
-        return AlterTableAction(kind="ADD CONSTRAINT", value=table_constraint(parser))
+        return _add(parser)
     if parser.accept("VALIDATE", "CONSTRAINT"):
         return AlterTableAction(kind="VALIDATE CONSTRAINT", this=parser.name())
-    if parser.accept("DROP", "CONSTRAINT"):
+    if parser.accept("DROP"):
+        kind = "DROP CONSTRAINT" if parser.accept("CONSTRAINT") else "DROP COLUMN"
+        if kind == "DROP COLUMN":
+            parser.accept("COLUMN")
         exists = parser.if_exists()
         name = parser.name()
         behavior = parser.drop_behavior()
-        return AlterTableAction(kind="DROP CONSTRAINT", this=name, exists=exists, behavior=behavior)
-    if parser.accept("DROP"):
-        _unsupported("DROP COLUMN")
+        return AlterTableAction(kind=kind, this=name, exists=exists, behavior=behavior)
     return parser.raise_error("Expected ADD, ALTER, DROP or VALIDATE")
+
+
+def _add(parser: StatementParser) -> AlterTableAction:
+    if is_table_constraint(parser):
+        return AlterTableAction(kind="ADD CONSTRAINT", value=table_constraint(parser))
+    parser.accept("COLUMN")
+    exists = parser.if_not_exists()
+    column, *constraints = table_elements(parser)
+    if not isinstance(column, TableColumn):
+        parser.raise_error("Expected a column")
+    return AlterTableAction(
+        kind="ADD COLUMN", value=column, constraints=constraints or None, exists=exists
+    )
 
 
 def _alter_column(parser: StatementParser) -> AlterTableAction:
@@ -73,28 +88,24 @@ def _alter_column(parser: StatementParser) -> AlterTableAction:
     if parser.accept("SET", "DEFAULT"):
         default = parser.operand() or parser.missing()
         return AlterTableAction(kind="SET DEFAULT", this=name, value=default)
-    if parser.accept("DROP", "DEFAULT"):
-        return AlterTableAction(kind="DROP DEFAULT", this=name)
+    for kind in ("DROP DEFAULT", "SET NOT NULL", "DROP NOT NULL"):
+        if parser.accept(*kind.split()):
+            return AlterTableAction(kind=kind, this=name)
     if parser.accept("TYPE") or parser.accept("SET", "DATA", "TYPE"):
         type = parser.data_type() or parser.missing()
-        if parser.accept("USING"):
-            parser.value()
-        return AlterTableAction(kind="TYPE", this=name, value=type)
-    if parser.sees("SET", "NOT", "NULL") or parser.sees("DROP", "NOT", "NULL"):
-        _unsupported("ALTER COLUMN … NOT NULL")
-    return parser.raise_error("Expected SET DEFAULT, DROP DEFAULT or TYPE")
-
-
-def _unsupported(what: str) -> NoReturn:
-    raise UnsupportedSql(
-        f"ALTER TABLE … {what} is not supported",
-        hint="create another table with CREATE TABLE, and fill it with INSERT … SELECT",
-    )
+        using = parser.value() if parser.accept("USING") else None
+        return AlterTableAction(kind="TYPE", this=name, value=type, using=using)
+    return parser.raise_error("Expected SET DEFAULT, DROP DEFAULT, NOT NULL or TYPE")
 
 
 _WORDS = {
+    "ADD COLUMN": ("ADD COLUMN", ""),
+    "DROP COLUMN": ("DROP COLUMN", ""),
+    "RENAME COLUMN": ("RENAME COLUMN", "TO"),
     "SET DEFAULT": ("ALTER COLUMN", "SET DEFAULT"),
     "DROP DEFAULT": ("ALTER COLUMN", "DROP DEFAULT"),
+    "SET NOT NULL": ("ALTER COLUMN", "SET NOT NULL"),
+    "DROP NOT NULL": ("ALTER COLUMN", "DROP NOT NULL"),
     "TYPE": ("ALTER COLUMN", "TYPE"),
     "ADD CONSTRAINT": ("ADD", ""),
     "DROP CONSTRAINT": ("DROP CONSTRAINT", ""),
@@ -108,10 +119,12 @@ def _write_action(write: Generator, node: exp.Expression) -> str:
     before, behind = _WORDS[node.args["kind"]]
     return joined(
         before,
-        when(node, "exists", "IF EXISTS"),
+        when(node, "exists", "IF NOT EXISTS" if before == "ADD COLUMN" else "IF EXISTS"),
         write.sql(node, "this"),
         behind,
         write.sql(node, "value"),
+        *(write.sql(constraint) for constraint in node.args.get("constraints") or ()),
+        clause(write, "USING", node, "using"),
         node.args.get("behavior") or "",
     )
 

@@ -75,7 +75,7 @@ def create_table(
     if is_temporary(words):
         make_temporary(name)
     if parser.sees_token(TokenType.L_PAREN) and not _is_name_list(parser):
-        elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]
+        elements = [element for parsed in parser.wrapped_list(table_elements) for element in parsed]
         columns = [element for element in elements if isinstance(element, TableColumn)]
         constraints = [element for element in elements if isinstance(element, TableConstraint)]
         return CreateTableStatement(
@@ -105,7 +105,7 @@ def _with_data(parser: StatementParser) -> dict[str, bool]:
     return {"is_empty": is_empty}
 
 
-def _elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
+def table_elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
     """A column and its constraints, or a constraint of the table."""
     if is_table_constraint(parser):
         return [table_constraint(parser)]

@@ -1,0 +1,131 @@
+"""How ALTER TABLE changes the columns of a table: where the values of the new columns come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from reclock.algebra.relations import Column, RelationDesc
+from reclock.errors import TypeMismatch
+from reclock.sql.names import QualifiedName, fold, identifier, parts, quote
+from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.queries.coercion import assign
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.scope import Scope
+from reclock.sql.statements.tables.constraints_syntax import TableConstraint
+from reclock.sql.statements.tables.syntax import TableColumn
+from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.dialect import to_sql
+
+
+@dataclass(slots=True)
+class ColumnChanges:
+    """The changes to the columns of a table with ``old`` columns."""
+
+    old: RelationDesc
+    are_changed: bool = False
+    """Whether the rows, or what the stored rows may be, change."""
+    values: dict[str, str] = field(init=False)
+    """SQL over the old table for each column of the new one, in its order."""
+    renamed: dict[str, str] = field(init=False)
+    """The new name of each old column that remains."""
+    dropped: dict[str, bool] = field(default_factory=dict)
+    """The old columns that are dropped, and whether their dependents are dropped with them."""
+    converted: set[str] = field(default_factory=set)
+    """The old columns that get another type."""
+    generated: set[str] = field(default_factory=set)
+    """The new columns whose values a sequence generates."""
+    dropped_keys: list[frozenset[str]] = field(default_factory=list)
+    """The columns of the keys that are dropped with a column."""
+    sequences: tuple[tuple[QualifiedName, str], ...] = ()
+    """Names and definitions of the sequences that added columns own."""
+
+    def __post_init__(self) -> None:
+        self.values = {name: quote(name) for name in self.old.names}
+        self.renamed = {name: name for name in self.old.names}
+
+    @property
+    def added(self) -> set[str]:
+        """The columns that are new."""
+        return self.values.keys() - self.renamed.values()
+
+    def add(self, name: str, column: TableColumn, *, is_generated: bool) -> None:
+        """Add a column at the end."""
+        default, type = column.args.get("default"), to_sql(column.args["kind"])
+        if is_generated:
+            self.generated.add(name)
+            default = None
+        self.values[name] = f"CAST({to_sql(default) if default else 'NULL'} AS {type})"
+        self.are_changed = True
+
+    def drop(self, name: str, *, is_cascading: bool) -> None:
+        """Drop the column that has this name now."""
+        del self.values[name]
+        self.generated.discard(name)
+        for old in [old for old, new in self.renamed.items() if new == name]:
+            del self.renamed[old]
+            self.dropped[old] = is_cascading
+        self.are_changed = True
+
+    def rename(self, name: str, to: str) -> None:
+        """Rename the column that has this name now."""
+        self.values = {to if key == name else key: value for key, value in self.values.items()}
+        self.renamed = {old: to if new == name else new for old, new in self.renamed.items()}
+        if name in self.generated:
+            self.generated = self.generated - {name} | {to}
+        self.are_changed = True
+
+    def convert(self, name: str, kind: exp.DataType, using: exp.Expr | None) -> None:
+        """Give the column another type: ``using`` computes the values from old columns."""
+        value = self.values[name]
+        if using is not None:
+            value = to_sql(using)
+            consume(using)
+        self.values[name] = f"CAST({value} AS {to_sql(kind)})"
+        self.converted |= {old for old, new in self.renamed.items() if new == name}
+        self.are_changed = True
+
+
+def check_assignable(desc: RelationDesc, old: Column, new: Column) -> None:
+    """Raises ``TypeMismatch`` unless values of the column convert to its new type by
+    themselves."""
+    scope = Scope.of(desc, None)
+    context = ExprContext(scope, NoSubqueries(NO_PARAMETERS), "ALTER COLUMN TYPE")
+    try:
+        assign(scalar(exp.column(identifier(old.name)), context), new)
+    except TypeMismatch as error:
+        raise TypeMismatch(
+            f'column "{old.name}" cannot be cast automatically to type {new.sql_type}',
+            hint=f'You might need to specify "USING {quote(old.name)}::{new.sql_type}".',
+        ) from error
+
+
+def constrained_columns(constraint: TableConstraint) -> set[str]:
+    """The columns of its table that the constraint names."""
+    check = constraint.args.get("check")
+    named = constraint.args.get("columns") or ()
+    used = check.find_all(exp.Column) if check is not None else ()
+    return {*map(fold, named), *(fold(column.this) for column in used)}
+
+
+def rename_in_constraint(
+    constraint: TableConstraint, table: QualifiedName, old: str, new: str
+) -> None:
+    """Rename a column in a constraint of its ``table``."""
+    names = list(constraint.args.get("columns") or ())
+    check = constraint.args.get("check")
+    if check is not None:
+        names += [column.this for column in check.find_all(exp.Column)]
+    target = constraint.args.get("target")
+    if target is not None and parts(target) == parts(table.to_table()):
+        names += constraint.args.get("target_columns") or ()
+    rename_identifiers(names, old, new)
+
+
+def rename_identifiers(names: list[exp.Identifier], old: str, new: str) -> None:
+    """Replace the identifiers that mean ``old``."""
+    for name in names:
+        if fold(name) == old:
+            name.replace(identifier(new))

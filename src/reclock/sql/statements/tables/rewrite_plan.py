@@ -1,0 +1,259 @@
+"""The rewriting of a table: its rows, computed again, and what the objects that depend on it
+become.
+
+The table gets a new id, because a collection has the same columns at all times. An object that
+depends on another is younger than that, so the views and indexes over the table get new ids too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.errors import DependentObjects, InternalError, ReclockError, UnsupportedSql
+from reclock.sql.catalog.constraints import Constraint
+from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
+from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts, quote
+from reclock.sql.planning.definitions import definition_text
+from reclock.sql.planning.registry import item_planner_of
+from reclock.sql.statements.query.plan import plan_query_statement
+from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.sequences.definitions import sequence_text
+from reclock.sql.statements.tables.column_changes import ColumnChanges, rename_identifiers
+from reclock.sql.statements.tables.syntax import CreateTableStatement
+from reclock.sql.syntax.nodes import QueryStatement, Statement
+from reclock.sql.syntax.parse import parse_one
+
+
+@dataclass(frozen=True, slots=True)
+class TableRewrite:
+    """The table with ``create_sql``, whose first rows are ``rows`` of the old one."""
+
+    create_sql: str
+    rows: Select
+    generated: frozenset[str]
+    """The columns whose values a sequence generates."""
+    renamed: Mapping[str, str]
+    """The new name of each old column that remains."""
+    sequences: tuple[tuple[QualifiedName, str], ...]
+    """Names and definitions of the sequences that it owns in addition."""
+    recreated: tuple[tuple[GlobalId, str], ...]
+    """The views and indexes that are defined again, in this order, and their definitions."""
+    redefined: tuple[tuple[GlobalId, str], ...]
+    """Objects that keep their id, and their new definitions."""
+    dropped: tuple[GlobalId, ...]
+
+
+def plan_rewrite(
+    table: RelationEntry,
+    definition: CreateTableStatement,
+    columns: ColumnChanges,
+    catalog: PlannerCatalog,
+) -> TableRewrite:
+    """Raises ``DependentObjects`` and ``UnsupportedSql`` if objects cannot be without a column, or
+    cannot follow."""
+    values = ", ".join(f"{value} AS {quote(name)}" for name, value in columns.values.items())
+    query = parse_one(f"SELECT {values} FROM {table.name}")
+    assert isinstance(query, QueryStatement)
+    dependents = _Dependents(table, columns, catalog)
+    dependents.plan()
+    return TableRewrite(
+        definition_text(definition),
+        plan_query_statement(query, catalog, SessionNames()),
+        frozenset(columns.generated),
+        columns.renamed,
+        columns.sequences,
+        tuple((id, text) for id, text in dependents.recreated.items()),
+        tuple(dependents.redefined.items()),
+        tuple(dependents.dropped),
+    )
+
+
+def referring_keys(
+    table: QualifiedName, catalog: PlannerCatalog
+) -> Iterator[tuple[RelationEntry, Constraint]]:
+    """The foreign keys that refer to the table, and their tables."""
+    target = parts(table.to_table())
+    for entry in catalog.relations():
+        for constraint in entry.table.constraints if entry.table is not None else ():
+            if constraint.target == target:
+                yield entry, constraint
+
+
+@dataclass(slots=True)
+class _Dependents:
+    """What becomes of the objects that depend on the table."""
+
+    table: RelationEntry
+    columns: ColumnChanges
+    catalog: PlannerCatalog
+    recreated: dict[GlobalId, str] = field(default_factory=dict)
+    redefined: dict[GlobalId, str] = field(default_factory=dict)
+    dropped: dict[GlobalId, None] = field(default_factory=dict)
+
+    def plan(self) -> None:
+        ids, _ = dependents_closure({self.table.id}, self.catalog)
+        owned = {sequence.id for sequence in self.catalog.sequences(self.table.name)}
+        for id in sorted(ids, key=lambda id: int(id[1:])):
+            entry = self.catalog.entry(id)
+            if entry is None or id in (self.table.id, *owned, *self.dropped):
+                continue
+            self._follow(entry)
+        self._follow_sequences()
+        self._follow_foreign_keys()
+
+    def _follow(self, entry: Entry) -> None:
+        is_view = isinstance(entry, RelationEntry) and entry.query is not None
+        if not is_view and not isinstance(entry, IndexEntry):
+            kind = entry.type.value.replace("_", " ")
+            raise UnsupportedSql(
+                f'the rows of table "{self.table.name.item}" cannot be written again, because '
+                f'{kind} "{entry.name}" depends on it',
+                hint=f"drop the {kind}, and create it again afterwards",
+            )
+        node = parse_one(entry.create_sql or "")
+        if isinstance(entry, IndexEntry) and entry.on == self.table.id:
+            self._follow_index(entry, node)
+        elif isinstance(entry, RelationEntry) and self.table.id in entry.depends_on:
+            self._follow_view(entry, node)
+        else:
+            self.recreated[entry.id] = entry.create_sql or ""
+
+    # --- indexes ---
+
+    def _follow_index(self, index: IndexEntry, node: Statement) -> None:
+        names: list[exp.Identifier] = []
+        for key in node.args["keys"]:
+            is_column = isinstance(key, exp.Identifier)
+            names += [key] if is_column else [column.this for column in key.find_all(exp.Column)]
+        if any(fold(name) in self.columns.dropped for name in names):
+            self.dropped[index.id] = None
+            return
+        _rename_all(names, self.columns.renamed)
+        self.recreated[index.id] = definition_text(node)
+
+    # --- views ---
+
+    def _follow_view(self, view: RelationEntry, node: Statement) -> None:
+        if self.columns.converted and not self._does_without(view, self.columns.converted):
+            raise UnsupportedSql(
+                "cannot alter type of a column used by a view or rule",
+                detail=f'view "{view.name}" depends on it',
+            )
+        for column, is_cascading in self.columns.dropped.items():
+            if self._does_without(view, {column}):
+                continue
+            if not is_cascading:
+                raise DependentObjects("column", column, [str(view.name)])
+            self.dropped |= dict.fromkeys(dependents_closure({view.id}, self.catalog)[0])
+            return
+        pinned = self._columns_to_pin(node)
+        if pinned is not None and pinned != {name: name for name in self.columns.values}:
+            node = self._pinned(node, pinned)
+        self.recreated[view.id] = definition_text(node)
+
+    def _does_without(self, view: RelationEntry, columns: set[str]) -> bool:
+        """Whether the view is the same over the table without these columns."""
+        remaining = {name: name for name in self.table.desc.names if name not in columns}
+        node = self._pinned(parse_one(view.create_sql or ""), remaining)
+        if any(join.args.get("method") for join in node.find_all(exp.Join)):
+            return False  # a NATURAL join, which may be by the column
+        planner = item_planner_of(type(node))
+        if planner is None:
+            raise InternalError(f'"{view.name}" has no planner')
+        item = snapshot_of(self.catalog).items[view.id]
+        try:
+            planned = planner(node, item, view.name, self.catalog)
+        except ReclockError:
+            return False
+        return isinstance(planned, RelationEntry) and planned.desc.names == view.desc.names
+
+    def _columns_to_pin(self, node: Statement) -> Mapping[str, str] | None:
+        """The columns of the table that the definition has to name, old and new; None if it means
+        the same whatever else changes."""
+        changed = {old for old, new in self.columns.renamed.items() if old != new}
+        changed |= {self.columns.renamed[old] for old in changed} | self.columns.added
+        names = {fold(name) for name in node.find_all(exp.Identifier)}
+        if _reads_all_columns(node, self.table.name.item):
+            return self.columns.renamed
+        if not names & changed:
+            return None
+        named = {old: new for old, new in self.columns.renamed.items() if old in names}
+        return named or self.columns.renamed
+
+    def _pinned(self, node: Statement, columns: Mapping[str, str]) -> Statement:
+        """The definition over exactly these columns of the table, by the name that each has in
+        it."""
+        full = parts(self.table.name.to_table())
+        for table in list(node.find_all(exp.Table)):
+            if parts(table) != full or table is node.this:
+                continue
+            others = {name for name, value in table.args.items() if value} - {
+                "this",
+                "db",
+                "catalog",
+                "alias",
+            }
+            if others:
+                raise UnsupportedSql(
+                    f'a definition that depends on table "{self.table.name.item}" cannot follow',
+                    detail=f"it reads the table with {', '.join(sorted(others))}",
+                )
+            listed = ", ".join(
+                quote(new) if new == old else f"{quote(new)} AS {quote(old)}"
+                for old, new in columns.items()
+            )
+            select = parse_one(f"SELECT {listed} FROM {self.table.name}")
+            alias = table.args.get("alias") or exp.TableAlias(this=identifier(self.table.name.item))
+            table.replace(exp.Subquery(this=select.this, alias=alias))
+        for column in node.find_all(exp.Column):
+            if column.args.get("db"):
+                column.set("catalog", None)
+                column.set("db", None)
+        return node
+
+    # --- sequences and foreign keys ---
+
+    def _follow_sequences(self) -> None:
+        for sequence in self.catalog.sequences(self.table.name):
+            owner, column = sequence.sequence.owner or ((), "")
+            if column in self.columns.dropped:
+                self.dropped[sequence.id] = None
+            elif (new := self.columns.renamed.get(column, column)) != column:
+                owned = replace(sequence.sequence, owner=(owner, new))
+                self.redefined[sequence.id] = sequence_text(sequence.name, owned)
+
+    def _follow_foreign_keys(self) -> None:
+        for entry, constraint in referring_keys(self.table.name, self.catalog):
+            if entry.id == self.table.id:
+                continue
+            node = parse_one(self.redefined.get(entry.id) or entry.create_sql or "")
+            constraints = node.args["constraints"]
+            own = next(child for child in constraints if fold(child.this) == constraint.name)
+            if set(constraint.target_columns) in self.columns.dropped_keys:
+                node.set("constraints", [child for child in constraints if child is not own])
+            else:
+                _rename_all(own.args.get("target_columns") or [], self.columns.renamed)
+            self.redefined[entry.id] = definition_text(node)
+
+
+def _reads_all_columns(node: Statement, table: str) -> bool:
+    """Whether the meaning of the definition depends on which columns the table has."""
+    return (
+        any(isinstance(star.parent, exp.Select | exp.Column) for star in node.find_all(exp.Star))
+        or any(join.args.get("method") for join in node.find_all(exp.Join))
+        # the name of the table may stand for its whole row
+        or any(fold(column.this) == table for column in node.find_all(exp.Column))
+    )
+
+
+def _rename_all(names: list[exp.Identifier], renamed: Mapping[str, str]) -> None:
+    for name in list(names):
+        new = renamed.get(fold(name))
+        if new is not None and new != fold(name):
+            rename_identifiers([name], fold(name), new)
