@@ -34,7 +34,7 @@ from reclock.sql.statements.tables.modify_plan import table_named
 from reclock.sql.statements.tables.plan import define_table
 from reclock.sql.statements.tables.rewrite_plan import TableRewrite, plan_rewrite, referring_keys
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
-from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse_one
@@ -184,6 +184,7 @@ class _Change:
         column: TableColumn = action.args["value"]
         name = fold(column.this)
         if self._is_taken(name, may_exist=bool(action.args.get("exists"))):
+            consume(action)
             return
         made = CreateTableStatement(this=self.table.name.to_table(), columns=[column])
         sequences = name_sequences(made, self.table.name, self.catalog, self.session)

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.errors import DependentObjects, InternalError, ReclockError, UnsupportedSql
+from reclock.errors import (
+    DependentObjects,
+    InternalError,
+    ReclockError,
+    UnknownColumn,
+    UnsupportedSql,
+)
 from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
@@ -152,15 +158,18 @@ class _Dependents:
                 raise DependentObjects("column", column, [str(view.name)])
             self.dropped |= dict.fromkeys(dependents_closure({view.id}, self.catalog)[0])
             return
+        renamed = self.columns.renamed
         pinned = self._columns_to_pin(node)
         if pinned is not None and pinned != {name: name for name in self.columns.values}:
-            node = self._pinned(node, pinned)
+            self._pin(node, pinned)
+        elif any(old != new for old, new in renamed.items()):
+            self._rename_pinned(node, renamed)
         self.recreated[view.id] = definition_text(node)
 
     def _does_without(self, view: RelationEntry, columns: set[str]) -> bool:
         """Whether the view is the same over the table without these columns."""
         remaining = {name: name for name in self.table.desc.names if name not in columns}
-        node = self._pinned(parse_one(view.create_sql or ""), remaining)
+        node = parse_one(view.create_sql or "")
         if any(join.args.get("method") for join in node.find_all(exp.Join)):
             return False  # a NATURAL join, which may be by the column
         planner = item_planner_of(type(node))
@@ -168,6 +177,7 @@ class _Dependents:
             raise InternalError(f'"{view.name}" has no planner')
         item = snapshot_of(self.catalog).items[view.id]
         try:
+            self._pin(node, remaining)
             planned = planner(node, item, view.name, self.catalog)
         except ReclockError:
             return False
@@ -179,6 +189,8 @@ class _Dependents:
         changed = {old for old, new in self.columns.renamed.items() if old != new}
         changed |= {self.columns.renamed[old] for old in changed} | self.columns.added
         names = {fold(name) for name in node.find_all(exp.Identifier)}
+        if not self._unpinned(node):
+            return None
         if _reads_all_columns(node, self.table.name.item):
             return self.columns.renamed
         if not names & changed:
@@ -186,20 +198,14 @@ class _Dependents:
         named = {old: new for old, new in self.columns.renamed.items() if old in names}
         return named or self.columns.renamed
 
-    def _pinned(self, node: Statement, columns: Mapping[str, str]) -> Statement:
-        """The definition over exactly these columns of the table, by the name that each has in
-        it."""
-        full = parts(self.table.name.to_table())
-        for table in list(node.find_all(exp.Table)):
-            if parts(table) != full or table is node.this:
-                continue
-            others = {name for name, value in table.args.items() if value} - {
-                "this",
-                "db",
-                "catalog",
-                "alias",
-            }
-            if others:
+    def _pin(self, node: Statement, columns: Mapping[str, str]) -> None:
+        """Make the definition read exactly these columns of the table, each by the name that it has
+        there. Raises ``UnknownColumn`` if it names others already."""
+        unpinned = self._unpinned(node)
+        self._rename_pinned(node, columns)
+        for table in unpinned:
+            others = {name for name, value in table.args.items() if value}
+            if others := others - {"this", "db", "catalog", "alias"}:
                 raise UnsupportedSql(
                     f'a definition that depends on table "{self.table.name.item}" cannot follow',
                     detail=f"it reads the table with {', '.join(sorted(others))}",
@@ -215,7 +221,31 @@ class _Dependents:
             if column.args.get("db"):
                 column.set("catalog", None)
                 column.set("db", None)
-        return node
+
+    def _rename_pinned(self, node: Statement, columns: Mapping[str, str]) -> None:
+        for table in self._reads(node):
+            for item in _pinned_items(table) or ():
+                column = item.unalias()
+                name = fold(column.this)
+                if name not in columns:
+                    raise UnknownColumn(name)
+                if columns[name] == name:
+                    continue
+                column.this.replace(identifier(columns[name]))
+                if column is item:
+                    item.replace(exp.alias_(item.copy(), identifier(name), copy=False))
+
+    def _unpinned(self, node: Statement) -> list[exp.Table]:
+        return [table for table in self._reads(node) if _pinned_items(table) is None]
+
+    def _reads(self, node: Statement) -> list[exp.Table]:
+        """The places where the definition reads the table."""
+        full = parts(self.table.name.to_table())
+        return [
+            table
+            for table in node.find_all(exp.Table)
+            if table is not node.this and parts(table) == full
+        ]
 
     # --- sequences and foreign keys ---
 
@@ -240,6 +270,23 @@ class _Dependents:
             else:
                 _rename_all(own.args.get("target_columns") or [], self.columns.renamed)
             self.redefined[entry.id] = definition_text(node)
+
+
+def _pinned_items(table: exp.Table) -> list[exp.Expr] | None:
+    """The select list over the table, if that is a subquery of columns alone."""
+    select = table.parent.parent if table.parent is not None else None
+    if not isinstance(select, exp.Select) or not isinstance(select.parent, exp.Subquery):
+        return None
+    clauses = {name for name, value in select.args.items() if value} - {"expressions"}
+    has_more = len(clauses) > 1 or not isinstance(table.parent, exp.From)
+    items: list[exp.Expr] = select.expressions
+    if has_more or table.args.get("alias") is not None:
+        return None
+    return items if all(_is_plain_column(item.unalias()) for item in items) else None
+
+
+def _is_plain_column(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and not node.args.get("table") and not node.find(exp.Star)
 
 
 def _reads_all_columns(node: Statement, table: str) -> bool:
