@@ -9,8 +9,15 @@ from typing import Any
 import psycopg
 import pytest
 
+from reclock import failpoints
 from reclock.adapter.session.session import Session
-from reclock.errors import ReclockError
+from reclock.errors import (
+    NotReadable,
+    ReclockError,
+    RelationChanged,
+    UnsupportedSql,
+    WriteConflict,
+)
 from reclock.runtime.environment import Environment
 
 SCRIPT = """
@@ -258,24 +265,91 @@ def test_a_writer_that_began_before_the_constraint_fails(tmp_path: Path) -> None
         assert error.value.sqlstate == "23514"
 
 
-def test_what_changes_stored_rows_is_refused_with_a_way_out(environment: Environment) -> None:
+def test_what_depends_on_the_table_follows_it(environment: Environment) -> None:
     session = Session(environment)
-    run(session, "CREATE TABLE t (a int, b varchar(5))")
-    for refused in (
-        "ALTER TABLE t ADD COLUMN c int",
-        "ALTER TABLE t DROP COLUMN b",
-        "ALTER TABLE t RENAME COLUMN b TO c",
-        "ALTER TABLE t RENAME b TO c",
-        "ALTER TABLE t ALTER COLUMN a TYPE bigint",
-        "ALTER TABLE t ALTER COLUMN b TYPE varchar(4)",
-        "ALTER TABLE t ALTER COLUMN a SET NOT NULL",
-        "ALTER TABLE t ADD PRIMARY KEY (a)",
-    ):
-        with pytest.raises(ReclockError) as error:
-            run(session, refused)
-        assert error.value.sqlstate == "0A000"
-        assert error.value.hint
-    run(session, "BEGIN")
-    with pytest.raises(ReclockError) as error:
-        run(session, "ALTER TABLE t ADD UNIQUE (a)")
-    assert error.value.sqlstate == "0A000"
+    run(session, "CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 1), (2, 1)")
+    run(session, "CREATE MATERIALIZED VIEW m AS SELECT b, count(*) AS n FROM t GROUP BY b")
+    run(session, "CREATE INDEX by_b ON t (b); COMMENT ON COLUMN t.b IS 'the second'")
+    run(session, "CREATE ROLE reader; GRANT SELECT ON t TO reader; GRANT SELECT ON m TO reader")
+    [before] = run(session, "SELECT mz_now()")
+    run(session, "INSERT INTO t VALUES (3, 1)")
+    run(session, "ALTER TABLE t RENAME COLUMN b TO c")
+    run(session, "ALTER TABLE t ADD COLUMN d int DEFAULT 4; INSERT INTO t VALUES (4, 2)")
+    assert run(session, "SELECT * FROM m ORDER BY b") == [(1, 3), (2, 1)]
+    assert run(session, "SELECT a, d FROM t WHERE c = 2") == [(4, 4)]
+    columns = {row[4] for row in run(session, "SHOW INDEXES") if row[1] == "t"}
+    assert columns == {"c"}
+    assert run(session, "SELECT col_description('t'::regclass, 2)") == [("the second",)]
+    for relation in ("t", "m"):
+        privilege = f"SELECT has_table_privilege('reader', '{relation}', 'SELECT')"
+        assert run(session, privilege) == [(True,)]
+    with pytest.raises(NotReadable):
+        run(session, f"SELECT * FROM t AS OF {before[0]}")
+    run(session, "CREATE TABLE gone (a int); INSERT INTO gone VALUES (1)")
+    [before] = run(session, "SELECT mz_now()")
+    run(session, "DELETE FROM gone; ALTER TABLE gone ADD COLUMN b int")
+    with pytest.raises(NotReadable):
+        run(session, f"SELECT * FROM gone AS OF {before[0]}")
+
+
+def test_a_sink_and_a_catalog_in_the_lake_hinder_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECLOCK_CATALOG", "persist")
+    with Environment.initialise(tmp_path / "home") as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+        with pytest.raises(UnsupportedSql, match="catalog is kept in the lake"):
+            run(session, "ALTER TABLE t ADD COLUMN b int")
+        run(session, "ALTER TABLE t ADD CHECK (a > 0)")
+        run(session, "BEGIN; CREATE TABLE made (a int); INSERT INTO made VALUES (1)")
+        run(session, "ALTER TABLE made ADD COLUMN b int DEFAULT 2; COMMIT")
+        assert run(session, "SELECT * FROM made") == [(1, 2)]
+        run(session, "CREATE SINK s FROM made INTO DELTA 'sink'")
+        with pytest.raises(UnsupportedSql, match='sink "reclock'):
+            run(session, "ALTER TABLE made DROP COLUMN b")
+
+
+@pytest.mark.parametrize(
+    ("first", "error"),
+    [
+        ("INSERT INTO t VALUES (2)", RelationChanged),
+        ("CREATE TABLE u (a int); INSERT INTO t VALUES (2)", RelationChanged),
+        ("ALTER TABLE t ADD COLUMN c int", RelationChanged),
+        ("SELECT 1", None),
+    ],
+)
+def test_a_block_from_before_does_not_write_to_the_old_table(
+    environment: Environment, first: str, error: type[ReclockError] | None
+) -> None:
+    ada, bob = Session(environment), Session(environment)
+    run(ada, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    run(ada, f"BEGIN; {first}")
+    run(bob, "ALTER TABLE t ADD COLUMN b int DEFAULT 5")
+    if error is None:
+        run(ada, "UPDATE t SET b = 6; COMMIT")
+    else:
+        with pytest.raises(error):
+            run(ada, "COMMIT")
+    assert run(bob, "SELECT * FROM t") == [(1, 6 if error is None else 5)]
+
+
+def test_rows_that_are_written_meanwhile_are_not_lost(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = Session(environment), Session(environment)
+    run(ada, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    rows = iter((2, 3))
+
+    def write(point: str) -> None:
+        if point == "definitions.before_commit" and (row := next(rows, None)) is not None:
+            run(bob, f"INSERT INTO t VALUES ({row})")
+
+    monkeypatch.setattr(failpoints, "on_reach", write)
+    run(ada, "ALTER TABLE t ADD COLUMN b int DEFAULT 5")
+    assert run(bob, "SELECT * FROM t ORDER BY a") == [(1, 5), (2, 5), (3, 5)]
+    run(ada, "BEGIN; ALTER TABLE t ADD COLUMN c int")
+    run(bob, "INSERT INTO t VALUES (4)")
+    with pytest.raises(WriteConflict):
+        run(ada, "COMMIT")
+    assert run(bob, "SELECT * FROM t WHERE a = 4") == [(4, 5)]

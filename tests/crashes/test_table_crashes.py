@@ -121,6 +121,27 @@ def test_a_block_killed_anywhere_has_defined_and_written_or_neither(
         assert sql(environment, "SELECT x, s FROM w ORDER BY s") == rows
 
 
+@pytest.mark.parametrize(
+    ("killed_at", "has_committed"),
+    [
+        ("tables.fill.written", False),
+        ("definitions.before_commit", False),
+        ("definitions.after_commit", True),
+    ],
+)
+def test_a_table_whose_rows_are_written_again_is_the_old_or_the_new(
+    tmp_path: Path, killed_at: str, has_committed: bool
+) -> None:
+    alter = "ALTER TABLE t ADD COLUMN b int DEFAULT 2"
+    with Environment.initialise(tmp_path) as environment:
+        sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+        die_at(killed_at, storage_worker.execute, tmp_path, alter)
+        if not has_committed:
+            assert sql(environment, "SELECT * FROM t") == [(1,)]
+            sql(environment, alter)
+        assert sql(environment, "INSERT INTO t VALUES (3); SELECT * FROM t") == [(1, 2), (3, 2)]
+
+
 @pytest.mark.parametrize("killed_at", ["tables.create.before_register"])
 def test_a_table_half_made_is_made_by_repeating(opened, killed_at: str) -> None:
     tables, url, lake = opened

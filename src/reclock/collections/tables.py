@@ -35,7 +35,7 @@ from reclock.collections.table_wal import (
 )
 from reclock.collections.version import Version
 from reclock.collections.wal_rows import write_rows
-from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
+from reclock.errors import InternalError, NotReadable, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 
 STAGED_FROM_BYTES = 1 << 20
@@ -282,9 +282,10 @@ class Tables:
         *,
         at: Timestamp,
         incarnation: str = "",
+        is_empty_before: bool = True,
     ) -> None:
         """Write the first rows (``rows_schema``) of a table, at ``at``, before the table is
-        created. Its ``id`` is reserved.
+        created. Its ``id`` is reserved. Reads before ``at`` find it empty, or are refused.
 
         The table must be created within the lease; afterwards it counts as ``abandoned``.
         """
@@ -294,6 +295,10 @@ class Tables:
         collection.append(
             updates_at(rows, at, desc), expected_upper=MINIMUM, new_upper=Timestamp(at + 1)
         )
+        if not is_empty_before and not collection.replace(
+            collection.pin(), (), (), since=at, at=at
+        ):
+            raise InternalError(f'table "{id}", which nobody knows yet, was written by another')
         failpoint("tables.fill.written")
 
     def abandoned(self, ids: Iterable[GlobalId]) -> set[GlobalId]:

@@ -17,7 +17,7 @@ from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollect
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.keys import Keys
 from reclock.collections.table_wal import Commit, Dependencies
-from reclock.collections.tables import rows_of, table_id, updates_at
+from reclock.collections.tables import rows_of, rows_schema, table_id, updates_at
 from reclock.compute.lookups import point_lookups
 from reclock.errors import (
     CatalogMoved,
@@ -89,6 +89,8 @@ class Transaction:
         """The tables that were read, and by which keys; None stands for all rows."""
         self._replaced: set[GlobalId] = set()
         """The older tables whose rows it has written to another in their place."""
+        self._replacements: set[GlobalId] = set()
+        """The tables in the place of others."""
         self._has_read_others = False
         self._time: ReadTime | None = None
         self._domain: Groups = frozenset()
@@ -249,6 +251,8 @@ class Transaction:
             self._replaced.add(table)
         id = self.definitions.add(definition, is_filled=True)
         assert id is not None
+        self._replacements.add(id)
+        self.writes[id] = []
         return id
 
     def _check_mixed(self) -> None:
@@ -329,12 +333,13 @@ class Transaction:
         for id in self.made & self.writes.keys():
             if catalog.entry(id) is not None:
                 table = catalog.relation(id)
-                rows, incarnation = (
-                    pa.concat_tables(self.writes[id]),
-                    self.definitions.made[id].incarnation,
-                )
                 tables.fill(
-                    id, table.desc, rows, at=self.definitions.begins_at, incarnation=incarnation
+                    id,
+                    table.desc,
+                    pa.concat_tables(self.writes[id] or [rows_schema(table.desc).empty_table()]),
+                    at=self.definitions.begins_at,
+                    incarnation=self.definitions.made[id].incarnation,
+                    is_empty_before=id not in self._replacements,
                 )
 
     def _old_table_writes(self) -> dict[GlobalId, pa.Table]:

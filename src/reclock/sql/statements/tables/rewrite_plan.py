@@ -146,11 +146,6 @@ class _Dependents:
     # --- views ---
 
     def _follow_view(self, view: RelationEntry, node: Statement) -> None:
-        if self.columns.converted and not self._does_without(view, self.columns.converted):
-            raise UnsupportedSql(
-                "cannot alter type of a column used by a view or rule",
-                detail=f'view "{view.name}" depends on it',
-            )
         for column, is_cascading in self.columns.dropped.items():
             if self._does_without(view, {column}):
                 continue
@@ -158,6 +153,11 @@ class _Dependents:
                 raise DependentObjects("column", column, [str(view.name)])
             self.dropped |= dict.fromkeys(dependents_closure({view.id}, self.catalog)[0])
             return
+        if self.columns.converted and not self._does_without(view, self.columns.converted):
+            raise UnsupportedSql(
+                "cannot alter type of a column used by a view or rule",
+                detail=f'view "{view.name}" depends on it',
+            )
         renamed = self.columns.renamed
         pinned = self._columns_to_pin(node)
         if pinned is not None and pinned != {name: name for name in self.columns.values}:
