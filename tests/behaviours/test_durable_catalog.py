@@ -21,6 +21,7 @@ from fixtures.catalogs import (
     stored,
 )
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
 from reclock.catalog.acl import AclItem
 from reclock.catalog.builtins import BuiltinObject
@@ -28,11 +29,13 @@ from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.encoding import canonical, decode, encode_rows
 from reclock.catalog.initial import CATALOG_VERSION, SYSTEM_SCHEMAS
 from reclock.catalog.objects import (
+    AuditEvent,
     Cluster,
     Config,
     Kind,
     Schema,
     Setting,
+    SkippedRange,
     SystemConfiguration,
 )
 from reclock.errors import (
@@ -210,6 +213,21 @@ class TestUpgrade:
         assert joined(place).get_clusters() == [
             Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))
         ]
+
+    def test_ranges_that_only_the_audit_log_knew_become_objects(self, place: CatalogPlace) -> None:
+        details = {
+            "decision": "skip",
+            "source": "u1",
+            "partition": "a.csv",
+            "lower": 4,
+            "upper": 8,
+        }
+        event = AuditEvent(1, "alter", "source", "flights", details, "ada", NOW)
+        install(place, {**sample(5), **encode_rows([event])})
+        place.state().check_open()
+        state = opened(place)
+        assert state.get_skipped_ranges() == [SkippedRange(GlobalId("u1"), "a.csv", 4, 8)]
+        assert state.get_audit_logs() == [event]
 
     @pytest.mark.parametrize("version", range(1, CATALOG_VERSION))
     def test_the_epoch_is_raised_first_then_the_whole_migration_is_one_batch(

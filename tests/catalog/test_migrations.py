@@ -15,10 +15,10 @@ from fixtures.catalogs import SAMPLES, sample
 
 from reclock.algebra.timestamps import MINIMUM
 from reclock.catalog import migrations
-from reclock.catalog.encoding import encode_rows
+from reclock.catalog.encoding import canonical, encode_rows
 from reclock.catalog.initial import CATALOG_VERSION, initial_objects
 from reclock.catalog.migrations import ladder, migrate
-from reclock.catalog.objects import APPEND_ONLY, Kind
+from reclock.catalog.objects import APPEND_ONLY, Kind, SkippedRange
 from reclock.catalog.upgrade import load
 from reclock.errors import CatalogVersionUnsupported, InternalError, MigrationFailed
 
@@ -49,6 +49,7 @@ def test_a_sample_has_every_kind_that_its_version_kept(version: int) -> None:
         Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX: 3,
         Kind.CLUSTER_REPLICA: CATALOG_VERSION + 1,
         Kind.COMMENT: CATALOG_VERSION + 1,
+        Kind.SKIPPED_RANGE: CATALOG_VERSION + 1,
     }
     wanted = {kind for kind in set(Kind) - APPEND_ONLY if since.get(kind, 1) <= version}
     assert {kind for kind, _ in sample(version)} == wanted
@@ -192,3 +193,36 @@ def test_a_migrated_catalog_has_what_a_new_one_has() -> None:
     shared = [row for row in rows if row[0] in ("cluster", "database", "schema") and row in fresh]
     assert len(shared) > 5
     assert all(rows[row] == fresh[row] for row in shared)
+
+
+def skip_event(id: int, **details: object) -> tuple[tuple[str, str], str]:
+    """A row of the audit log of version 5: a decision to skip."""
+    value = {
+        "event_type": "alter",
+        "object_type": "source",
+        "object_name": "s",
+        "details": {"decision": "skip", **details},
+        "user": "ada",
+        "occurred_at": 7,
+    }
+    return ("audit_log", canonical({"id": id})), canonical(value)
+
+
+def test_ranges_that_only_the_audit_log_knew_become_objects() -> None:
+    rows = sample(5)
+    sources = [json.loads(key)["id"] for (kind, key), _ in rows.items() if kind == "item"]
+    events = dict(
+        (
+            skip_event(1, source=sources[0], partition="a", lower=4, upper=8),
+            skip_event(2, source=sources[0], partition="a", lower=4, upper=6),
+            skip_event(3, source=sources[1], partition="", lower=0, upper=2**70),
+            skip_event(4, of=sources[0], partition="a", lower=None, upper=None),
+            skip_event(5, source="u99", partition="a", lower=0, upper=1),
+        )
+    )
+    migrated = migrate(rows, found=5, wanted=6, events=events)
+    assert not any(kind in APPEND_ONLY for kind, _ in migrated), "events stay as they are"
+    assert load(migrated, MINIMUM).sorted(Kind.SKIPPED_RANGE) == [
+        SkippedRange(sources[0], "a", 4, 8),
+        SkippedRange(sources[1], "", 0, 2**70),
+    ]

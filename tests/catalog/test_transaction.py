@@ -19,6 +19,7 @@ from reclock.catalog.objects import (
     AuditEvent,
     Cluster,
     ClusterReplica,
+    Comment,
     Config,
     Database,
     DefaultPrivilege,
@@ -29,6 +30,7 @@ from reclock.catalog.objects import (
     Role,
     Schema,
     Setting,
+    SkippedRange,
     SourceProgress,
 )
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -167,6 +169,18 @@ def test_what_others_need_cannot_go(tx: CatalogTransaction) -> None:
     after = committed(tx)
     assert 5 not in after.schemas
     assert not after.is_referred_to(Kind.SCHEMA, 5)
+
+
+def test_what_is_said_about_an_object_goes_with_it(tx: CatalogTransaction) -> None:
+    dropped, other = view(tx, "v"), view(tx, "w")
+    tx.put_all(SkippedRange(item.id, "a", 0, 4) for item in (dropped, other))
+    tx.put(Comment("item", dropped.id, "", "about v"))
+    base = committed(tx)
+    tx = CatalogTransaction(base)
+    tx.delete(dropped)
+    after = committed(tx)
+    assert after.sorted(Kind.SKIPPED_RANGE) == [SkippedRange(other.id, "a", 0, 4)]
+    assert after.sorted(Kind.COMMENT) == []
 
 
 def test_the_public_pseudo_role_needs_no_object(tx: CatalogTransaction) -> None:

@@ -86,6 +86,9 @@ def test_a_correction_forgets_what_was_skipped_of_the_bytes_before_it(world):
     decide(world, payload.retry)
     world.tick(30)
     assert world.visible() == [(1, "x", 10), (2, "y", 10), (3, "z", 10)]
+    assert not world.skipped
+    world.rebuild(skips=world.skipped)
+    assert world.visible() == [(1, "x", 10), (2, "y", 10), (3, "z", 10)]
 
 
 def test_a_writer_that_lost_its_claim_cannot_undo_a_correction(world):

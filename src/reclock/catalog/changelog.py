@@ -176,7 +176,7 @@ class DurableCatalog(DurableCatalogState):
             raise CatalogUninitialized()
         require_version(header, exactly=False)
         self._require_generation(header)
-        return upgrade(rows, builtins).snapshot
+        return self._upgraded(rows, builtins).snapshot
 
     def mend(self, edit: Edit, *, user: str, occurred_at: Timestamp) -> Mended:
         with self._lock:
@@ -260,7 +260,7 @@ class DurableCatalog(DurableCatalogState):
                 max(header.epoch, self._epoch_above) + 1, self._deploy_generation
             )
             led_rows: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
-            target = upgrade(led_rows, builtins)
+            target = self._upgraded(led_rows, builtins)
             at = self._write_ts(upper)
             failpoint("catalog.open.before_epoch")
             try:
@@ -291,12 +291,20 @@ class DurableCatalog(DurableCatalogState):
                 )
             except UpperMismatch:  # an actor joined the new epoch and was faster
                 upper, rows = self._read()
-                target = upgrade(rows, builtins)
+                target = self._upgraded(rows, builtins)
                 continue
             failpoint("catalog.open.after_contents")
             self._apply_write(Timestamp(at + 1))
             return target.snapshot.at(Timestamp(at + 1))
         raise _contended()
+
+    def _upgraded(self, rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
+        """Raises as ``upgrade``. The audit log is read only if the catalog must be migrated."""
+        version = read_header(rows).version
+        if version is None or version == CATALOG_VERSION:
+            return upgrade(rows, builtins)
+        events = rows_of(self._log.snapshot(only={Kind.AUDIT_LOG})[1])
+        return upgrade(rows, builtins, events=events)
 
     # --- leadership ---
 

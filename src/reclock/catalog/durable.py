@@ -26,6 +26,7 @@ from reclock.catalog.objects import (
     Role,
     Schema,
     Setting,
+    SkippedRange,
     StorageUsage,
     SystemConfiguration,
     SystemObjectMapping,
@@ -254,6 +255,14 @@ class DurableCatalogState(Protocol):
     def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None:
         self._write(lambda tx: tx.put_all(configurations))
 
+    def add_skipped_ranges(self, ranges: Sequence[SkippedRange]) -> None:
+        """Store these ranges of one source, unless the source is gone."""
+
+        def add(tx: CatalogTransaction) -> None:
+            tx.put_all(skipped for skipped in ranges if skipped.source_id in tx.snapshot.items)
+
+        self._write(add)
+
     def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
         """Raise the floors of timelines. A floor that is already higher stays."""
 
@@ -316,6 +325,9 @@ class DurableCatalogState(Protocol):
 
     def get_settings(self) -> list[Setting]:
         return self.snapshot().sorted(Kind.SETTING)
+
+    def get_skipped_ranges(self) -> list[SkippedRange]:
+        return self.snapshot().sorted(Kind.SKIPPED_RANGE)
 
     def get_storage_usages(self) -> list[StorageUsage]:
         return self.events(Kind.STORAGE_USAGE)

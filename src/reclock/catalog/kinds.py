@@ -25,6 +25,7 @@ from reclock.catalog.objects import (
     Role,
     Schema,
     Setting,
+    SkippedRange,
     StorageUsage,
     SystemConfiguration,
     SystemObjectMapping,
@@ -47,6 +48,7 @@ CatalogObject = (
     | Role
     | Schema
     | Setting
+    | SkippedRange
     | StorageUsage
     | SystemConfiguration
     | SystemObjectMapping
@@ -228,6 +230,12 @@ _SPECS = (
     ),
     _spec(Kind.SETTING, Setting, "name"),
     _spec(
+        Kind.SKIPPED_RANGE,
+        SkippedRange,
+        "source_id partition lower",
+        references=lambda skipped: ((Kind.ITEM, skipped.source_id),),
+    ),
+    _spec(
         Kind.STORAGE_USAGE, StorageUsage, "id", allocated=lambda usage: ("storage_usage", usage.id)
     ),
     _spec(Kind.SYSTEM_CONFIGURATION, SystemConfiguration, "name"),
@@ -249,6 +257,10 @@ _SPECS = (
 
 SPECS: Mapping[Kind, KindSpec] = {spec.kind: spec for spec in _SPECS}
 _BY_TYPE: Mapping[type, KindSpec] = {spec.type: spec for spec in _SPECS}
+
+
+DEPENDENT = (Kind.COMMENT, Kind.SKIPPED_RANGE)
+"""Kinds that say something about another object, and are deleted with it."""
 
 
 def spec_of(thing: CatalogObject) -> KindSpec:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, cast
 
 from reclock.catalog.encoding import Rows, canonical
-from reclock.catalog.objects import Kind
+from reclock.catalog.objects import APPEND_ONLY, Kind
 from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported, InternalError, MigrationFailed
 
 PACKAGE = "catalog_migrations"
@@ -45,10 +45,15 @@ def ladder() -> Mapping[int, Migration]:
 
 
 def migrate(
-    rows: Rows, *, found: int, wanted: int, steps: Mapping[int, Migration] | None = None
+    rows: Rows,
+    *,
+    found: int,
+    wanted: int,
+    events: Rows | None = None,
+    steps: Mapping[int, Migration] | None = None,
 ) -> dict[tuple[str, str], str]:
-    """Migrate ``rows`` from layout ``found`` to layout ``wanted``, with the version object;
-    append-only kinds stay as they are.
+    """Migrate ``rows`` from layout ``found`` to layout ``wanted``, with the version object.
+    Migrations see ``events``, the objects of append-only kinds, which stay as they are.
 
     Raises ``CatalogVersionUnsupported`` if no migrations lead there, ``MigrationFailed`` if one
     does not succeed.
@@ -57,7 +62,8 @@ def migrate(
     path = range(found + 1, wanted + 1)
     if found > wanted or any(version not in steps for version in path):
         raise CatalogVersionUnsupported(found=found, supported=wanted)
-    objects = [_object(kind, key, value) for (kind, key), value in rows.items()]
+    stored = {**rows, **(events or {})}
+    objects = [_object(kind, key, value) for (kind, key), value in stored.items()]
     for version in path:
         try:
             objects = _with_version(steps[version](objects), version)
@@ -65,7 +71,7 @@ def migrate(
             raise MigrationFailed(
                 version, detail=f"{type(failure).__name__}: {failure}"
             ) from failure
-    return _rows(objects, wanted)
+    return _rows([thing for thing in objects if thing["kind"] not in APPEND_ONLY], wanted)
 
 
 def _object(kind: str, key: str, value: str) -> dict[str, Any]:

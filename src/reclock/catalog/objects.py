@@ -28,6 +28,7 @@ class Kind(StrEnum):
     ROLE = "role"
     SCHEMA = "schema"
     SETTING = "setting"
+    SKIPPED_RANGE = "skipped_range"
     STORAGE_USAGE = "storage_usage"
     SYSTEM_CONFIGURATION = "system_configuration"
     SYSTEM_OBJECT_MAPPING = "system_object_mapping"
@@ -222,6 +223,17 @@ class Schema:
 class Setting:
     name: str
     value: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRange:
+    """Bound offsets ``[lower, upper)`` of a source's partition that yield no row, because a person
+    decided to skip them. Without it, a rebuild of the source would read them."""
+
+    source_id: GlobalId
+    partition: str
+    lower: int
+    upper: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,16 @@ from typing import Any
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.catalog.encoding import ObjectChange
-from reclock.catalog.kinds import SPECS, CatalogObject, Reference, identity, label, spec_of
-from reclock.catalog.objects import AuditEvent, Comment, IdAllocator, Kind, StorageUsage
+from reclock.catalog.kinds import (
+    DEPENDENT,
+    SPECS,
+    CatalogObject,
+    Reference,
+    identity,
+    label,
+    spec_of,
+)
+from reclock.catalog.objects import AuditEvent, IdAllocator, Kind, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import CatalogError, DependentObjects, DuplicateObject, UnknownObject
 
@@ -88,7 +96,8 @@ class CatalogTransaction:
             self.put(thing)
 
     def delete(self, thing: CatalogObject) -> None:
-        """Remove the object of this key, and the comments on it. Raises ``UnknownObject``."""
+        """Remove the object of this key, and what the catalog says about it (``DEPENDENT``).
+        Raises ``UnknownObject``."""
         if isinstance(thing, IdAllocator):
             raise CatalogError(
                 f'id allocator "{thing.name}" cannot be dropped',
@@ -96,10 +105,10 @@ class CatalogTransaction:
             )
         target = identity(self._existing(thing))
         if self.snapshot.is_referred_to(*target):
-            comments: list[Comment] = list(self.snapshot.all(Kind.COMMENT).values())
-            for comment in comments:
-                if comment.target == target:
-                    self._set(identity(comment), None)
+            for kind in DEPENDENT:
+                for thing_about in list(self.snapshot.all(kind).values()):
+                    if target in SPECS[kind].references(thing_about):
+                        self._set(identity(thing_about), None)
         self._set(target, None)
 
     # --- ids, events ---

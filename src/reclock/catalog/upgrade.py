@@ -107,9 +107,11 @@ def require_version(header: Header, *, exactly: bool) -> None:
         raise CatalogVersionUnsupported(found=version, supported=CATALOG_VERSION)
 
 
-def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
+def upgrade(
+    rows: Rows, builtins: Sequence[BuiltinObject] | None, *, events: Rows | None = None
+) -> Upgrade:
     """The contents after opening: initialised if need be, migrated, with ``builtins`` registered
-    (none are changed if None).
+    (none are changed if None). ``events`` is the audit log, which some migrations need.
 
     Raises ``CatalogVersionUnsupported``, ``MigrationFailed``, ``CatalogCorrupt``.
     """
@@ -119,7 +121,7 @@ def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
     if header.version is None:
         target: Rows = {**rows, **encode_rows(initial_objects())}
     elif header.version != CATALOG_VERSION:
-        target = migrate(rows, found=header.version, wanted=CATALOG_VERSION)
+        target = migrate(rows, found=header.version, wanted=CATALOG_VERSION, events=events)
     else:
         target = rows
     tx = CatalogTransaction(load(target, MINIMUM))

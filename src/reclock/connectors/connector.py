@@ -167,15 +167,6 @@ class FailsByOutput(Connector, Protocol):
 
 
 @runtime_checkable
-class AssumesCompleteOutputs(Connector, Protocol):
-    """A connector that yields a row as new if the upstream implies that the output has no row with
-    its key."""
-
-    def with_gaps(self) -> Connector:
-        """The same connector for outputs that lack rows because bound offsets were skipped."""
-
-
-@runtime_checkable
 class SupportsGuests(Connector, Protocol):
     """A connector whose guests add and remove outputs while the source exists.
 
@@ -298,3 +289,12 @@ def remaining_ranges(
     return [
         (range.lower, range.upper) for range in without(bound, skipped_ranges(partition, skips))
     ]
+
+
+def removed_ranges(
+    partition: Partition, lower: int, upper: int, skips: Sequence[Skip]
+) -> list[tuple[int, int]]:
+    """The parts of the offsets ``[lower, upper)`` that ``skips`` leave out."""
+    name = format_partition(partition)
+    remaining = remaining_ranges(partition, lower, upper, skips)
+    return remaining_ranges(partition, lower, upper, [(name, *range) for range in remaining])

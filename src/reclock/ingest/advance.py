@@ -10,7 +10,8 @@ restart at any point gives the same bindings.
     CLAIMED    bind                                             BOUND
     BOUND      choose a staging folder, stage, seal             STAGED, with the files
     STAGED     audit                                            AUDITED, with the failed checks
-    AUDITED    unless a check blocks: commit, publish           COMMITTING if several commits; (none)
+    AUDITED    unless a check blocks: record what is skipped,
+               commit, publish                                  COMMITTING if several commits; (none)
 
     problem                          what happens to the claim
     the upstream fails               it has the error, and any writer may take it over: a stall
@@ -168,9 +169,12 @@ def _(event: events.TakenOver, ingestion: Ingestion) -> Next:
         # one commit an output: decisions about the step come too late from the first one on
         step = replace(step, phase=Phase.COMMITTING)
         save = (effects.SaveStep(step),)
+    # a decision that came after the commit was not carried out
+    skips = (effects.RecordSkips(step),) if step.skipped and not event.is_committed else ()
     return replace(ingestion, step=step), (
         *save,
         Failpoint("ingest.before_commit"),
+        *skips,
         effects.CommitRows(step),
     )
 

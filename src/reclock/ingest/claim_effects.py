@@ -3,12 +3,15 @@ commit, publish."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
+from reclock.connectors.connector import Skip
 from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
@@ -22,15 +25,29 @@ from reclock.ingest.payload import Step
 from reclock.ingest.source_collections import SourceCollections
 
 
+RecordSkips = Callable[[GlobalId, Sequence[Skip]], None]
+"""Stores durably that these bound offsets of a source were given up. It may be called again with
+the same."""
+
+
 class ClaimEffects:
     """Carries out effects on the claim of one source for ``owner``. At the end of the ``with``
     block, it stops renewing the lease."""
 
     def __init__(
-        self, source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int
+        self,
+        source: SourceSpec,
+        owner: str,
+        *,
+        frontiers: Frontiers,
+        lake: Lake,
+        lease_ms: int,
+        record_skips: RecordSkips | None = None,
     ) -> None:
+        """Only a writer that never commits needs no ``record_skips``."""
         self._source, self._owner = source, owner
         self._frontiers, self._lake, self._lease_ms = frontiers, lake, lease_ms
+        self._record_skips = record_skips
         self._held: HeldClaim | None = None
         self._opened: SourceCollections | None = None
         self._renewals = ExitStack()
@@ -85,6 +102,9 @@ class ClaimEffects:
                 self.held.release(step.to_payload())
             case effects.AbandonClaim():
                 self.held.abandon()
+            case effects.RecordSkips(step):
+                assert self._record_skips is not None
+                self._record_skips(self._source.id, step.skipped)
             case effects.CommitRows(step):
                 self._collections().commit(
                     step.staged, step.increments, step.at, step.failed, step.revived

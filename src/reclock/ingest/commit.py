@@ -15,7 +15,7 @@ from reclock.errors import ClaimConflict, ReclockError
 from reclock.failpoints import failpoint
 from reclock.ingest import effects
 from reclock.ingest.advance import Goal, Ingestion, drive
-from reclock.ingest.claim_effects import ClaimEffects
+from reclock.ingest.claim_effects import ClaimEffects, RecordSkips
 from reclock.ingest.payload import Step
 
 
@@ -38,6 +38,7 @@ def commit_and_publish(
     *,
     frontiers: Frontiers,
     lake: Lake,
+    record_skips: RecordSkips,
     lease_ms: int = 60_000,
     count: Callable[[Mapping[str, Moved]], None] = lambda moved: None,
 ) -> Published:
@@ -46,15 +47,23 @@ def commit_and_publish(
 
     They become readable below one upper, which is beyond ``at`` and the time of each step. A source
     that cannot be committed stays claimed, is reported, and delays no other. Safe to repeat at any
-    point. Before a source is published, ``count`` is called with its statistics; it may be called
-    again with the same.
+    point. ``record_skips`` stores what a step gives up before the step is committed. Before a
+    source is published, ``count`` is called with its statistics. Both may be called again with the
+    same.
     """
     claims: dict[str, Claim] = {}
     steps: dict[str, Step] = {}
     failed: dict[str, ReclockError] = {}
     waiting: list[str] = []
     for source in sources:
-        claim = ClaimEffects(source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms)
+        claim = ClaimEffects(
+            source,
+            owner,
+            frontiers=frontiers,
+            lake=lake,
+            lease_ms=lease_ms,
+            record_skips=record_skips,
+        )
         try:
             standing = claim.inspect()
             if standing is None:

@@ -117,6 +117,13 @@ class DiscardStaged:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordSkips:
+    """Record the bound offsets that the step gives up."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRows:
     """Append the staged rows and the evidence to their collections, unless that was done before.
     Answered by ``RowsCommitted``."""
@@ -197,6 +204,7 @@ Effect = (
     | ReadOnce
     | SealFiles
     | DiscardStaged
+    | RecordSkips
     | CommitRows
     | PublishStep
     | Failpoint

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import StagedFile
-from reclock.connectors.connector import Increment, Skip, remaining_ranges
+from reclock.connectors.connector import Increment, Skip, remaining_ranges, removed_ranges
 from reclock.errors import InternalError, InvalidOption
 
 LAYOUT = 2
@@ -132,6 +132,17 @@ class Step:
         """Whether all offsets of this increment are skipped."""
         return not remaining_ranges(
             increment.partition, increment.lower, increment.upper, self.decisions.skip
+        )
+
+    @property
+    def skipped(self) -> tuple[Skip, ...]:
+        """The bound offsets that the decisions give up."""
+        return tuple(
+            (increment.name, lower, upper)
+            for increment in self.increments
+            for lower, upper in removed_ranges(
+                increment.partition, increment.lower, increment.upper, self.decisions.skip
+            )
         )
 
     def to_payload(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from uuid import uuid4
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.lake import Lake
 from reclock.connectors.connector import (
-    AssumesCompleteOutputs,
     BlockedReason,
     Bound,
     Connector,
@@ -46,7 +45,6 @@ class SourceEffects:
     lake: Lake
     engines: Engines
     is_history: bool
-    has_gaps: Callable[[], bool]
     is_wanted: Callable[[], bool]
     now: Timestamp
     """The time allocated for this call, close to the wall clock."""
@@ -70,7 +68,7 @@ class SourceEffects:
                 self._bind(step, bindings)
                 return events.BindingsWritten()
             case effects.StageRows(step):
-                tasks = self._trusted_connector().tasks(step.increments, step.decisions.skip)
+                tasks = self.connector.tasks(step.increments, step.decisions.skip)
                 return events.RowsStaged(self._reading(step).stage(self.connector, tasks))
             case effects.ReadOnce(step):
                 return self._read_once(step)
@@ -185,10 +183,3 @@ class SourceEffects:
         assert step.staging is not None
         options = self.lake.storage_options
         return Reading(self.source, step.at, step.staging, self.collections, options, self.engines)
-
-    def _trusted_connector(self) -> Connector:
-        """The connector. If it assumes complete outputs, it is told whether bound offsets were ever
-        skipped."""
-        if isinstance(self.connector, AssumesCompleteOutputs) and self.has_gaps():
-            return self.connector.with_gaps()
-        return self.connector

@@ -18,7 +18,7 @@ from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, InternalError, SourceError
 from reclock.ingest import effects, events
 from reclock.ingest.advance import Goal, Ingestion, drive
-from reclock.ingest.claim_effects import ClaimEffects
+from reclock.ingest.claim_effects import ClaimEffects, RecordSkips
 from reclock.ingest.difference import Engines
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.ingest.source_collections import SourceCollections
@@ -36,7 +36,7 @@ def ingest(
     engines: Engines,
     lease_ms: int = 60_000,
     is_history: bool = False,
-    has_gaps: Callable[[], bool] = lambda: False,
+    record_skips: RecordSkips,
     is_wanted: Callable[[], bool] = lambda: True,
     restarts: Callable[[], Mapping[str, int]] = dict,
     is_probe: bool = False,
@@ -49,8 +49,9 @@ def ingest(
     writer. Two writers may call this at once: one of them gets ``BUSY``. With ``is_history`` the
     step binds only what the upstream had before its time.
 
-    ``has_gaps`` says whether bound offsets of the source were ever skipped, ``is_wanted`` whether
-    the source still exists, and ``restarts`` which readings were requested
+    ``record_skips`` stores what an earlier step gives up before that step is committed.
+    ``is_wanted`` says whether the source still exists, and ``restarts`` which readings were
+    requested
     (``reclock.connectors.connector.SupportsRestart``). With ``is_probe`` the answer is ``NEW`` or
     ``IDLE``, and nothing is done.
 
@@ -65,7 +66,14 @@ def ingest(
         connector = connector.without(failed)
     if isinstance(connector, SupportsRestart):
         connector = connector.restarting(restarts())
-    with ClaimEffects(source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms) as claim:
+    with ClaimEffects(
+        source,
+        owner,
+        frontiers=frontiers,
+        lake=lake,
+        lease_ms=lease_ms,
+        record_skips=record_skips,
+    ) as claim:
         writer = SourceEffects(
             source,
             connector,
@@ -74,7 +82,6 @@ def ingest(
             lake,
             engines,
             is_history,
-            has_gaps,
             is_wanted,
             at,
         )

@@ -1,5 +1,5 @@
-"""How sources, indexes and sinks are doing, as relations: the present status of each, and those it
-had."""
+"""How sources, indexes and sinks are doing, as relations: the present status of each, those it
+had, and what sources gave up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import Timestamp
-from reclock.catalog.objects import ItemType
+from reclock.catalog.objects import ItemType, Kind
 from reclock.introspection.relation import SUBSOURCE, Builtin, Rows, SystemState, desc
 
 _STATUS = desc(
@@ -78,16 +78,27 @@ def _reported(
             )
 
 
-STATUSES = tuple(
-    builtin
-    for type in (ItemType.SOURCE, ItemType.INDEX, ItemType.SINK)
-    for builtin in (
-        Builtin("mz_internal", f"mz_{type}_statuses", _STATUS, partial(_current, type)),
-        Builtin(
-            "mz_internal",
-            f"mz_{type}_status_history",
-            _STATUS,
-            partial(_reported, type, is_history=True),
+STATUSES = (
+    Builtin(
+        "mz_internal",
+        "mz_skipped_ranges",
+        desc(source_id=TEXT, partition=TEXT, lower=TEXT, upper=TEXT),
+        lambda state: (
+            (skipped.source_id, skipped.partition, str(skipped.lower), str(skipped.upper))
+            for skipped in state.catalog.sorted(Kind.SKIPPED_RANGE)
         ),
-    )
+    ),
+    *(
+        builtin
+        for type in (ItemType.SOURCE, ItemType.INDEX, ItemType.SINK)
+        for builtin in (
+            Builtin("mz_internal", f"mz_{type}_statuses", _STATUS, partial(_current, type)),
+            Builtin(
+                "mz_internal",
+                f"mz_{type}_status_history",
+                _STATUS,
+                partial(_reported, type, is_history=True),
+            ),
+        )
+    ),
 )

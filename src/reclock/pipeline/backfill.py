@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reclock.adapter.statements.sources.decisions import skipped
 from reclock.adapter.statements.sources.specs import source_specs
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.connector import HasHistory, SupportsRebuild
@@ -160,6 +159,11 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
             "what was bound cannot be read again",
             detail=spec.connector.lacks_history or None,
         )
+    skips = [
+        (skipped.partition, skipped.lower, skipped.upper)
+        for skipped in environment.stores.catalog.get_skipped_ranges()
+        if skipped.source_id == spec.id
+    ]
     work = Rebuild(
         spec,
         connector,
@@ -167,7 +171,7 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
         environment.stores.lake,
         lambda: environment.runtime.engines.spark(pool=spec.id),
         environment.stores.clock,
-        skipped(environment.stores, spec.id),
+        skips,
     )
     return work.run()
 

@@ -6,15 +6,17 @@ Every step is idempotent and durable before the next; any process may do any of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
-from reclock.adapter.statements.sources.decisions import has_gaps
 from reclock.adapter.statements.sources.specs import source_specs
 from reclock.adapter.timestamps import readiness
 from reclock.adapter.transaction import cleanup
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.connectors.connector import RESTART_HINT
+from reclock.catalog.objects import SkippedRange
+from reclock.connectors.connector import RESTART_HINT, Skip
 from reclock.connectors.factory import open_connector
 from reclock.controllers.implied import is_dropped
 from reclock.definitions.sources import SourceSpec
@@ -189,7 +191,7 @@ def _ingest_at_possible_time(
                 engines=engines,
                 lease_ms=settings.claim_lease_ms,
                 is_history=is_history,
-                has_gaps=lambda: has_gaps(stores, spec.id),
+                record_skips=partial(_record_skips, stores),
                 is_wanted=lambda: not is_dropped(stores.catalog.sync(), spec.id),
                 restarts=lambda: stores.restarts.of(spec.id),
                 is_probe=is_probe,
@@ -200,6 +202,10 @@ def _ingest_at_possible_time(
             mismatch = passed
             at = stores.oracle.write_ts(EPOCH_MS)
     raise mismatch
+
+
+def _record_skips(stores: Stores, source: GlobalId, skips: Sequence[Skip]) -> None:
+    stores.catalog.add_skipped_ranges([SkippedRange(source, *skip) for skip in skips])
 
 
 def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditReport]:
@@ -266,6 +272,7 @@ def publish(
         owner,
         frontiers=frontiers,
         lake=stores.lake,
+        record_skips=partial(_record_skips, stores),
         lease_ms=stores.settings.claim_lease_ms,
         count=stores.statistics.add,
     )

@@ -212,6 +212,7 @@ _WORDS: dict[type, str] = {
     effects.StageRows: "stage",
     effects.ReadOnce: "read once",
     effects.SealFiles: "seal",
+    effects.RecordSkips: "record skips",
     effects.CommitRows: "commit",
     effects.PublishStep: "publish",
 }

@@ -117,8 +117,6 @@ class Postgres:
     """By ``schema.table``."""
     parameters: Mapping[str, str] = field(repr=False)
     """The connection parameters, under libpq's names."""
-    has_gaps: bool = False
-    """Whether changes were skipped, so that the outputs may differ from the tables as they were."""
 
     # --- in the driver ---
 
@@ -236,19 +234,12 @@ class Postgres:
             for table, why in increment.detail.get("gone", {}).items()
             if table in self.outputs
         }
-        return (
-            [TransactionRanges(ranges, unfollowed, not (skips or self.has_gaps))]
-            if ranges or unfollowed
-            else []
-        )
+        return [TransactionRanges(ranges, unfollowed, not skips)] if ranges or unfollowed else []
 
     def without(self, outputs: Set[str]) -> Postgres:
         return replace(
             self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs}
         )
-
-    def with_gaps(self) -> Postgres:
-        return replace(self, has_gaps=True)
 
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """Advance the slot, so that the server may release the published changes."""

@@ -1,8 +1,9 @@
 """Decisions about a stalled source: ALTER SOURCE … RETRY, RESNAPSHOT, WAIVE CHECK, SKIP and
 RESTART.
 
-A decision is recorded in the audit log before the source's claim obeys it: what was carried out is
-in the log, though a decision in the log may have come too late.
+A decision is state of the source's claim, until the claimed step is published. What a published
+step gave up is state of the catalog (``SkippedRange``). The audit log only records the decision,
+before the claim obeys it: a decision in the log may have come too late.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from reclock.adapter.transaction.catalog_change import CatalogChange
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM
 from reclock.catalog.objects import Kind
-from reclock.connectors.connector import FollowsReplacement, Skip, SupportsRestart
+from reclock.connectors.connector import FollowsReplacement, SupportsRestart
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import PublishedTable, SourceSpec
 from reclock.errors import (
@@ -36,7 +37,6 @@ from reclock.ingest import payload
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
-from reclock.runtime.stores import Stores
 from reclock.sql.statements.sources.alter_plan import (
     ResnapshotSource,
     RestartPartition,
@@ -140,13 +140,7 @@ def _(statement: SkipRange, context: StatementContext) -> Result:
         "lower": statement.lower,
         "upper": statement.upper,
     }
-    return _decide(
-        statement,
-        context,
-        _unless_lost(skip),
-        details,
-        lambda claimed: _bound_range(claimed, statement),
-    )
+    return _decide(statement, context, _unless_lost(skip), details)
 
 
 @executes(RestartPartition)
@@ -161,10 +155,9 @@ def _decide(
     context: StatementContext,
     change: _PayloadChange,
     details: Mapping[str, object],
-    details_of_claim: Callable[[_Payload], Mapping[str, object]] = lambda claimed: {},
 ) -> Result:
     def work() -> None:
-        _decide_claim(statement, context, change, details, details_of_claim)
+        _decide_claim(statement, context, change, details)
 
     context.await_storage()
     context.transactions.run_alone(statement.tag, work)
@@ -176,7 +169,6 @@ def _decide_claim(
     context: StatementContext,
     change: _PayloadChange,
     details: Mapping[str, object],
-    details_of_claim: Callable[[_Payload], Mapping[str, object]] = lambda claimed: {},
 ) -> None:
     """Log the decision, then apply ``change`` to the source's claim, which the next tick finishes.
 
@@ -185,7 +177,7 @@ def _decide_claim(
     claim = context.environment.stores.frontiers.get(statement.id).claim
     if claim is not None:
         change(claim.payload)
-        _log(statement, {**details, **details_of_claim(claim.payload)}, context)
+        _log(statement, details, context)
     try:
         context.environment.stores.frontiers.decide(statement.id, change)
     except NothingClaimed:
@@ -302,44 +294,6 @@ def _unless_lost(change: _PayloadChange) -> _PayloadChange:
         return change(claimed)
 
     return checked
-
-
-def skipped(stores: Stores, source: GlobalId) -> list[Skip]:
-    """The offsets of a source that were skipped after they were bound, as the audit log records
-    them."""
-    logged: list[Any] = [
-        event.details
-        for event in stores.catalog.get_audit_logs()
-        if event.details.get("source") == source
-    ]
-    return [(details["partition"], details["lower"], details["upper"]) for details in logged]
-
-
-def has_gaps(stores: Stores, source: GlobalId) -> bool:
-    """Whether any offsets of the source were ever skipped."""
-    events = (event.details for event in stores.catalog.get_audit_logs())
-    return any(
-        details.get("decision") == "skip" and source in (details.get("of"), details.get("source"))
-        for details in events
-    )
-
-
-def _bound_range(claimed: _Payload, statement: SkipRange) -> dict[str, object]:
-    """What of the skipped range the step has bound, for a later rebuild; a step that still probes
-    has bound nothing."""
-    lower, upper = _bounds(claimed, statement)
-    increments = [
-        increment
-        for increment in payload.Step.from_payload(claimed).increments
-        if increment.name == statement.partition
-    ]
-    if not increments:
-        return {"of": statement.id}
-    return {
-        "source": statement.id,
-        "lower": max(lower, increments[0].lower),
-        "upper": min(upper, increments[0].upper),
-    }
 
 
 def _bounds(claimed: _Payload, statement: SkipRange) -> tuple[int, int]:
