@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from reclock.adapter.session.session import Session
+from reclock.errors import ReclockError
+from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
 QUERY = (
@@ -42,8 +44,23 @@ def stored(home: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["PLAN", "TIMESTAMP", "OPTIMIZER TRACE"])
-def test_explaining_writes_nothing(tmp_path: Path, kind: str) -> None:
+DEFINITIONS = (
+    "CREATE TABLE u AS SELECT * FROM t",
+    "CREATE TABLE u (id serial PRIMARY KEY)",
+    "CREATE SECRET s AS 'hidden'",
+    "CREATE ROLE r LOGIN PASSWORD 'hidden'",
+    "CREATE SINK s FROM t INTO DELTA 'out'",
+    "ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0)",
+    "DROP TABLE t CASCADE",
+)
+
+
+@pytest.mark.parametrize(
+    "explained",
+    [f"{kind} FOR {QUERY}" for kind in ("PLAN", "TIMESTAMP", "OPTIMIZER TRACE")]
+    + ["; EXPLAIN ".join(DEFINITIONS)],
+)
+def test_explaining_writes_nothing(tmp_path: Path, explained: str) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
         run(session, "CREATE TABLE t (id int, n int); CREATE VIEW of_t AS SELECT * FROM t")
@@ -56,7 +73,8 @@ def test_explaining_writes_nothing(tmp_path: Path, kind: str) -> None:
         )
         before = stored(tmp_path)
         assert any("consensus" in name or name.endswith(".db") for name in before)
-        assert run(session, f"EXPLAIN {kind} FOR {QUERY}")
+        assert run(session, f"EXPLAIN {explained}")
+        assert tick.explain(environment.stores)
         assert stored(tmp_path) == before
 
 
@@ -96,3 +114,26 @@ def test_the_trace_has_the_plan_after_every_rule(tmp_path: Path) -> None:
         assert [line.removeprefix("  ") for line in trace if line.startswith(" ")][
             -len(plan) :
         ] == plan
+
+
+def test_a_definition_that_would_be_refused_is_refused(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (id int); CREATE ROLE ada LOGIN")
+        other = Session(environment, user="ada")
+        for text, state in (
+            ("DROP TABLE t", "42501"),
+            ("CREATE VIEW v AS SELECT 1", "42501"),
+            ("CREATE TABLE x (a nothing)", "42704"),
+        ):
+            with pytest.raises(ReclockError) as refused:
+                run(other, f"EXPLAIN {text}")
+            assert refused.value.sqlstate == state
+
+
+def test_a_secret_whose_creation_is_rolled_back_was_never_stored(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        before = stored(tmp_path)
+        run(session, "BEGIN; CREATE SECRET s AS 'hidden'; ROLLBACK")
+        assert stored(tmp_path) == before

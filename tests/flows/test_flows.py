@@ -72,6 +72,8 @@ def test_transcript(
                     return tick.run(
                         environment, only=only or None, at=int(at), owner="flow"
                     ).summary()
+                case ["explain", "tick", *only]:
+                    return "\n".join(tick.explain(environment.stores, only or None))
                 case ["report"]:
                     replicas.step()
                     environment.runtime.collection_manager.flush()

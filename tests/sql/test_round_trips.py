@@ -27,7 +27,7 @@ from reclock.sql.statements.objects.syntax import (
     AlterRenameStatement,
     DropStatement,
 )
-from reclock.sql.statements.query.syntax import ExplainStatement
+from reclock.sql.statements.query.syntax import ExplainDefinitionStatement, ExplainStatement
 from reclock.sql.statements.roles.privileges_syntax import (
     DefaultPrivilegesStatement,
     DropOwnedStatement,
@@ -299,6 +299,8 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "EXPLAIN PLAN FOR SELECT a FROM t AS OF 5": ExplainStatement,
     "EXPLAIN TIMESTAMP FOR SELECT a FROM t": ExplainStatement,
     "EXPLAIN OPTIMIZER TRACE FOR SELECT a FROM t": ExplainStatement,
+    "EXPLAIN DROP VIEW v CASCADE": ExplainDefinitionStatement,
+    "EXPLAIN CREATE TABLE t (a INT)": ExplainDefinitionStatement,
     "CREATE ROLE r": CreateRoleStatement,
     'CREATE USER "R x" WITH SUPERUSER INHERIT': CreateRoleStatement,
     "ALTER ROLE r NOSUPERUSER LOGIN": AlterRoleStatement,
@@ -467,7 +469,7 @@ SYNTAX_ERRORS = {
     "REASSIGN OWNED BY a": 20,
     "ALTER DEFAULT PRIVILEGES GRANT SELECT ON SOURCES TO r": 42,
     "SET x": 6,
-    "EXPLAIN DROP VIEW v": 9,
+    "EXPLAIN PLAN FOR DROP VIEW v": 18,
     "BEGIN ISOLATION LEVEL CHAOS": 23,
     "START SELECT": 7,
 }

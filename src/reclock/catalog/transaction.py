@@ -3,7 +3,7 @@ together or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
@@ -189,6 +189,16 @@ class CatalogTransaction:
             key for key in keys if self.base.get(kind, key) and not self.snapshot.get(kind, key)
         ]
 
+    def differences(
+        self, base: CatalogSnapshot
+    ) -> Iterator[tuple[CatalogObject | None, CatalogObject | None]]:
+        """Each object that is not as it was at ``base``, an earlier state of this transaction:
+        then and now, None where it does not exist."""
+        for kind, key in self._touched:
+            before, after = base.get(kind, key), self.snapshot.get(kind, key)
+            if before != after:
+                yield before, after
+
     def changes(self, at: Timestamp = MINIMUM) -> list[ObjectChange]:
         """The net changes, all at time ``at``; none for objects that are the same at the end.
 
@@ -196,10 +206,7 @@ class CatalogTransaction:
         ``DependentObjects`` if others need a deleted one.
         """
         changes: list[ObjectChange] = []
-        for kind, key in self._touched:
-            before, after = self.base.get(kind, key), self.snapshot.get(kind, key)
-            if before == after:
-                continue
+        for before, after in self.differences(self.base):
             if after is not None:
                 self._check_references(after)
             if before is not None:

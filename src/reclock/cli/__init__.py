@@ -118,12 +118,18 @@ def tick(
             help="write timestamp of one tick, in milliseconds, instead of the oracle's next"
         ),
     ] = None,
+    is_explained: Annotated[
+        bool, typer.Option("--explain", help="only show what a tick would do, stage by stage")
+    ] = False,
     is_json: Json = False,
 ) -> None:
     """Publish what is new in the sources, refresh indexes and emit sinks, once or repeatedly."""
-    from reclock.cli.loop import run_ticks
+    from reclock.cli.loop import explain_tick, run_ticks
 
     with errors_on_stderr():
+        if is_explained:
+            explain_tick(home, only=source)
+            return
         failed = run_ticks(home, every=every, count=count, only=source, at=at, is_json=is_json)
     raise typer.Exit(1 if failed else 0)
 

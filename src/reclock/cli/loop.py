@@ -91,6 +91,12 @@ def run_ticks(
     return failed
 
 
+def explain_tick(home: Path | None, *, only: Sequence[str] | None) -> None:
+    """Print what a tick would do. Raises ``CatalogUninitialized`` if there is no environment."""
+    with Environment.open(home) as environment:
+        print("\n".join(tick.explain(environment.stores, only)))
+
+
 def _summary(report: TickReport) -> dict[str, object]:
     published = report.published
     return {

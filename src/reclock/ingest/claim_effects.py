@@ -24,7 +24,6 @@ from reclock.ingest.lease import HeldClaim
 from reclock.ingest.payload import Step
 from reclock.ingest.source_collections import SourceCollections
 
-
 RecordSkips = Callable[[GlobalId, Sequence[Skip]], None]
 """Stores durably that these bound offsets of a source were given up. It may be called again with
 the same."""

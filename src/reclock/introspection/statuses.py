@@ -53,7 +53,7 @@ def _awaited(index: GlobalId, state: SystemState) -> tuple[str, str | None]:
     if cluster.size is not None and not replicas:
         return (
             f'cluster "{cluster.name}" has no replicas',
-            f"ALTER CLUSTER {cluster.name} SET (REPLICATION FACTOR 1)",
+            f"CREATE CLUSTER REPLICA {cluster.name}.r1 SIZE '{cluster.size}'",
         )
     return (
         "it waits for its first refresh",

@@ -59,8 +59,12 @@ def source_names(environment: Environment, only: Sequence[str] | None = None) ->
 
 def ticking_sources(environment: Environment, only: Sequence[str] | None) -> list[SourceSpec]:
     """See `source_names`."""
-    stores = environment.stores
-    environment.control_plane.await_storage(stores.planner_catalog())
+    environment.control_plane.await_storage(environment.stores.planner_catalog())
+    return unawaited_sources(environment.stores, only)
+
+
+def unawaited_sources(stores: Stores, only: Sequence[str] | None) -> list[SourceSpec]:
+    """See `source_names`. Their collections may not exist yet."""
     backfilled = stores.frontiers.backfilled()
     return [spec for spec in source_specs(stores, only) if spec.id not in backfilled]
 

@@ -1,5 +1,5 @@
 """A tick: moves every source forward by one write timestamp, and then refreshes indexes and emits
-sinks.
+sinks. Its stages are a tuple, which ``run`` walks and ``explain`` shows.
 
 ``reclock tick`` runs it in one process. The DAG runs each step of `source_steps` and
 `cluster_steps` in its own task.
@@ -7,13 +7,14 @@ sinks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from reclock.adapter.timestamps import readiness
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError, TimestampNotAllowed
 from reclock.ingest.report import IngestReport
@@ -25,8 +26,22 @@ from reclock.pipeline.source_steps import (
     stalled_outputs,
     ticking_sources,
 )
-from reclock.pipeline.tick_reports import TickFailure, TickReport
+from reclock.pipeline.tick_reports import (
+    AuditReport,
+    PublishReport,
+    RefreshReport,
+    TickFailure,
+    TickReport,
+)
+from reclock.pipeline.tick_targets import (
+    index_targets,
+    sink_targets,
+    source_targets,
+    steps_ahead,
+)
+from reclock.protocol.compute import Emitted
 from reclock.runtime.environment import Environment
+from reclock.runtime.stores import Stores
 
 
 def migrate(home: Path | str | None) -> int:
@@ -48,6 +63,143 @@ def allocate(environment: Environment, *, at: int | None = None) -> Timestamp:
     return Timestamp(at)
 
 
+@dataclass(slots=True)
+class TickRun:
+    """A tick while it runs: what it was asked for, then what its stages found and did."""
+
+    environment: Environment
+    owner: str
+    only: Sequence[str] | None
+    at: int | None = None
+    patience_s: float | None = None
+    time: Timestamp = MINIMUM
+    specs: Mapping[GlobalId, SourceSpec] = field(default_factory=dict)
+    ingested: dict[GlobalId, IngestReport] = field(default_factory=dict)
+    """The reports of the ingestions that have finished without a failure."""
+    finished: tuple[str, ...] = ()
+    """The sources whose ingestion has finished."""
+    audited: tuple[AuditReport, ...] = ()
+    published: PublishReport | None = None
+    refreshed: tuple[RefreshReport, ...] = ()
+    emitted: tuple[Emitted, ...] = ()
+    failures: list[TickFailure] = field(default_factory=list)
+
+    @property
+    def through(self) -> Timestamp:
+        """The newest time that is published."""
+        assert self.published is not None
+        return Timestamp(self.published.upper - 1)
+
+    def walk(self, stages: Sequence[Stage]) -> TickReport:
+        """Run these stages, in order."""
+        for stage in stages:
+            stage.run(self)
+        assert self.published is not None
+        return TickReport(
+            self.time,
+            tuple(spec.name for spec in self.specs.values()),
+            tuple(self.ingested.values()),
+            self.audited,
+            self.published,
+            self.refreshed,
+            self.emitted,
+            tuple(self.failures),
+        )
+
+    def take(self, outcomes: Mapping[GlobalId, IngestReport | TickFailure]) -> None:
+        """Go on with the sources whose ingestions ended so."""
+        self.finished = tuple(self.specs[id].name for id in outcomes)
+        for id, outcome in outcomes.items():
+            if isinstance(outcome, TickFailure):
+                self.failures.append(outcome)
+                continue
+            self.ingested[id] = outcome
+        for id, report in self.ingested.items():
+            for entry, error in stalled_outputs(self.environment.stores, self.specs[id], report):
+                self.failures.append(TickFailure.of(str(entry.name), error))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage of a tick: what it does, and, without doing anything, to what: ``targets`` has the
+    names of sources, of clusters with their indexes, or of sinks."""
+
+    name: str
+    does: str
+    run: Callable[[TickRun], None]
+    targets: Callable[[Stores, Sequence[str] | None], list[str]]
+
+
+def _allocate(tick: TickRun) -> None:
+    tick.time = allocate(tick.environment, at=tick.at)
+
+
+def _ingest(tick: TickRun) -> None:
+    environment = tick.environment
+    readiness.retry_unready(environment)
+    tick.specs = {spec.id: spec for spec in ticking_sources(environment, tick.only)}
+    pool = environment.runtime.ingestions
+
+    def attempt(spec: SourceSpec) -> IngestReport | TickFailure:
+        try:
+            return ingest_spec(environment, spec, tick.time, tick.owner)
+        except ReclockError as error:  # one source's trouble is not the others'
+            return TickFailure.of(spec.name, error)
+
+    for spec in tick.specs.values():
+        pool.start(spec.id, partial(attempt, spec))
+    tick.take(pool.take(tick.specs, patience_s=tick.patience_s))
+
+
+def _audit(tick: TickRun) -> None:
+    tick.audited = tuple(audit(tick.environment.stores, tick.finished, owner=tick.owner))
+
+
+def _publish(tick: TickRun) -> None:
+    tick.published = publish(tick.environment, tick.finished, tick.time, owner=tick.owner)
+    tick.failures += tick.published.failed
+
+
+def _refresh(tick: TickRun) -> None:
+    tick.refreshed = tuple(
+        refresh(tick.environment, cluster, tick.through, owner=tick.owner)
+        for cluster in cluster_names(tick.environment.stores)
+    )
+    tick.failures += [failure for report in tick.refreshed for failure in report.failed]
+
+
+def _emit(tick: TickRun) -> None:
+    names = sink_names(tick.environment)
+    tick.emitted, stalled = emit_all(tick.environment, names, tick.through, owner=tick.owner)
+    tick.failures += stalled
+
+
+ALLOCATE = Stage("allocate", "takes a write timestamp from the oracle", _allocate, lambda *_: [])
+INGEST = Stage(
+    "ingest", "probes, binds and stages each source, or goes on with its step", _ingest, steps_ahead
+)
+FINISH = (
+    Stage("audit", "checks the staged steps", _audit, source_targets),
+    Stage("publish", "commits and publishes what passed", _publish, source_targets),
+    Stage("refresh", "brings the indexes of each cluster up to date", _refresh, index_targets),
+    Stage("emit", "emits changes to sinks", _emit, sink_targets),
+)
+STAGES = (ALLOCATE, INGEST, *FINISH)
+"""The stages of a tick, in order."""
+
+
+def explain(stores: Stores, only: Sequence[str] | None = None) -> list[str]:
+    """What a tick would do now, stage by stage, as lines. Writes nothing and asks no upstream."""
+    return [
+        line
+        for number, stage in enumerate(STAGES, 1)
+        for line in (
+            f"{number}. {stage.name}: {stage.does}",
+            *(f"   {target}" for target in stage.targets(stores, only)),
+        )
+    ]
+
+
 def run(
     environment: Environment,
     *,
@@ -64,20 +216,7 @@ def run(
     it is ready. Unless the tick ``is_last``, it does not wait for them: the first later tick that
     finds them ready publishes them. Without ``patience_s``, all sources are published together.
     """
-    time = allocate(environment, at=at)
-    readiness.retry_unready(environment)
-    specs = {spec.id: spec for spec in ticking_sources(environment, only)}
-    pool = environment.runtime.ingestions
-
-    def attempt(spec: SourceSpec) -> IngestReport | TickFailure:
-        try:
-            return ingest_spec(environment, spec, time, owner)
-        except ReclockError as error:  # one source's trouble is not the others'
-            return TickFailure.of(spec.name, error)
-
-    for spec in specs.values():
-        pool.start(spec.id, partial(attempt, spec))
-    report = _finish(environment, specs, pool.take(specs, patience_s=patience_s), time, owner)
+    report = TickRun(environment, owner, only, at, patience_s).walk(STAGES)
     if is_last:
         for later in settle(environment, only=only, owner=owner):
             report = report.followed_by(later)
@@ -91,41 +230,7 @@ def settle(
     specs = {spec.id: spec for spec in ticking_sources(environment, only)}
     reports = []
     while late := environment.runtime.ingestions.running() & specs.keys():
-        outcomes = environment.runtime.ingestions.take(late, patience_s=None, waits_for_all=False)
-        reports.append(_finish(environment, specs, outcomes, allocate(environment), owner))
+        tick = TickRun(environment, owner, only, specs=specs)
+        tick.take(environment.runtime.ingestions.take(late, patience_s=None, waits_for_all=False))
+        reports.append(tick.walk((ALLOCATE, *FINISH)))
     return reports
-
-
-def _finish(
-    environment: Environment,
-    specs: Mapping[GlobalId, SourceSpec],
-    outcomes: Mapping[GlobalId, IngestReport | TickFailure],
-    time: Timestamp,
-    owner: str,
-) -> TickReport:
-    """Audit and publish the sources whose ingestion has finished, and let indexes and sinks
-    follow."""
-    names = [specs[id].name for id in outcomes]
-    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, TickFailure)]
-    ingested = {
-        id: outcome for id, outcome in outcomes.items() if isinstance(outcome, IngestReport)
-    }
-    for id, outcome in ingested.items():
-        failures += [
-            TickFailure.of(str(entry.name), error)
-            for entry, error in stalled_outputs(environment.stores, specs[id], outcome)
-        ]
-    audited = audit(environment.stores, names, owner=owner)
-    published = publish(environment, names, time, owner=owner)
-    through = published.upper - 1
-    clusters = cluster_names(environment.stores)
-    refreshed = [refresh(environment, cluster, through, owner=owner) for cluster in clusters]
-    emitted, stalled = emit_all(environment, sink_names(environment), through, owner=owner)
-    failures += [
-        *published.failed,
-        *(failure for report in refreshed for failure in report.failed),
-        *stalled,
-    ]
-    steps = (tuple(ingested.values()), tuple(audited), published, tuple(refreshed), emitted)
-    sources = tuple(spec.name for spec in specs.values())
-    return TickReport(time, sources, *steps, tuple(failures))

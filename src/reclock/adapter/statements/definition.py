@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from reclock.adapter.context.registry import Registry
 from reclock.adapter.context.results import Result
 from reclock.adapter.planning.authorization import requirements
 from reclock.adapter.statement_context import StatementContext
@@ -20,10 +22,21 @@ def change_catalog(
     statement itself is it."""
     if definition is None:
         check_permanent(statement, context)
-        definition = DdlStatement(context.parsed, context.planner, (context.catalog, statement))
+        definition = definition_of(statement, context)
     return define_in_transaction(
         statement, context, lambda transaction: _define(statement, definition, transaction)
     )
+
+
+completes: Registry[Callable[[Any, StatementContext], DdlStatement]] = Registry("a completion")
+"""Registers how statements of a type are completed, such as by what only an upstream knows."""
+
+
+def definition_of(statement: PlannedStatement, context: StatementContext) -> DdlStatement:
+    """The definition that executing ``statement`` makes."""
+    if type(statement) in completes:
+        return completes[type(statement)](statement, context)
+    return DdlStatement(context.parsed, context.planner, (context.catalog, statement))
 
 
 def define_in_transaction(

@@ -35,7 +35,8 @@ class NewTable:
 
 class CatalogChange:
     """One attempt to change the catalog: a transaction of the catalog, the role that makes it, and
-    the time of the data timeline at which new items begin."""
+    the time of the data timeline at which new items begin. Nothing is written before
+    ``prepare_commit``."""
 
     def __init__(
         self, environment: Environment, users: Users, tx: CatalogTransaction, begins_at: Timestamp
@@ -55,7 +56,9 @@ class CatalogChange:
             environment.stores.actor,
             environment.stores.settings.read_hold_lease_ms,
         )
+        self._new_secrets: list[NewSecret] = []
         self._old_secrets: list[str] = []
+        self._new_holds: list[tuple[frozenset[str], Timestamp]] = []
         self._sequences = environment.stores.sequences
         self._old_sequences: list[str] = []
 
@@ -67,7 +70,8 @@ class CatalogChange:
             dict(self._new_passwords),
             list(self._old_passwords),
         )
-        other._old_secrets = list(self._old_secrets)
+        other._new_secrets, other._old_secrets = list(self._new_secrets), list(self._old_secrets)
+        other._new_holds = list(self._new_holds)
         other._old_sequences = list(self._old_sequences)
         return other
 
@@ -99,17 +103,23 @@ class CatalogChange:
         if role.password is not None:
             self._old_passwords.append(role.password)
 
-    def store_passwords(self) -> None:
-        """Store the new verifiers. Call it before the commit, so that a role with a password never
-        lacks its verifier."""
+    def prepare_commit(self) -> None:
+        """Store the new verifiers and secrets, so that what refers to them never lacks them, and
+        take the read holds of new objects. Raises ``NotReadable``."""
         if self._new_passwords:
             self._passwords.put(self._new_passwords)
+        for secret in self._new_secrets:
+            self._secrets.put(secret.reference, secret.value)
+        for groups, at in self._new_holds:
+            self._holds.acquire(groups, at, owner=self._actor, lease_ms=self._lease_ms)
 
-    def delete_new_passwords(self) -> None:
-        """Delete the new verifiers. Call it once it is certain that the change was not
+    def undo_preparation(self) -> None:
+        """Delete the new verifiers and secrets. Call it once it is certain that the change was not
         committed."""
         if self._new_passwords:
             self._passwords.forget(self._new_passwords)
+        if self._new_secrets:
+            self._secrets.forget({secret.reference for secret in self._new_secrets})
 
     def delete_old_passwords(self) -> None:
         """Delete the old verifiers. Call it once the change is committed."""
@@ -117,9 +127,8 @@ class CatalogChange:
             self._passwords.forget(self._old_passwords)
 
     def store_secret(self, secret: NewSecret) -> None:
-        """Store the value before the commit. If the change is not committed, nothing refers to the
-        value."""
-        self._secrets.put(secret.reference, secret.value)
+        """Store the value before the commit."""
+        self._new_secrets.append(secret)
 
     def replace_secret(self, item: Item) -> None:
         """Delete the value that the item has now, once the change is committed."""
@@ -141,9 +150,9 @@ class CatalogChange:
             self._sequences.forget(self._old_sequences)
 
     def hold_readable(self, groups: Iterable[str], at: Timestamp) -> None:
-        """Hold ``groups`` at ``at`` until the new object takes its own read hold. Raises
-        ``NotReadable``."""
-        self._holds.acquire(groups, at, owner=self._actor, lease_ms=self._lease_ms)
+        """Hold ``groups`` at ``at`` from the commit on, until the new object takes its own read
+        hold."""
+        self._new_holds.append((frozenset(groups), at))
 
     def schema_id(self, name: QualifiedName) -> int:
         snapshot = self.tx.snapshot

@@ -52,7 +52,7 @@ class DdlStatement:
 
 
 @dataclass(slots=True)
-class _CatalogState:
+class CatalogState:
     """The catalog after some of the definitions. ``change`` is None until one of them changes
     something."""
 
@@ -73,7 +73,7 @@ class _CatalogState:
                     raise entry.refusal
         return self.newest
 
-    def after(self, definition: DdlStatement, begins_at: Timestamp) -> _CatalogState:
+    def after(self, definition: DdlStatement, begins_at: Timestamp) -> CatalogState:
         statement = definition.plan(self.catalog)
         if isinstance(statement, Skipped):
             return self
@@ -87,7 +87,7 @@ class _CatalogState:
             )
         change.new_table, change.seed = definition.new_table, definition.seed
         define(statement, change)
-        return _CatalogState(self.environment, self.newest, change)
+        return CatalogState(self.environment, self.newest, change)
 
 
 class Definitions:
@@ -100,7 +100,7 @@ class Definitions:
         """The tables that this transaction creates and may fill."""
         self._environment, self._cancellation, self._notice = environment, cancellation, notice
         self._definitions: list[DdlStatement] = []
-        self._states: list[_CatalogState] = []
+        self._states: list[CatalogState] = []
         self._begins_at: Timestamp | None = None
 
     def __len__(self) -> int:
@@ -154,6 +154,16 @@ class Definitions:
         self.made[new_table.id] = new_table
         return new_table.id
 
+    def preview(self, definition: DdlStatement) -> tuple[CatalogState, CatalogState]:
+        """The catalog before and after one more definition, which is not added. Writes nothing.
+        Raises as ``add``."""
+        before = (
+            self._states[-1]
+            if self._states
+            else CatalogState(self._environment, self._environment.stores.planner_catalog())
+        )
+        return before, before.after(definition, self.begins_at)
+
     def rewind(self, count: int) -> None:
         """Drop all but the first ``count``."""
         for definition in self._definitions[count:]:
@@ -184,8 +194,7 @@ class Definitions:
                     # Before the commit: afterwards nothing else would know of the dropped
                     # source's upstream.
                     self._environment.stores.pending_cleanup.put(pending)
-                    # before the commit: the role must not log in without a password
-                    change.store_passwords()
+                    change.prepare_commit()
                     failpoint("definitions.before_commit")
                     written = self._write(change.tx, rows)
                     failpoint("definitions.after_commit")
@@ -194,7 +203,7 @@ class Definitions:
                     break
                 except (UpperMismatch, CatalogMoved, WriteConflict) as lost:
                     if change is not None:
-                        change.delete_new_passwords()
+                        change.undo_preparation()
                     if attempt == ATTEMPTS or isinstance(lost, WriteConflict):
                         raise
                     self._cancellation.back_off(attempt)
@@ -238,9 +247,7 @@ class Definitions:
             self._plan_again()
 
     def _plan_again(self) -> None:
-        self._states = [
-            _CatalogState(self._environment, self._environment.stores.planner_catalog())
-        ]
+        self._states = [CatalogState(self._environment, self._environment.stores.planner_catalog())]
         for definition in self._definitions:
             self._states.append(self._states[-1].after(definition, self.begins_at))
 

@@ -157,6 +157,11 @@ class Transactions:
         return self.temporary.over(catalog), read_ts
 
     @property
+    def definitions(self) -> Definitions:
+        """The definitions of the open block; outside a block, none."""
+        return (self._block or self._new()).definitions
+
+    @property
     def explicit_block(self) -> Transaction | None:
         """The transaction of the block that a BEGIN opened."""
         return None if self._is_implicit else self._block

@@ -21,16 +21,21 @@ def plan_statement(
 ) -> PlannedStatement:
     """The statement with every name resolved and every expression typed. A pure function; raises
     ``ReclockError``."""
-    planning = planning_of(type(parsed.node))
-    if planning.experimental is not None:
-        require_experimental_mode(planning.experimental, catalog)
     try:
-        planned = planning.planner(parsed.node, catalog, session or SessionNames())
+        planned = plan_node(parsed.node, catalog, session or SessionNames())
     except RecursionError as error:
         raise UnsupportedSql("the statement is nested too deeply") from error
     if not isinstance(planned, Skipped):
         check_consumed(parsed.node)
     return planned
+
+
+def plan_node(node: Statement, catalog: PlannerCatalog, session: SessionNames) -> PlannedStatement:
+    """A statement, or one inside another."""
+    planning = planning_of(type(node))
+    if planning.experimental is not None:
+        require_experimental_mode(planning.experimental, catalog)
+    return planning.planner(node, catalog, session)
 
 
 def returns_rows(node: Statement) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reclock.adapter.context.results import Result
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
-from reclock.adapter.statement_context import StatementContext, executes
-from reclock.adapter.statements.definition import change_catalog, check_permanent
+from reclock.adapter.statement_context import StatementContext
+from reclock.adapter.statements.definition import completes
 from reclock.adapter.statements.sources.purify import purify
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
@@ -26,14 +25,13 @@ def _(statement: CreateSource, context: AuthorizationContext) -> Requirements:
     return context.require(*needs, *context.using(statement.depends_on))
 
 
-@executes(CreateSource)
-def _(statement: CreateSource, context: StatementContext) -> Result:
-    check_permanent(statement, context)
+@completes(CreateSource)
+def _(statement: CreateSource, context: StatementContext) -> DdlStatement:
     purified = purify(
         context.parsed, statement, context.environment.runtime.connection_context.resolve_secret
     )
     planned = (context.catalog, statement) if purified is context.parsed else None
-    return change_catalog(statement, context, DdlStatement(purified, context.planner, planned))
+    return DdlStatement(purified, context.planner, planned)
 
 
 @defines(CreateSource)

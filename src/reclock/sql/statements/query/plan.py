@@ -10,11 +10,12 @@ from reclock.algebra.relations import RelationDesc
 from reclock.plan.rules import optimize
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
-from reclock.sql.planning.registry import plans
+from reclock.sql.planning.registry import Skipped, plans
+from reclock.sql.planning.statement import plan_node
 from reclock.sql.queries.query import new_context, plan_query, with_names
 from reclock.sql.statements.query.as_of import plan_as_of
-from reclock.sql.statements.query.syntax import ExplainStatement
-from reclock.sql.statements.query.values import Explain, ExplainKind, Select
+from reclock.sql.statements.query.syntax import ExplainDefinitionStatement, ExplainStatement
+from reclock.sql.statements.query.values import Explain, ExplainDefinition, ExplainKind, Select
 from reclock.sql.syntax import nodes
 
 
@@ -49,3 +50,13 @@ def plan_explain(node: ExplainStatement, catalog: PlannerCatalog, session: Sessi
     return Explain(
         replace(select, plan=optimize(select.plan)), ExplainKind(node.args["kind"]), select.plan
     )
+
+
+@plans(ExplainDefinitionStatement, returns_rows=True)
+def plan_explain_definition(
+    node: ExplainDefinitionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ExplainDefinition | Skipped:
+    planned = plan_node(node.this, catalog, session)
+    if isinstance(planned, Skipped):
+        return replace(planned, tag="EXPLAIN")
+    return ExplainDefinition(planned)

@@ -20,15 +20,28 @@ class ExplainStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
 
 
+class ExplainDefinitionStatement(Statement):
+    """``this`` is a statement that is no query."""
+
+
 @parses("EXPLAIN")
-def explain(parser: StatementParser, words: tuple[str, ...]) -> ExplainStatement:
-    kind = parser.accept_first("OPTIMIZER TRACE", "PLAN", "TIMESTAMP") or "PLAN"
-    parser.accept("FOR")
-    if parser.token.token_type not in QUERY_STARTS:
+def explain(
+    parser: StatementParser, words: tuple[str, ...]
+) -> ExplainStatement | ExplainDefinitionStatement:
+    kind = parser.accept_first("OPTIMIZER TRACE", "PLAN", "TIMESTAMP")
+    is_query = parser.accept("FOR") or kind is not None
+    if parser.token.token_type in QUERY_STARTS:
+        return ExplainStatement(this=parser.query_statement(), kind=kind or "PLAN")
+    if is_query or not parser.token:
         parser.raise_error("Expected a query")
-    return ExplainStatement(this=parser.query_statement(), kind=kind)
+    return ExplainDefinitionStatement(this=parser.statement())
 
 
 @generates(ExplainStatement)
 def _write_explain(write: Generator, node: exp.Expression) -> str:
     return f"EXPLAIN {node.args['kind']} FOR {write.sql(node, 'this')}"
+
+
+@generates(ExplainDefinitionStatement)
+def _write_explain_definition(write: Generator, node: exp.Expression) -> str:
+    return f"EXPLAIN {write.sql(node, 'this')}"

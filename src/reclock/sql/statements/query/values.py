@@ -9,6 +9,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.plan.relational import Finishing, Plan
+from reclock.sql.planning.registry import PlannedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,14 @@ class ExplainKind(StrEnum):
     PLAN = "PLAN"
     TIMESTAMP = "TIMESTAMP"
     OPTIMIZER_TRACE = "OPTIMIZER TRACE"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainDefinition:
+    """EXPLAIN of a statement that changes the catalog: what it requires, changes and causes."""
+
+    definition: PlannedStatement
+    tag: str = "EXPLAIN"
 
 
 @dataclass(frozen=True, slots=True)
