@@ -1,4 +1,4 @@
-"""The operators of the plan, one file for each, registered here.
+"""The operators of the plan, one file for each, found in this package.
 
 An operator has these rules, each a ``singledispatch`` function over the plan's nodes:
 
@@ -30,21 +30,9 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
     are needed.
 """
 
-from reclock.compute.operators import (  # noqa: F401  (they register)
-    constant,
-    distinct,
-    filter,
-    flat_map,
-    get,
-    join,
-    map,
-    multisets,
-    project,
-    recursive_union,
-    reduce,
-    topk,
-    window,
-)
+import importlib
+import pkgutil
+
 from reclock.compute.operators.rules import (
     delta,
     demand,
@@ -56,3 +44,6 @@ from reclock.compute.operators.rules import (
 )
 
 __all__ = ["delta", "demand", "has_delta", "is_monotone", "matched_columns", "origin", "snapshot"]
+
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)  # it registers its rules
