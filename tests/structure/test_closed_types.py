@@ -12,20 +12,17 @@ SOURCE = Path(reclock.__file__).parent
 
 RETURN_ANY = {
     "__init__": 1,  # what is imported when it is first used
-    "adapter": 3,  # decoded parameters
-    "airflow": 16,  # contexts and hooks of Airflow
+    "adapter": 1,  # an answer of any kind
+    "airflow": 1,  # JSON
     "algebra": 1,  # JSON
-    "catalog": 5,  # any kind of object
+    "catalog": 4,  # any kind of object
     "client": 2,  # polars, which need not be installed
-    "collections": 2,  # values of rows
-    "compute": 7,  # JSON
     "connectors": 7,  # clients without types
     "consensus": 1,
-    "formats": 7,  # decoded records
+    "formats": 2,  # a client without types, decoded records
     "protocol": 2,  # JSON
-    "quality": 2,  # JSON
-    "server": 6,  # decoded parameters
-    "sinks": 3,  # clients without types
+    "server": 3,  # JSON
+    "sinks": 2,  # clients without types
     "sql": 2,  # the arguments of a syntax node, which sqlglot does not type
 }
 """How many functions of a package may return `Any`, and why. What the planner makes of expressions

@@ -165,7 +165,7 @@ class ReclockRefreshOperator(ReclockOperator):
         return uppers
 
 
-def xcom_value(value: Any) -> Any:
+def xcom_value(value: Any) -> object:
     """The value as XCom carries it unchanged.
 
     Numerics, intervals, bytes, times of day and timestamps without a time zone are text, as SQL

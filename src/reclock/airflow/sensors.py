@@ -48,7 +48,7 @@ class ReclockSensor(ReclockOperator, BaseSensorOperator):
             value = self.condition(context).check(client)
         return PokeReturnValue(value is not None, value)
 
-    def execute(self, context: Context) -> Any:
+    def execute(self, context: Context) -> object:
         if not self.deferrable:
             return super().execute(context)
         from reclock.airflow.triggers import ReclockConditionTrigger
@@ -66,7 +66,7 @@ class ReclockSensor(ReclockOperator, BaseSensorOperator):
         timeout = timedelta(seconds=self.timeout)
         return self.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
 
-    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> object:
         if "error" in event:
             raise AirflowException(event["error"])
         return event["value"]

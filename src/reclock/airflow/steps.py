@@ -66,14 +66,14 @@ class ReclockStepOperator(BaseOperator):
         """Those of the step's function in ``reclock.pipeline.dag_steps``."""
 
     @abstractmethod
-    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
         """Do the step in this process."""
 
-    def conclude(self, context: Context, result: Any) -> Any:
+    def conclude(self, context: Context, result: Any) -> object:
         """What the task returns for the step's result. Raises if something has failed."""
         return result
 
-    def execute(self, context: Context) -> Any:
+    def execute(self, context: Context) -> object:
         arguments = self.arguments(context)
         process = self.warm_process()
         if process is not None:
@@ -82,7 +82,7 @@ class ReclockStepOperator(BaseOperator):
                 return self._conclude(context, outcome)
         return self._conclude(context, self._own_outcome(arguments))
 
-    def resume(self, context: Context, event: Mapping[str, Any]) -> Any:
+    def resume(self, context: Context, event: Mapping[str, Any]) -> object:
         """After the trigger: with the outcome, or from the beginning if the warm process is
         gone."""
         if event.get("outcome") is None:
@@ -165,7 +165,7 @@ class ReclockStepOperator(BaseOperator):
     def tell(self, line: str) -> None:
         self.log.info("%s", line)
 
-    def _conclude(self, context: Context, outcome: Mapping[str, Any]) -> Any:
+    def _conclude(self, context: Context, outcome: Mapping[str, Any]) -> object:
         if error := outcome.get("error"):
             self.fail([error])
         return self.conclude(context, outcome["result"])
@@ -212,7 +212,7 @@ class ReclockPlanOperator(ReclockStepOperator):
         tick.migrate(self.home)
         return super()._own_outcome(arguments)
 
-    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
         from reclock.pipeline import dag_steps
 
         return dag_steps.plan(environment, **arguments, tell=self.tell)
@@ -248,7 +248,7 @@ class ReclockSourceOperator(ReclockStepOperator):
         self.jobs = jobs
         self.spark_conn_id = spark_conn_id
 
-    def execute(self, context: Context) -> Any:
+    def execute(self, context: Context) -> object:
         if not self.source:
             self.log.info("no source has anything new")
             return None
@@ -265,14 +265,14 @@ class ReclockSourceOperator(ReclockStepOperator):
             "is_staged": is_staged,
         }
 
-    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
         from reclock.pipeline import dag_steps
         from reclock.runtime import task_replica
 
         with task_replica.living(environment):
             return dag_steps.move_source(environment, **arguments, tell=self.tell)
 
-    def conclude(self, context: Context, result: Any) -> Any:
+    def conclude(self, context: Context, result: Any) -> object:
         if result["docs"]:
             self.log.info("data docs: %s/reclock/data-docs/%s", _airflow_url(), result["docs"])
         self.publish_events(context, result["changed"])
@@ -316,14 +316,14 @@ class ReclockClustersOperator(ReclockStepOperator):
     def arguments(self, context: Context) -> dict[str, Any]:
         return {"owner": context["run_id"]}
 
-    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> Any:
+    def work(self, environment: Environment, arguments: Mapping[str, Any]) -> object:
         from reclock.pipeline import dag_steps
         from reclock.runtime import task_replica
 
         with task_replica.living(environment):
             return dag_steps.work_clusters(environment, **arguments, tell=self.tell)
 
-    def conclude(self, context: Context, result: Any) -> Any:
+    def conclude(self, context: Context, result: Any) -> object:
         self.publish_events(context, result["changed"])
         failed = list(result["failed"])
         for submission in result["submitted"]:

@@ -72,7 +72,7 @@ class ReclockConditionTrigger(BaseTrigger):
                     return
             await asyncio.sleep(self.poke_interval)
 
-    def _check(self, hook: ReclockHook) -> Any | None:
+    def _check(self, hook: ReclockHook) -> object:
         from reclock.airflow.conditions import CONDITIONS
 
         with hook.get_client() as client:

@@ -48,7 +48,7 @@ def _order(entry: dict[str, Any]) -> tuple[Any, ...]:
     return key_order(tuple(key.values()) if isinstance(key, dict) else key)
 
 
-def to_json(text: str) -> Any:
+def to_json(text: str) -> object:
     """A stored key or value as the JSON object that it encodes; as text if it is not a canonical
     JSON object."""
     try:

@@ -45,7 +45,7 @@ class _ArrangedFile:
             start, bisect_right(indexes, value, lo=start, key=self._value) - start
         )
 
-    def _value(self, index: int) -> Any:
+    def _value(self, index: int) -> object:
         return self.values[index].as_py()
 
 

@@ -123,7 +123,7 @@ def _hashes(values: pa.Array) -> Hashes:
     return _mixed(pc.fill_null(values, 0).to_numpy(zero_copy_only=False).view(np.uint64))
 
 
-def _comparable(value: Any) -> Any:
+def _comparable(value: Any) -> object:
     """A hashable value that is equal where the SQL values are."""
     match value:
         case {"months": int(months), "days": int(days), "microseconds": int(microseconds)}:

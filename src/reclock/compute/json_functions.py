@@ -70,12 +70,12 @@ def _failure(sqlstate: str, message: str) -> str:
 # --- parts of documents ---
 
 
-def _field(document: str, key: str) -> Any:
+def _field(document: str, key: str) -> object:
     value = loads(document)
     return value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
 
 
-def _element(document: str, index: int) -> Any:
+def _element(document: str, index: int) -> object:
     """A scalar is an array of one here, as PostgreSQL stores it."""
     value = loads(document)
     if isinstance(value, dict):
@@ -83,7 +83,7 @@ def _element(document: str, index: int) -> Any:
     return _at(value if isinstance(value, list) else [value], index)
 
 
-def _path(document: str, path: Sequence[str | None]) -> Any:
+def _path(document: str, path: Sequence[str | None]) -> object:
     value = loads(document)
     for step in path:
         if step is None:
@@ -97,7 +97,7 @@ def _path(document: str, path: Sequence[str | None]) -> Any:
     return value
 
 
-def _at(items: Sequence[Any], index: int) -> Any:
+def _at(items: Sequence[Any], index: int) -> object:
     return items[index] if -len(items) <= index < len(items) else _MISSING
 
 
@@ -283,7 +283,7 @@ class _PathError(Exception):
     """Its text is a failure."""
 
 
-def _deleted(value: Any, path: Sequence[str | None], at: int) -> Any:
+def _deleted(value: Any, path: Sequence[str | None], at: int) -> object:
     """``value`` without what ``path`` from position ``at`` on names."""
     step, is_last = path[at], at == len(path) - 1
     if not isinstance(value, list | dict):
@@ -320,7 +320,7 @@ def _strip_nulls(document: str) -> str:
     return dumps(_stripped(loads(document)))
 
 
-def _stripped(value: Any) -> Any:
+def _stripped(value: Any) -> object:
     if isinstance(value, dict):
         return {name: _stripped(member) for name, member in value.items() if member is not None}
     return [_stripped(item) for item in value] if isinstance(value, list) else value
@@ -366,7 +366,7 @@ def _build_array(values: Sequence[str | None]) -> str:
     return dumps([_member(value) for value in values])
 
 
-def _member(document: str | None) -> Any:
+def _member(document: str | None) -> object:
     return None if document is None else loads(document)
 
 

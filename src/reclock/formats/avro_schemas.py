@@ -101,7 +101,7 @@ def inline_references(text: str, imports: tuple[tuple[str, str], ...] = ()) -> s
     return json.dumps(_spelled_out(_parse(text, known), known, set()))
 
 
-def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> Any:
+def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> object:
     """A parsed schema with full names, in which each ``known`` type is defined where it is first
     used, unless it is in ``defined``."""
     if isinstance(of, str):
@@ -124,12 +124,12 @@ def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> Any:
 
 
 @lru_cache(maxsize=256)
-def parsed(schema: str) -> Any:
+def parsed(schema: str) -> str | list[Any] | dict[str, Any]:
     """The schema in fastavro's form. Raises ``InvalidOption``."""
     return _parse(schema, {})
 
 
-def _parse(schema: str, known: dict[str, Any]) -> Any:
+def _parse(schema: str, known: dict[str, Any]) -> str | list[Any] | dict[str, Any]:
     """The parsed schema, which may use the ``known`` types. Adds its own types to them."""
     try:
         return fastavro.parse_schema(json.loads(schema), known)

@@ -81,7 +81,7 @@ def _guilty(column: Column, values: Sequence[Any], type: pa.DataType, reason: st
     return Unreadable(0, f'column "{column.name}": {reason}')
 
 
-def _plain(value: Any, type: ScalarType) -> Any:
+def _plain(value: Any, type: ScalarType) -> object:
     if value is None:
         return None
     if type == TEXT:
@@ -98,7 +98,7 @@ def text(value: Any) -> str:
     )
 
 
-def _spelled(value: Any) -> Any:
+def _spelled(value: Any) -> object:
     match value:
         case bytes():
             return f"\\x{value.hex()}"

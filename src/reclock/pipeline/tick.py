@@ -90,7 +90,7 @@ class TickRun:
         assert self.published is not None
         return Timestamp(self.published.upper - 1)
 
-    def walk(self, stages: Sequence[Stage]) -> TickReport:
+    def walk(self, stages: Sequence[TickStage]) -> TickReport:
         """Run these stages, in order."""
         for stage in stages:
             stage.run(self)
@@ -120,7 +120,7 @@ class TickRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class TickStage:
     """A stage of a tick: what it does, and, without doing anything, to what: ``targets`` has the
     names of sources, of clusters with their indexes, or of sinks."""
 
@@ -174,15 +174,17 @@ def _emit(tick: TickRun) -> None:
     tick.failures += stalled
 
 
-ALLOCATE = Stage("allocate", "takes a write timestamp from the oracle", _allocate, lambda *_: [])
-INGEST = Stage(
+ALLOCATE = TickStage(
+    "allocate", "takes a write timestamp from the oracle", _allocate, lambda *_: []
+)
+INGEST = TickStage(
     "ingest", "probes, binds and stages each source, or goes on with its step", _ingest, steps_ahead
 )
 FINISH = (
-    Stage("audit", "checks the staged steps", _audit, source_targets),
-    Stage("publish", "commits and publishes what passed", _publish, source_targets),
-    Stage("refresh", "brings the indexes of each cluster up to date", _refresh, index_targets),
-    Stage("emit", "emits changes to sinks", _emit, sink_targets),
+    TickStage("audit", "checks the staged steps", _audit, source_targets),
+    TickStage("publish", "commits and publishes what passed", _publish, source_targets),
+    TickStage("refresh", "brings the indexes of each cluster up to date", _refresh, index_targets),
+    TickStage("emit", "emits changes to sinks", _emit, sink_targets),
 )
 STAGES = (ALLOCATE, INGEST, *FINISH)
 """The stages of a tick, in order."""

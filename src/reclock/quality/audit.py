@@ -297,7 +297,7 @@ def _evidence(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in evidence.items() if value not in (None, [])}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """The value, with types that JSON does not have as text."""
     match value:
         case dict():

@@ -145,7 +145,7 @@ def _combine(
     )
 
 
-def _escaped(value: Any) -> Any:
+def _escaped(value: Any) -> object:
     """The JSON value with every text in it, also names of fields, escaped for HTML."""
     match value:
         case dict():

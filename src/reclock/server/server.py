@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -44,6 +44,8 @@ from reclock.server.handshake import (
 from reclock.server.listeners import Listener, is_loopback
 from reclock.server.session_thread import SessionThread
 from reclock.server.stream import MessageStream
+
+T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 _OPENING_S = 60
@@ -288,7 +290,7 @@ class Server:
         if connection is not None and hmac.compare_digest(secret, request.secret):
             connection.cancel()
 
-    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
 

@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class SessionThread:
@@ -23,10 +25,10 @@ class SessionThread:
         self._thread = threading.Thread(target=self._serve, name="statement")
         self._thread.start()
 
-    async def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
         """What ``work`` returns or raises. Work that has begun is not interrupted if the caller is
         canceled."""
-        done = self._loop.create_future()
+        done: asyncio.Future[T] = self._loop.create_future()
         self._queue.put((done, work, arguments))
         return await done
 

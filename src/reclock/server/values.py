@@ -180,7 +180,7 @@ def decode_columns(
     return columns
 
 
-def decode(raw: bytes | None, type: ScalarType, format: int) -> Any:
+def decode(raw: bytes | None, type: ScalarType, format: int) -> object:
     """A parameter's value. Raises ``InvalidText``, ``NumberOutOfRange``, ``InvalidBinary``."""
     if raw is None:
         return None

@@ -133,7 +133,7 @@ def names(columns: Sequence[Column]) -> list[str]:
     return unique
 
 
-def _type(of: ScalarType) -> Any:
+def _type(of: ScalarType) -> object:
     if of.name is TypeName.NUMERIC:
         return {
             "type": "bytes",

@@ -172,7 +172,7 @@ _object_id_binary = struct.Struct("!I").pack
 # --- in ---
 
 
-def decode_value(raw: bytes, type: ScalarType) -> Any:
+def decode_value(raw: bytes, type: ScalarType) -> object:
     """The value in binary. Raises ``InvalidBinary``, and ``ProtocolViolation`` for text that is not
     UTF-8."""
     try:

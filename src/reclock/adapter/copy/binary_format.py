@@ -151,7 +151,7 @@ class BinaryReader:
         return tuple(values)
 
 
-def _value(field: bytes, type: ScalarType) -> Any:
+def _value(field: bytes, type: ScalarType) -> object:
     """The value for its column: a number is rounded to the scale. Raises if it does not fit."""
     value = decode_value(field, type)
     return parse_text(text_of(value), type) if type.name is TypeName.NUMERIC else value
