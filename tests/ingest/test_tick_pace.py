@@ -29,7 +29,7 @@ def test_a_slow_source_holds_up_no_other(
 
     def ingest_slowly(spec: Any, *arguments: Any, **more: Any) -> IngestReport:
         if spec.name.endswith("slow"):
-            assert go_on.wait(60)
+            assert go_on.wait(600)
         return ingest(spec, *arguments, **more)
 
     def publish_and_go_on(*arguments: Any, **more: Any) -> PublishReport:
