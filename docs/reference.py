@@ -142,6 +142,7 @@ _SYNTAX = {
     "only row": "(SELECT …)",
     "interval span": "(how intervals are compared)",
     "within_length": "x::varchar(n)",
+    "name": "x::name",
     "concat": "x || y",
     "->": "document -> key",
     "rows of jsonb_array_elements": "jsonb_array_elements(document)",

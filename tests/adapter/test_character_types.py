@@ -1,4 +1,4 @@
-"""``varchar(n)`` and ``char(n)``: what PostgreSQL refuses is refused, and what it stores is stored,
+"""``varchar(n)``, ``char(n)`` and ``name``: what PostgreSQL refuses is refused, and what it stores is stored,
 a char without its padding."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError
 from reclock.runtime.environment import Environment
 
-TABLE = "id serial, v varchar(3), c char(3), one char, d character varying(4) DEFAULT 'dflt'"
+TABLE = "id serial, v varchar(3), c char(3), one char, d character varying(4) DEFAULT 'dflt', n name"
 STATEMENTS = [
     "INSERT INTO t (v, c, one) VALUES ('abc', 'ab', 'x')",
     "INSERT INTO t (v) VALUES ('abcd')",
@@ -34,6 +34,10 @@ STATEMENTS = [
     "UPDATE t SET v = 'too long'",
     "UPDATE t SET d = DEFAULT, v = 'new' WHERE v = 'abc'",
     "INSERT INTO t (v) VALUES ($$a'b$$)",
+    "INSERT INTO t (n) VALUES (NULL), (repeat('x', 63)), (repeat('ä', 40)), ('short')",
+    f"INSERT INTO t (n) VALUES ('{'y' * 70}'), ('{'z' * 62}ä'), ('{'世' * 22}')",
+    "UPDATE t SET n = 'a' || n || v || repeat('😀', 20) WHERE n IS NOT NULL OR v = 'new'",
+    "INSERT INTO t (n) SELECT ('b' || n || '  ')::name FROM t WHERE n LIKE '%y%'",
 ]
 
 
@@ -60,7 +64,7 @@ def run(session: Session, sql: str) -> list[tuple[object, ...]]:
 def test_what_is_assigned_is_stored_or_refused_as_by_postgresql(
     session: Session, postgres: psycopg.Connection
 ) -> None:
-    stored = "SELECT v, rtrim(c), rtrim(one), d FROM t"
+    stored = "SELECT v, rtrim(c), rtrim(one), d, n, octet_length(n) FROM t"
     for sql in STATEMENTS:
         theirs = ours = None
         try:

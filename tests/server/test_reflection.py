@@ -128,6 +128,20 @@ VALUES: list[tuple[str, Any]] = [
         ),
         True,
     ),
+    (
+        (
+            "(SELECT count(*) FROM pg_class c WHERE relname = 'people' AND EXISTS (SELECT FROM "
+            "pg_attribute WHERE attrelid = ('public.' || c.relname)::regclass))"
+        ),
+        1,
+    ),
+    (
+        (
+            "(SELECT max((SELECT max(attname) FROM pg_attribute WHERE attnum = 2 AND attrelid = "
+            "n::regclass)) FROM (VALUES ('people')) AS v (n))"
+        ),
+        "name",
+    ),
     ("'people'::regclass::oid = (SELECT oid FROM pg_class WHERE relname = 'people')", True),
     ("'numeric(10,2)'::regtype", "numeric"),
     ("'public'::regnamespace", "public"),

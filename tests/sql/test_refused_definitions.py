@@ -17,10 +17,10 @@ def world() -> World:
 
 REFUSED = {
     "CREATE VIEW flights AS SELECT 1 AS a": (
-        "42710",
+        "42P07",
         'source "reclock.public.flights" already exists',
     ),
-    "CREATE VIEW IF NOT EXISTS flights AS SELECT 1 AS a": ("42710", "already exists"),
+    "CREATE VIEW IF NOT EXISTS flights AS SELECT 1 AS a": ("42P07", "already exists"),
     "CREATE OR REPLACE VIEW flights AS SELECT 1 AS a": (
         "42809",
         '"reclock.public.flights" is not a view',
@@ -65,10 +65,10 @@ REFUSED = {
         'unknown option "frob"',
     ),
     f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS flights": (
-        "42710",
+        "42P07",
         "already exists",
     ),
-    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS s": ("42710", "already exists"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS s": ("42P07", "already exists"),
     f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS lab.p": (
         "22023",
         "schema of its source",
@@ -87,7 +87,7 @@ REFUSED = {
     "CREATE INDEX i ON delays (nothing)": ("42703", 'column "nothing" does not exist'),
     "CREATE INDEX i ON delays (carrier, carrier)": ("42701", "more than once"),
     "CREATE INDEX m_idx ON delays (carrier)": (
-        "42710",
+        "42P07",
         'index "reclock.public.m_idx" already exists',
     ),
     "CREATE INDEX i ON mz_sources (name)": ("42501", "system object"),
@@ -104,7 +104,7 @@ REFUSED = {
     "DROP INDEX delays": ("42809", "is not an index"),
     "ALTER SOURCE delays RETRY": ("42809", "is not a source"),
     "ALTER SOURCE nothing RETRY": ("42P01", "unknown relation"),
-    "ALTER SOURCE flights RENAME TO weather": ("42710", "already exists"),
+    "ALTER SOURCE flights RENAME TO weather": ("42P07", "already exists"),
     "ALTER SOURCE flights SKIP 'a' FROM 5 TO 5": ("22023", "cannot skip"),
     "ALTER SOURCE flights WAIVE ''": ("22023", "cannot be empty"),
     "SHOW SOURCES IN CLUSTER default": ("42601", "takes no IN CLUSTER"),

@@ -134,15 +134,19 @@ def type_modifier(type: ScalarType) -> int:
 
 
 def column_type_oid(column: Column) -> int:
-    """That of the type, or of ``varchar`` or ``char`` where the column has a length."""
+    """That of the type, or of ``varchar``, ``char`` or ``name`` where the column has a length."""
     if column.limit is None:
         return type_oid(column.type)
+    if column.limit.is_name:
+        return TEXTS["name"][0]
     return TEXTS["bpchar" if column.limit.ignores_blanks else "varchar"][0]
 
 
 def column_type_modifier(column: Column) -> int:
     """As ``type_modifier``; of a column with a length, that and four."""
-    return type_modifier(column.type) if column.limit is None else column.limit.characters + 4
+    if column.limit is None or column.limit.is_name:
+        return type_modifier(column.type)
+    return column.limit.characters + 4
 
 
 def type_rows() -> Iterator[TypeId]:

@@ -162,13 +162,27 @@ OIDVECTOR = ScalarType(TypeName.VECTOR, element=OID)
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Of a column that is ``varchar(n)``, or ``char(n)`` if it ``ignores_blanks`` at the end."""
+    """Of a column that is ``varchar(n)``, or ``char(n)`` if it ``ignores_blanks`` at the end, or
+    ``name``."""
 
     characters: int
     ignores_blanks: bool = False
+    is_name: bool = False
+    """Longer texts are cut to the characters that fit into so many bytes."""
 
     def __str__(self) -> str:
+        if self.is_name:
+            return "name"
         return f"character{'' if self.ignores_blanks else ' varying'}({self.characters})"
+
+
+NAME = TextLimit(63, is_name=True)
+"""PostgreSQL's type of identifiers."""
+
+
+def cut_name(text: str) -> str:
+    """The first characters of ``text``, in as many bytes as a ``name`` has at most."""
+    return text.encode()[: NAME.characters].decode(errors="ignore")
 
 
 @dataclass(frozen=True, slots=True)

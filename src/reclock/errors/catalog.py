@@ -113,13 +113,25 @@ class CatalogImplementationsDiffer(CatalogError):
 
 
 class DuplicateObject(ReclockError):
-    """An object of that name exists already."""
+    """An object of that name exists already. The code is `42P07` for a relation, an index or a
+    sequence, `42P06` for a schema, and `42P04` for a database."""
 
     sqlstate = "42710"
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f'{kind} "{name}" already exists')
         self.kind, self.name = kind, name
+        self.sqlstate = _DUPLICATES.get(kind, self.sqlstate)
+
+
+_DUPLICATES = {
+    "schema": "42P06",
+    "database": "42P04",
+    **dict.fromkeys(
+        ("table", "view", "materialized view", "index", "sequence", "source", "progress relation"),
+        "42P07",
+    ),
+}
 
 
 class UnknownObject(ReclockError):

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BOOLEAN, BYTEA, INTEGER, TEXT, ScalarType, TextLimit, TypeName
+from reclock.algebra.relations import (
+    BOOLEAN,
+    BYTEA,
+    INTEGER,
+    NAME,
+    TEXT,
+    ScalarType,
+    TextLimit,
+    TypeName,
+)
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.functions.floats import with_value
 from reclock.plan.functions.letters import in_case
@@ -72,6 +81,23 @@ def _within_length(engine: str) -> Writer:
             site.arguments[0],
             f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {kept} END",
         )
+
+    return write
+
+
+def _cut_name(engine: str) -> Writer:
+    """The characters that fit into the bytes of a ``name``."""
+    bytes, parts = (
+        ("strlen", "len(list_filter(range(1, {end}), lambda n: {fits}))")
+        if engine == "duckdb"
+        else ("octet_length", "size(filter(sequence(1, {end} - 1), n -> {fits}))")
+    )
+    most = NAME.characters
+    count = parts.format(end=most + 1, fits=f"{bytes}(left(v, CAST(n AS INT))) <= {most}")
+
+    def write(site: Site) -> str:
+        cut = f"CASE WHEN {bytes}(v) <= {most} THEN v ELSE left(v, {count}) END"
+        return with_value(engine, site.arguments[0], cut)
 
     return write
 
@@ -271,6 +297,13 @@ scalar(
     exact(((TEXT, INTEGER, BOOLEAN), TEXT)),
     duckdb=_within_length("duckdb"),
     spark=_within_length("spark"),
+)
+scalar(
+    "name",
+    "The first characters of the text, at most 63 bytes.",
+    exact(((TEXT,), TEXT)),
+    duckdb=_cut_name("duckdb"),
+    spark=_cut_name("spark"),
 )
 scalar("md5", "The MD5 hash, in hexadecimal.", exact(((TEXT,), TEXT)), "md5({0})")
 # ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the

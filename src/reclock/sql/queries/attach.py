@@ -16,9 +16,11 @@ from reclock.sql.queries.planned import (
     SubqueryValue,
     TypedExpr,
     columns_of,
+    has,
     rewrite,
     scalars_of,
 )
+from reclock.sql.queries.subquery_rows import correlated_error
 
 Subquery = tuple[Plan, tuple[TypedExpr, ...], tuple[TypedExpr, ...]]
 
@@ -80,7 +82,11 @@ def shift_inner(expression: TypedExpr, width: int) -> TypedExpr:
 
 
 def to_outer(expression: TypedExpr) -> TypedExpr:
-    """An expression of the outer query, as the subquery's expressions refer to it."""
+    """An expression of the outer query, as the subquery's expressions refer to it. Raises
+    ``UnsupportedSql`` if it names columns of a query further out, which a subquery names only where
+    it is planned for each row around."""
+    if has(expression, OuterRef):
+        raise correlated_error()
 
     def change(part: TypedExpr) -> TypedExpr | None:
         if isinstance(part, AggregateCall | GroupingCall):

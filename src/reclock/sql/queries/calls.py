@@ -46,11 +46,10 @@ from reclock.sql.queries.catalog_functions import (
     with_arguments,
 )
 from reclock.sql.queries.coercion import (
-    NAME_LENGTH,
     cast,
     coerce,
     default_to_text,
-    is_name_type,
+    limited,
     scalar_type,
     text_limit,
 )
@@ -84,19 +83,11 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
     reject_unsupported(node, "this", "to")
     limit = text_limit(node.args["to"])
     if limit is not None:
-        cut = call(
-            "left",
-            [
-                _cast_to(scalar(node.this, context), TEXT, context),
-                Literal(limit.characters, INTEGER),
-            ],
-        )
-        return call("rtrim", [cut]) if limit.ignores_blanks else cut
-    if is_name_type(node.args["to"]):
         text = _cast_to(scalar(node.this, context), TEXT, context)
-        if isinstance(text, Literal):
-            return Literal(text.value and text.value[:NAME_LENGTH], TEXT)
-        return call("left", [text, Literal(NAME_LENGTH, INTEGER)])
+        if limit.is_name:
+            return limited(text, limit)
+        cut = call("left", [text, Literal(limit.characters, INTEGER)])
+        return call("rtrim", [cut]) if limit.ignores_blanks else cut
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return coerce(Untyped("{}"), target)
@@ -207,7 +198,7 @@ _OPERATOR_NAMES = frozenset(
             "like",
             "ilike",
         ),
-        *("array", "elements", "series", "subscript", "within_length"),
+        *("array", "elements", "series", "subscript", "within_length", "name"),
     }
 )
 """Names of operators in the registry, which SQL cannot call as functions."""

@@ -20,6 +20,7 @@ from reclock.algebra.relations import (
     INTEGER,
     INTERVAL,
     JSONB,
+    NAME,
     OID,
     OIDVECTOR,
     REAL,
@@ -38,6 +39,7 @@ from reclock.algebra.relations import (
     TextLimit,
     TypeName,
     array,
+    cut_name,
     numeric,
 )
 from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObject, UnsupportedSql
@@ -121,10 +123,6 @@ def scalar_type(node: exp.Expr) -> ScalarType:
     return _TYPES[node.this]
 
 
-NAME_LENGTH = 63
-"""To which PostgreSQL cuts a ``name``."""
-
-
 def is_name_type(node: exp.Expr) -> bool:
     return (isinstance(node, exp.DataType) and node.this == exp.DType.NAME) or to_sql(
         node
@@ -132,8 +130,10 @@ def is_name_type(node: exp.Expr) -> bool:
 
 
 def text_limit(node: exp.Expr) -> TextLimit | None:
-    """The limit that ``varchar(n)``, ``char(n)`` or ``char`` sets; None of any other type. Raises
-    ``InvalidOption``."""
+    """The limit that ``varchar(n)``, ``char(n)``, ``char`` or ``name`` sets; None of any other
+    type. Raises ``InvalidOption``."""
+    if is_name_type(node):
+        return NAME
     if not isinstance(node, exp.DataType) or node.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
         return None
     is_char = node.this == exp.DType.CHAR
@@ -154,11 +154,13 @@ _MOST_CHARACTERS = 10_485_760
 
 def limited(value: E, limit: TextLimit) -> E:
     """A text with the column's limit. A longer text is an error, now or when it is computed, unless
-    only blanks exceed the limit."""
+    only blanks exceed the limit. A ``name`` is cut."""
     if isinstance(value, Literal):
         return (
             value if value.value is None else Literal(within_limit(value.value, limit), value.type)
         )
+    if limit.is_name:
+        return Call("name", (value,), TEXT)
     arguments: tuple[E, ...] = (
         value,
         Literal(limit.characters, INTEGER),
@@ -169,6 +171,8 @@ def limited(value: E, limit: TextLimit) -> E:
 
 def within_limit(text: str, limit: TextLimit) -> str:
     """Raises ``TextTooLong``."""
+    if limit.is_name:
+        return cut_name(text)
     stripped = text.rstrip(" ") if limit.ignores_blanks else text
     if len(stripped.rstrip(" ")) > limit.characters:
         raise TextTooLong(str(limit))

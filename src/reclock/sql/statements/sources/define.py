@@ -8,7 +8,16 @@ from functools import singledispatch
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
+from reclock.algebra.relations import (
+    BIGINT,
+    BYTEA,
+    INTEGER,
+    NAME,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    RelationDesc,
+)
 from reclock.algebra.timestamps import moment
 from reclock.connectors.objects.patterns import compile_pattern
 from reclock.definitions.connections import (
@@ -390,7 +399,7 @@ def _(
             raise InvalidOption(f'table "{name}" is named twice')
         key = tuple(fold(column) for column in table.args.get("key") or ()) or None
         columns = declared_columns(table) if table.args.get("columns") else ()
-        if any(column.limit is not None for column in columns):
+        if any(column.limit not in (None, NAME) for column in columns):
             raise UnsupportedSql(
                 "the columns of a publication have no lengths",
                 hint="use text: its server checks them",

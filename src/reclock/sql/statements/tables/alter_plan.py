@@ -253,7 +253,8 @@ class _Change:
         is_longer = old.limit is not None and (
             new.limit is None
             or (
-                new.limit.ignores_blanks == old.limit.ignores_blanks
+                (new.limit.ignores_blanks, new.limit.is_name)
+                == (old.limit.ignores_blanks, old.limit.is_name)
                 and new.limit.characters >= old.limit.characters
             )
         )
