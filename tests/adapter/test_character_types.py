@@ -13,7 +13,9 @@ from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError
 from reclock.runtime.environment import Environment
 
-TABLE = "id serial, v varchar(3), c char(3), one char, d character varying(4) DEFAULT 'dflt', n name"
+TABLE = (
+    "id serial, v varchar(3), c char(3), one char, d character varying(4) DEFAULT 'dflt', n name"
+)
 STATEMENTS = [
     "INSERT INTO t (v, c, one) VALUES ('abc', 'ab', 'x')",
     "INSERT INTO t (v) VALUES ('abcd')",

@@ -93,7 +93,7 @@ def absent(schema: str, declarations: str) -> tuple[Builtin, ...]:
     """Empty relations of ``schema``, declared as ``name: column type, key! type, …``; a long one
     goes on indented."""
     return tuple(
-        Builtin(schema, name, parse_columns(columns.split(",")), lambda state: ())
+        Builtin(schema, name, parse_columns(columns.split(",")), catalog_rows=lambda state: ())
         for name, columns in re.findall(r"^(\w+): (.*(?:\n .*)*)", declarations, re.MULTILINE)
     )
 

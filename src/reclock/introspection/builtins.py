@@ -25,7 +25,7 @@ from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.operations import OPERATIONS
 from reclock.introspection.pg_activity import PG_ACTIVITY
 from reclock.introspection.pg_catalog import PG_CATALOG, PG_DEPENDENCIES
-from reclock.introspection.relation import Builtin, Rows, SystemState, desc
+from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.sinks import SINKS
 from reclock.introspection.statuses import STATUSES
 from reclock.introspection.unified import UNIFIED
@@ -35,18 +35,18 @@ def _moment(at: Timestamp) -> datetime:
     return datetime.fromtimestamp(at / 1000, UTC)
 
 
-def _items(state: SystemState, *types: ItemType) -> list[Item]:
+def _items(state: CatalogState, *types: ItemType) -> list[Item]:
     return sorted(
         (item for item in state.catalog.items.values() if item.type in types),
         key=lambda item: int(item.id[1:]),
     )
 
 
-def _indexed(state: SystemState) -> set[GlobalId]:
+def _indexed(state: CatalogState) -> set[GlobalId]:
     return {facts.on_id for facts in state.indexes.values()}
 
 
-def _objects(state: SystemState) -> Rows:
+def _objects(state: CatalogState) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, *ItemType):
         kind = (
@@ -85,7 +85,7 @@ def _array(acl: Acl) -> str:
     return "{" + ",".join(map(str, acl)) + "}"
 
 
-def _default_privileges(state: SystemState) -> Rows:
+def _default_privileges(state: CatalogState) -> Rows:
     for default in state.catalog.sorted(Kind.DEFAULT_PRIVILEGE):
         yield (
             default.role_id,
@@ -97,13 +97,13 @@ def _default_privileges(state: SystemState) -> Rows:
         )
 
 
-def _columns(state: SystemState) -> Rows:
+def _columns(state: CatalogState) -> Rows:
     for id_, relation in state.descs.items():
         for position, column in enumerate(relation.columns, 1):
             yield id_, column.name, position, column.is_nullable, column.sql_type
 
 
-def _indexes(state: SystemState) -> Rows:
+def _indexes(state: CatalogState) -> Rows:
     modes = state.maintenance()
     for id, facts in state.indexes.items():
         item, key = state.catalog.items[id], ", ".join(part.sql for part in facts.key)
@@ -119,7 +119,7 @@ def _indexes(state: SystemState) -> Rows:
         )
 
 
-def _views(state: SystemState, *, materialized: bool) -> Rows:
+def _views(state: CatalogState, *, materialized: bool) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, ItemType.VIEW):
         if (item.id in indexed) is materialized:
@@ -137,7 +137,7 @@ def _defined(item: Item) -> tuple[object, ...]:
     )
 
 
-def _sources(state: SystemState) -> Rows:
+def _sources(state: CatalogState) -> Rows:
     for item in _items(state, ItemType.SOURCE):
         kind = state.source_types.get(item.id)
         yield (
@@ -151,7 +151,7 @@ def _sources(state: SystemState) -> Rows:
         )
 
 
-def _source_progresses(state: SystemState) -> Rows:
+def _source_progresses(state: CatalogState) -> Rows:
     for item in _items(state, ItemType.SOURCE_PROGRESS):
         if item.progress is not None:
             yield item.id, item.name, item.progress.source_id
@@ -223,7 +223,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_catalog",
         "mz_databases",
         desc("oid", id=BIGINT, oid=OID, name=TEXT, owner_id=TEXT, privileges=TEXT),
-        lambda state: (
+        catalog_rows=lambda state: (
             (
                 database.id,
                 object_oid(database.id),
@@ -240,7 +240,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         desc(
             "oid", id=BIGINT, oid=OID, database_id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT
         ),
-        lambda state: (
+        catalog_rows=lambda state: (
             (
                 schema.id,
                 object_oid(schema.id),
@@ -265,13 +265,13 @@ _RELATIONS: tuple[Builtin, ...] = (
             owner_id=TEXT,
             privileges=TEXT,
         ),
-        _objects,
+        catalog_rows=_objects,
     ),
     Builtin(
         "mz_catalog",
         "mz_columns",
         desc(id=TEXT, name=TEXT, position=INTEGER, nullable=BOOLEAN, type=TEXT),
-        _columns,
+        catalog_rows=_columns,
     ),
     Builtin(
         "mz_catalog",
@@ -286,31 +286,31 @@ _RELATIONS: tuple[Builtin, ...] = (
             owner_id=TEXT,
             create_sql=TEXT,
         ),
-        _sources,
+        catalog_rows=_sources,
     ),
     Builtin(
         "mz_catalog",
         "mz_source_progresses",
         desc(id=TEXT, name=TEXT, source_id=TEXT),
-        _source_progresses,
+        catalog_rows=_source_progresses,
     ),
     Builtin(
         "mz_catalog",
         "mz_tables",
         _DEFINED,
-        lambda state: (_defined(item) for item in _items(state, ItemType.TABLE)),
+        catalog_rows=lambda state: (_defined(item) for item in _items(state, ItemType.TABLE)),
     ),
     Builtin(
         "mz_catalog",
         "mz_views",
         _DEFINED,
-        lambda state: _views(state, materialized=False),
+        catalog_rows=lambda state: _views(state, materialized=False),
     ),
     Builtin(
         "mz_catalog",
         "mz_materialized_views",
         _DEFINED,
-        lambda state: _views(state, materialized=True),
+        catalog_rows=lambda state: _views(state, materialized=True),
     ),
     Builtin(
         "mz_catalog",
@@ -326,13 +326,13 @@ _RELATIONS: tuple[Builtin, ...] = (
             maintenance=TEXT,
             owner_id=TEXT,
         ),
-        _indexes,
+        catalog_rows=_indexes,
     ),
     Builtin(
         "mz_catalog",
         "mz_clusters",
         desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT, owner_id=TEXT, privileges=TEXT),
-        lambda state: (
+        catalog_rows=lambda state: (
             (
                 cluster.id,
                 cluster.name,
@@ -348,7 +348,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_catalog",
         "mz_cluster_replicas",
         desc(id=BIGINT, name=TEXT, cluster_id=BIGINT, size=TEXT),
-        lambda state: (
+        catalog_rows=lambda state: (
             (replica.id, replica.name, replica.cluster_id, replica.size)
             for replica in state.catalog.cluster_replicas.values()
         ),
@@ -365,7 +365,7 @@ _RELATIONS: tuple[Builtin, ...] = (
             rolcanlogin=BOOLEAN,
             rolsuper=BOOLEAN,
         ),
-        lambda state: (
+        catalog_rows=lambda state: (
             (
                 role.id,
                 object_oid(role.id),
@@ -381,7 +381,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_catalog",
         "mz_role_members",
         desc(role_id=TEXT, member=TEXT, grantor=TEXT),
-        lambda state: (
+        catalog_rows=lambda state: (
             (of, member.id, grantor)
             for member in state.catalog.roles.values()
             for of, grantor in member.membership.items()
@@ -391,7 +391,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_catalog",
         "mz_role_parameters",
         desc(role_id=TEXT, parameter_name=TEXT, parameter_value=TEXT),
-        lambda state: (
+        catalog_rows=lambda state: (
             (role.id, name, value)
             for role in state.catalog.roles.values()
             for name, value in role.configuration.items()
@@ -408,13 +408,13 @@ _RELATIONS: tuple[Builtin, ...] = (
             grantee=TEXT,
             privileges=TEXT,
         ),
-        _default_privileges,
+        catalog_rows=_default_privileges,
     ),
     Builtin(
         "mz_catalog",
         "mz_system_privileges",
         desc(privileges=TEXT),
-        lambda state: ((str(item),) for item in acl_of(state.catalog, None)),
+        catalog_rows=lambda state: ((str(item),) for item in acl_of(state.catalog, None)),
     ),
     Builtin(
         "mz_catalog",

@@ -6,16 +6,16 @@ from __future__ import annotations
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, OID, TEXT
 from reclock.catalog.objects import ItemType
-from reclock.introspection.relation import Builtin, Rows, SystemState, desc
+from reclock.introspection.relation import Builtin, CatalogState, Rows, desc
 
 
-def _secrets(state: SystemState) -> Rows:
+def _secrets(state: CatalogState) -> Rows:
     for item in state.catalog.items.values():
         if item.type is ItemType.SECRET:
             yield item.id, object_oid(item.id), item.schema_id, item.name, item.owner_role_id
 
 
-def _connections(state: SystemState) -> Rows:
+def _connections(state: CatalogState) -> Rows:
     for item in state.catalog.items.values():
         if item.type is ItemType.CONNECTION:
             kind = state.connection_types.get(item.id)
@@ -35,7 +35,7 @@ CONNECTIONS: tuple[Builtin, ...] = (
         "mz_catalog",
         "mz_secrets",
         desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, owner_id=TEXT),
-        _secrets,
+        catalog_rows=_secrets,
     ),
     Builtin(
         "mz_catalog",
@@ -50,6 +50,6 @@ CONNECTIONS: tuple[Builtin, ...] = (
             owner_id=TEXT,
             create_sql=TEXT,
         ),
-        _connections,
+        catalog_rows=_connections,
     ),
 )

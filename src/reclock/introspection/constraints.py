@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BOOLEAN, INTEGER, OID, SMALLINT, TEXT, array
-from reclock.introspection.relation import Builtin, ConstraintFacts, Rows, SystemState, desc
+from reclock.introspection.relation import Builtin, CatalogState, ConstraintFacts, Rows, desc
 from reclock.introspection.views import views
 
 _ACTIONS = {"NO ACTION": "a", "RESTRICT": "r", "CASCADE": "c", "SET NULL": "n", "SET DEFAULT": "d"}
 _MATCHES = {"FULL": "f", "SIMPLE": "s"}
 
 
-def _all_constraints(state: SystemState) -> Iterator[tuple[GlobalId, ConstraintFacts]]:
+def _all_constraints(state: CatalogState) -> Iterator[tuple[GlobalId, ConstraintFacts]]:
     return (
         (table, facts)
         for table, constraints in state.constraints().items()
@@ -22,7 +22,7 @@ def _all_constraints(state: SystemState) -> Iterator[tuple[GlobalId, ConstraintF
     )
 
 
-def _constraints(state: SystemState) -> Rows:
+def _constraints(state: CatalogState) -> Rows:
     for table, facts in _all_constraints(state):
         target = facts.reference
         index = facts.oid if facts.has_index else target.index_oid if target is not None else 0
@@ -72,7 +72,7 @@ def _definition(facts: ConstraintFacts) -> tuple[str, str]:
     return f"{kind}{nulls} ({facts.key}){deferrable}", ""
 
 
-def _constraint_columns(state: SystemState) -> Rows:
+def _constraint_columns(state: CatalogState) -> Rows:
     for _, facts in _all_constraints(state):
         target = facts.reference
         for i, position in enumerate(facts.positions):
@@ -106,7 +106,7 @@ CONSTRAINTS: tuple[Builtin, ...] = (
             definition_after_target=TEXT,
             is_enforced=BOOLEAN,
         ),
-        _constraints,
+        catalog_rows=_constraints,
     ),
     Builtin(
         "mz_internal",
@@ -120,7 +120,7 @@ CONSTRAINTS: tuple[Builtin, ...] = (
             target_position=SMALLINT,
             place_in_target_key=INTEGER,
         ),
-        _constraint_columns,
+        catalog_rows=_constraint_columns,
     ),
     *views(
         "mz_internal",

@@ -31,7 +31,7 @@ from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
 from reclock.catalog.roles import held, shown_acl
-from reclock.introspection.relation import Builtin, Rows, SystemState, desc
+from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.type_functions import functions_of, type_function_rows
 from reclock.introspection.views import views
 from reclock.plan.functions.moments import zones
@@ -39,7 +39,7 @@ from reclock.plan.functions.moments import zones
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
 
 
-def _types(state: SystemState) -> Rows:
+def _types(state: CatalogState) -> Rows:
     for row in type_rows():
         element = row.type.element
         element_oid = 0 if element is None else type_oid(element)
@@ -63,7 +63,7 @@ def _sql_name(type: object) -> str:
     return str(type).replace("(38,9)", "")
 
 
-def _acls(state: SystemState) -> Rows:
+def _acls(state: CatalogState) -> Rows:
     snapshot = state.catalog
 
     def name(role_id: str) -> str:
@@ -82,7 +82,7 @@ def _acls(state: SystemState) -> Rows:
             )
 
 
-def _held(state: SystemState) -> Rows:
+def _held(state: CatalogState) -> Rows:
     """Every role with every privilege that it has directly, through its roles, through PUBLIC, or
     as an owner."""
     snapshot = state.catalog
@@ -101,7 +101,7 @@ def _held(state: SystemState) -> Rows:
             )
 
 
-def _columns(state: SystemState) -> Rows:
+def _columns(state: CatalogState) -> Rows:
     defaults, generated = state.defaults(), state.generated()
     for id_, relation in state.descs.items():
         column_defaults = defaults.get(id_, {})
@@ -147,7 +147,7 @@ def _columns(state: SystemState) -> Rows:
                     )
 
 
-def _indexes(state: SystemState) -> Rows:
+def _indexes(state: CatalogState) -> Rows:
     for id_, facts in state.indexes.items():
         positions = tuple(0 if part.position is None else part.position + 1 for part in facts.key)
         expressions = ", ".join(part.sql for part in facts.key if part.position is None) or None
@@ -214,7 +214,7 @@ _CLASSES = {
 }
 
 
-def _comments(state: SystemState) -> Rows:
+def _comments(state: CatalogState) -> Rows:
     for comment in state.catalog.all(Kind.COMMENT).values():
         kind, key = comment.target
         position, object_type = 0, kind.value
@@ -236,7 +236,7 @@ def _comments(state: SystemState) -> Rows:
         )
 
 
-def _queries(state: SystemState) -> Rows:
+def _queries(state: CatalogState) -> Rows:
     return ((object_oid(GlobalId(id_)), query) for id_, query in state.queries().items())
 
 
@@ -271,13 +271,13 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             receive=REGPROC,
             send=REGPROC,
         ),
-        _types,
+        catalog_rows=_types,
     ),
     Builtin(
         "mz_internal",
         "mz_type_functions",
         desc("oid", oid=OID, name=TEXT, argument_types=OIDVECTOR, result_type=OID),
-        type_function_rows,
+        catalog_rows=type_function_rows,
     ),
     Builtin(
         "mz_internal",
@@ -286,13 +286,16 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         _time_zones,
     ),
     Builtin(
-        "mz_internal", "mz_acls", desc("kind", "oid", kind=TEXT, oid=OID, acl=array(TEXT)), _acls
+        "mz_internal",
+        "mz_acls",
+        desc("kind", "oid", kind=TEXT, oid=OID, acl=array(TEXT)),
+        catalog_rows=_acls,
     ),
     Builtin(
         "mz_internal",
         "mz_held_privileges",
         desc(role_oid=OID, kind=TEXT, oid=OID, name=TEXT, privilege=TEXT),
-        _held,
+        catalog_rows=_held,
     ),
     Builtin(
         "mz_internal",
@@ -309,7 +312,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             default_sql=TEXT,
             identity=TEXT,
         ),
-        _columns,
+        catalog_rows=_columns,
     ),
     Builtin(
         "mz_internal",
@@ -328,7 +331,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             are_nulls_equal=BOOLEAN,
             is_immediate=BOOLEAN,
         ),
-        _indexes,
+        catalog_rows=_indexes,
     ),
     Builtin(
         "mz_internal",
@@ -341,7 +344,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             oid=OID,
             class_name=TEXT,
         ),
-        _comments,
+        catalog_rows=_comments,
     ),
     *views("mz_internal", "mz_comments"),
     Builtin(
@@ -364,7 +367,9 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         ),
         _sequences,
     ),
-    Builtin("mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), _queries),
+    Builtin(
+        "mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), catalog_rows=_queries
+    ),
     Builtin(
         "mz_internal",
         "mz_settings",

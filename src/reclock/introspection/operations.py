@@ -10,7 +10,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, TEXT, TIMESTAMPTZ
 from reclock.catalog.objects import ItemType
 from reclock.consensus.objects.statistics import Total
-from reclock.introspection.relation import Builtin, Rows, SystemState, desc
+from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.views import views
 
 _STATISTICS = desc(
@@ -24,7 +24,7 @@ _STATISTICS = desc(
 )
 
 
-def _dependencies(state: SystemState) -> Rows:
+def _dependencies(state: CatalogState) -> Rows:
     return (
         (id, referenced) for id, on in state.dependencies().items() for referenced in sorted(on)
     )
@@ -74,7 +74,7 @@ OPERATIONS = (
         "mz_internal",
         "mz_object_dependencies",
         desc(object_id=TEXT, referenced_object_id=TEXT),
-        _dependencies,
+        catalog_rows=_dependencies,
     ),
     Builtin(
         "mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags

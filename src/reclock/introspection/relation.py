@@ -123,11 +123,9 @@ class SequenceFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemState:
-    """Everything from which system relations compute their rows, read once per statement.
-
-    Callables are called only if the statement reads a relation that needs them.
-    """
+class CatalogState:
+    """Everything from which those system relations compute their rows that follow from the catalog:
+    they are the same until it changes. Callables are called only by relations that need them."""
 
     catalog: CatalogSnapshot
     descs: Mapping[GlobalId, RelationDesc]
@@ -136,6 +134,28 @@ class SystemState:
     source_types: Mapping[GlobalId, str]
     """What each source reads from; ``SUBSOURCE`` if it is part of another source."""
     sinks: Mapping[GlobalId, SinkFacts]
+    queries: Callable[[], Mapping[GlobalId, str]]
+    """The query of each view, as SQL."""
+    defaults: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
+    """The defaults of each table's columns, as SQL."""
+    constraints: Callable[[], Mapping[GlobalId, Sequence[ConstraintFacts]]]
+    """The constraints that each table declares."""
+    generated: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
+    """How each table's identity columns are generated: ``a`` for ALWAYS, ``d`` for BY DEFAULT."""
+    maintenance: Callable[[], Mapping[GlobalId, str]]
+    """How each index is maintained."""
+    dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
+    """The direct dependencies of each object."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemState:
+    """Everything from which system relations compute their rows, read once per statement.
+
+    Callables are called only if the statement reads a relation that needs them.
+    """
+
+    of_catalog: CatalogState
     broken: Callable[[], Sequence[BrokenObject]]
     """Objects whose definition cannot be planned, or whose collection could not be created."""
     frontiers: Callable[[], Mapping[GlobalId, GroupFrontier]]
@@ -145,21 +165,9 @@ class SystemState:
     pending_cleanups: Callable[[], Sequence[PendingCleanup]]
     audit_events: Callable[[], Sequence[AuditEvent]]
     storage_usages: Callable[[], Sequence[StorageUsage]]
-    queries: Callable[[], Mapping[GlobalId, str]]
-    """The query of each view, as SQL."""
-    defaults: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
-    """The defaults of each table's columns, as SQL."""
-    constraints: Callable[[], Mapping[GlobalId, Sequence[ConstraintFacts]]]
-    """The constraints that each table declares."""
-    generated: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
-    """How each table's identity columns are generated: ``a`` for ALWAYS, ``d`` for BY DEFAULT."""
     sequences: Callable[[], Iterable[SequenceFacts]]
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
-    maintenance: Callable[[], Mapping[GlobalId, str]]
-    """How each index is maintained."""
-    dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
-    """The direct dependencies of each object."""
     statistics: Callable[[], Sequence[Total]]
     backends: Callable[[], Sequence[Backend]]
     """The sessions of this process."""
@@ -168,15 +176,19 @@ class SystemState:
     log: Callable[[LogName], Iterable[Row]]
     """The rows of a log of the replica that the session targets."""
 
+    @property
+    def catalog(self) -> CatalogSnapshot:
+        return self.of_catalog.catalog
+
 
 Rows = Iterable[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A relation that the program defines. One of three says how: ``rows`` computes them from the
-    state, ``query`` makes it a view of other relations, ``managed`` names a collection that storage
-    writes."""
+    """A relation that the program defines. One of four says how: ``rows`` computes them from the
+    state, ``catalog_rows`` from the catalog alone, ``query`` makes it a view of other relations,
+    ``managed`` names a collection that storage writes."""
 
     schema: str
     name: str
@@ -184,6 +196,7 @@ class Builtin:
     rows: Callable[[SystemState], Rows] | None = None
     query: str | None = None
     managed: IntrospectionType | None = None
+    catalog_rows: Callable[[CatalogState], Rows] | None = None
 
     @property
     def kind(self) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, OID, TEXT
-from reclock.introspection.relation import Builtin, Rows, SystemState, desc
+from reclock.introspection.relation import Builtin, CatalogState, Rows, desc
 
 
-def _sinks(state: SystemState) -> Rows:
+def _sinks(state: CatalogState) -> Rows:
     for id, facts in state.sinks.items():
         item = state.catalog.items[id]
         yield (
@@ -41,6 +41,6 @@ SINKS: tuple[Builtin, ...] = (
             owner_id=TEXT,
             create_sql=TEXT,
         ),
-        _sinks,
+        catalog_rows=_sinks,
     ),
 )

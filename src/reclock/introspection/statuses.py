@@ -30,7 +30,7 @@ def _current(type: ItemType, state: SystemState) -> Rows:
         if (
             item.type is type
             and item.id not in known
-            and state.source_types.get(item.id) != SUBSOURCE
+            and state.of_catalog.source_types.get(item.id) != SUBSOURCE
         ):
             reason = _awaited(item.id, state) if type is ItemType.INDEX else (None, None)
             yield _row(item.id, item.name, "created", item.created_at, None, *reason)
@@ -44,7 +44,7 @@ def _awaited(index: GlobalId, state: SystemState) -> tuple[str, str | None]:
         return "the storage controller has not created it yet", None
     if frontier.claim is not None:
         return f'"{frontier.claim.owner}" is building it', None
-    cluster = state.catalog.clusters[state.indexes[index].cluster_id]
+    cluster = state.catalog.clusters[state.of_catalog.indexes[index].cluster_id]
     replicas = [
         replica
         for replica in state.catalog.cluster_replicas.values()

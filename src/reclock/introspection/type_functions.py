@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 
 from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, type_rows
 from reclock.algebra.textual import TEXTUAL_TYPES
-from reclock.introspection.relation import Rows, SystemState
+from reclock.introspection.relation import CatalogState, Rows
 
 _BYTEA_OID = 17
 _ANYARRAY_OID = 2277
@@ -67,7 +67,7 @@ def functions_of(type_name: str) -> TypeFunctions:
     return (_ARRAY if type_name.startswith("_") else _FUNCTIONS[type_name])[1]
 
 
-def type_function_rows(state: SystemState) -> Rows:
+def type_function_rows(state: CatalogState) -> Rows:
     """Object id, name, type of the argument and of the answer, of each function."""
     internal, cstring = PSEUDO_TYPES["internal"], PSEUDO_TYPES["cstring"]
     type_oids = {each.name: each.oid for each in type_rows()} | {

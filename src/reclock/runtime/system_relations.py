@@ -46,6 +46,7 @@ def system_entries(snapshot: CatalogSnapshot) -> list[RelationEntry]:
             ItemType(builtin.kind),
             builtin.desc,
             builtin_view=builtin.query,
+            follows_catalog=builtin.catalog_rows is not None,
         )
         for builtin in BUILTINS
     ]

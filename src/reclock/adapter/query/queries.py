@@ -20,6 +20,7 @@ from reclock.adapter.timestamps.read_time import NO_TIME, ReadTime
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.compute.engines.engine import result_schema
 from reclock.compute.maintenance import maintainer
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.controllers.active_peeks import ActivePeek
@@ -38,7 +39,7 @@ from reclock.errors import (
 from reclock.introspection.overview import last_refreshes
 from reclock.introspection.privacy import IntrospectionReader
 from reclock.plan.explain import explain
-from reclock.plan.relational import Plan, collections
+from reclock.plan.relational import Finishing, Plan, collections
 from reclock.plan.rules import Stage, optimize, stages
 from reclock.plan.temporal import reads_now
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
@@ -47,6 +48,7 @@ from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.builtin_views import in_database
 from reclock.sql.queries.views import expand, expand_views
 from reclock.sql.statements.query.values import Explain, ExplainKind, Select
 
@@ -490,6 +492,35 @@ class QueryExecution:
         return rows
 
     def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
+        entry = self._catalog.relation(id)
+        is_view = entry.builtin_view is not None
+        if not is_view and not entry.follows_catalog:
+            return self._present_rows(id, at)
+        database = self.context.variables.get("database")
+        key = (id, database if is_view else None)
+        rows: pa.Table | None = self._catalog.rows.get(key)
+        if rows is None:
+            rows = (
+                self._view_rows(in_database(self._catalog.builtin_plans[id], database), at)
+                if is_view
+                else self._present_rows(id, at)
+            )
+            self._catalog.rows[key] = rows
+        return rows
+
+    def _view_rows(self, view: Plan, at: Timestamp) -> pa.Table:
+        plan = expand(view, self._catalog)
+        rows = self._rows(collections(plan), at)
+        peek = Peek(uuid.uuid4().hex, self._catalog_ts, at, plan, Finishing(), rows=rows)
+        controller = self._environment.control_plane.system_controller
+        answer = controller.peek(peek, self.context.cancellation.pause)
+        batches = self.context.cancellation.checked(
+            answer.batches, lambda: controller.cancel(CancelPeek(peek.id))
+        )
+        schema = result_schema(plan.desc.columns)
+        return pa.Table.from_batches([batch.cast(schema) for batch in batches], schema)
+
+    def _present_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
         def replica() -> Replica:
             controller = self._environment.control_plane.compute_controller(self._active_cluster())
             controller.await_frontier(self._catalog_ts, self.context.cancellation.pause)

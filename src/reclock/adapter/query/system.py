@@ -22,7 +22,13 @@ from reclock.definitions.sinks import KafkaTarget
 from reclock.errors import InternalError
 from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.privacy import IntrospectionReader
-from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, SystemState
+from reclock.introspection.relation import (
+    SUBSOURCE,
+    CatalogState,
+    IndexFacts,
+    SinkFacts,
+    SystemState,
+)
 from reclock.introspection.types import MANAGED
 from reclock.protocol.compute import Replica
 from reclock.runtime.environment import Environment
@@ -55,19 +61,16 @@ def system_rows(
             result_schema(builtin.desc.columns)
         )
         return reader.shown(rows, "authenticated_user", MANAGED[builtin.managed].private)
+    if builtin.catalog_rows is not None:
+        return _table(builtin.desc, list(builtin.catalog_rows(_catalog_state(catalog))))
     if builtin.rows is None:
         raise InternalError(f'builtin view "{name}" has no stored rows')
     return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, reader, replica))))
 
 
-def _state(
-    environment: Environment,
-    catalog: PlannerCatalog,
-    reader: IntrospectionReader,
-    replica: Callable[[], Replica],
-) -> SystemState:
+def _catalog_state(catalog: PlannerCatalog) -> CatalogState:
     assert catalog.snapshot is not None
-    return SystemState(
+    return CatalogState(
         catalog=catalog.snapshot,
         descs={entry.id: entry.desc for entry in catalog.relations()},
         indexes={index.id: _index_facts(index, catalog) for index in catalog.indexes()},
@@ -82,6 +85,25 @@ def _state(
             if entry.type is ItemType.SOURCE
         },
         sinks={sink.id: _sink_facts(sink) for sink in catalog.sinks()},
+        queries=lambda: _queries(catalog),
+        defaults=lambda: _defaults(catalog),
+        constraints=lambda: constraint_facts(catalog),
+        generated=lambda: _identities(catalog),
+        maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
+        dependencies=lambda: {
+            entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system
+        },
+    )
+
+
+def _state(
+    environment: Environment,
+    catalog: PlannerCatalog,
+    reader: IntrospectionReader,
+    replica: Callable[[], Replica],
+) -> SystemState:
+    return SystemState(
+        of_catalog=_catalog_state(catalog),
         broken=lambda: broken_objects(environment, catalog),
         frontiers=lambda: environment.control_plane.frontiers_of(catalog),
         statuses=lambda: list(environment.stores.statuses.current().values()),
@@ -89,18 +111,10 @@ def _state(
         pending_cleanups=environment.stores.pending_cleanup.get_all,
         audit_events=environment.stores.catalog.get_audit_logs,
         storage_usages=environment.stores.catalog.get_storage_usages,
-        queries=lambda: _queries(catalog),
-        defaults=lambda: _defaults(catalog),
-        constraints=lambda: constraint_facts(catalog),
-        generated=lambda: _identities(catalog),
         sequences=lambda: sequence_facts(catalog, environment.stores.sequences.positions()),
         settings=lambda: (
             (name, variable.default, variable.description) for name, variable in VARIABLES.items()
         ),
-        maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
-        dependencies=lambda: {
-            entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system
-        },
         statistics=environment.stores.statistics.get_all,
         backends=environment.runtime.backends.all,
         reader=reader,

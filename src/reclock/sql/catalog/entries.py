@@ -49,6 +49,9 @@ class RelationEntry:
     table: TableDefinition | None = None
     builtin_view: str | None = None
     """The query of a view that the program defines."""
+    follows_catalog: bool = False
+    """Whether its rows are the same until the catalog changes. It is a system relation, then. A
+    builtin view follows the catalog if all that it reads does."""
 
     @property
     def is_system(self) -> bool:

@@ -47,6 +47,8 @@ class PlannerCatalog:
     builtin_plans: dict[GlobalId, Plan] = field(default_factory=dict, compare=False)
     """The plans of builtin views that were read. They depend on system relations only, so later
     catalogs share them."""
+    rows: dict[Hashable, Any] = field(default_factory=dict, compare=False)
+    """Cached rows of system relations that follow the catalog."""
     _entries: dict[GlobalId, Entry] = field(default_factory=dict)
     _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
 

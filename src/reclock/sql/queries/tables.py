@@ -16,7 +16,7 @@ from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold, parts
 from reclock.sql.queries.around import NOT_ALONE, named_around, scope_around
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.builtin_views import in_session
+from reclock.sql.queries.builtin_views import follows_catalog, in_session
 from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
@@ -455,11 +455,10 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
     context.named.append((node, entry.name))
     context.depends_on.add(entry.id)
     if entry.builtin_view is not None:
-        plan = in_session(
-            context.queries.builtin_plan(entry, context.catalog),
-            lambda call: scalar_of(context.about_session(call)),
-        )
-        return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name))
+        view = context.queries.builtin_plan(entry, context.catalog)
+        if not follows_catalog(view, context.catalog):
+            plan = in_session(view, lambda call: scalar_of(context.about_session(call)))
+            return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
     return ScopedPlan(
         Get(collection, entry.name.item, entry.desc),
