@@ -26,6 +26,7 @@ from reclock.plan.functions import intervals
 from reclock.plan.functions.arithmetic import (
     QUOTIENT_SCALE,
     duckdb_digits,
+    duckdb_quotient_of_digits,
     quotient,
     spark_quotient,
 )
@@ -149,9 +150,11 @@ def average_operands(engine: str, total: str, count: str, type: ScalarType) -> t
 
 def average_quotient(engine: str, dividend: str, divisor: str, type: ScalarType) -> str:
     """The average of values of ``type`` from the ``average_operands``."""
+    result = quotient(least_digits(type))
     if engine == "spark":
-        return spark_quotient(dividend, divisor, 0 if type.is_integer else parameters(type)[1])
-    return f"reclock_quotient({dividend}, {divisor})"
+        scale = 0 if type.is_integer else parameters(type)[1]
+        return spark_quotient(dividend, divisor, scale, result)
+    return duckdb_quotient_of_digits(dividend, divisor, result)
 
 
 def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:

@@ -6,9 +6,9 @@ dividend's sign. Sums and products of numerics are exact, and an error where 38 
 them. Where the type of a product would be longer than 38 digits, 18 digits after the point are kept
 (or an operand's, if those are more). A value that has more is an error too, unless an operand is
 declared with 18 digits, as quotients and averages are: then the product is rounded as they were. A
-numeric quotient has 18 digits after the point, rounded half away from zero; that its operands have
-no more is checked. Division by zero is an error for every type. Intervals are computed in
-``intervals``.
+numeric quotient has 18 digits after the point; that its operands have no more is checked. It is
+rounded half away from zero once: here if all 18 are printed, else when it is printed. Division by
+zero is an error for every type. Intervals are computed in ``intervals``.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _divide_duckdb(site: Site) -> str:
         return f"CAST(({left} // {right}) AS {type_sql('duckdb', site.result)})"
     if site.result.is_float:
         return _guarded_quotient("duckdb", error, "({0} / {1})", left, right)
-    return duckdb_quotient(left, right, parameters(site.types[0])[1])
+    return duckdb_quotient(left, right, parameters(site.types[0])[1], site.result)
 
 
 def _guarded_quotient(engine: str, error: str, quotient: str, left: str, right: str) -> str:
@@ -271,10 +271,16 @@ def _guarded_quotient(engine: str, error: str, quotient: str, left: str, right: 
     )
 
 
-def duckdb_quotient(left: str, right: str, scale: int) -> str:
-    """Both numerics of ``scale``, as a numeric of 18 digits after the point, by macros of the
-    engine's connection."""
-    return f"reclock_quotient({duckdb_digits(left, scale)}, {duckdb_digits(right, scale)})"
+def duckdb_quotient(left: str, right: str, scale: int, result: ScalarType) -> str:
+    """Of numerics of ``scale``, by macros of the engine's connection."""
+    return duckdb_quotient_of_digits(
+        duckdb_digits(left, scale), duckdb_digits(right, scale), result
+    )
+
+
+def duckdb_quotient_of_digits(left: str, right: str, result: ScalarType) -> str:
+    """Of ``duckdb_digits`` of one scale."""
+    return f"reclock_quotient({left}, {right}, {least_digits(result) == QUOTIENT_SCALE})"
 
 
 def duckdb_digits(number: str, scale: int) -> str:
@@ -297,32 +303,59 @@ def _divide_spark(site: Site) -> str:
         error = raised("spark", "22012", "'division by zero'")
         quotient = f"CAST(({{0}} / {{1}}) AS {type_sql('spark', site.result)})"
         return _guarded_quotient("spark", error, quotient, left, right)
-    return spark_quotient(left, right, parameters(site.types[0])[1])
+    return spark_quotient(left, right, parameters(site.types[0])[1], site.result)
 
 
-def spark_quotient(left: str, right: str, scale: int) -> str:
-    """With operands of DECIMAL(38, scale) Spark's quotient, without loss of precision allowed, is
-    DECIMAL(38, 18)."""
-    operand = f"DECIMAL(38, {scale})"
-    return (
-        f"CAST((CAST({left} AS {operand}) / CAST({right} AS {operand})) AS DECIMAL(38, "
-        f"{QUOTIENT_SCALE}))"
+def spark_quotient(left: str, right: str, scale: int, result: ScalarType) -> str:
+    """As ``reclock_quotient`` computes it, for operands of DECIMAL(38, scale). With divisors that
+    leave no room for remainders, Spark's own quotient, which is rounded."""
+    operand, type = f"DECIMAL(38, {scale})", type_sql("spark", result)
+    room = 10 ** (MAX_PRECISION - 6 - scale)
+    quotient = (
+        f"CAST((p.a - p.a % p.b) / p.b AS {type}) + ((p.r DIV p.b) * 1000000000000 + (p.s DIV p.b) "
+        f"* 1000000 + p.t DIV p.b + {_spark_half(result)}) * 0.000000000000000001BD"
     )
+    steps = [
+        f"named_struct('a', CAST({left} AS {operand}), 'b', CAST({right} AS {operand}))",
+        "named_struct('a', p.a, 'b', p.b, 'r', (p.a % p.b) * 1000000)",
+        "named_struct('a', p.a, 'b', p.b, 'r', p.r, 's', (p.r % p.b) * 1000000)",
+        "named_struct('a', p.a, 'b', p.b, 'r', p.r, 's', p.s, 't', (p.s % p.b) * 1000000)",
+        f"CAST({quotient} AS {type})",
+    ]
+    exact = "p"
+    for step in reversed(steps[1:]):
+        exact = step if exact == "p" else f"get(transform(array({step}), p -> {exact}), 0)"
+    return (
+        f"get(transform(array({steps[0]}), p -> CASE WHEN abs(p.b) < {room}BD THEN {exact} ELSE "
+        f"CAST(p.a / p.b AS {type}) END), 0)"
+    )
+
+
+def _spark_half(result: ScalarType) -> str:
+    rounded = (
+        "CASE WHEN abs(p.t % p.b) * 2 >= abs(p.b) THEN CASE WHEN (p.a < 0) = (p.b < 0) THEN 1 "
+        "ELSE -1 END ELSE 0 END"
+    )
+    if least_digits(result) == QUOTIENT_SCALE:
+        return rounded
+    return f"CASE WHEN abs(p.a) < abs(p.b) THEN {rounded} ELSE 0 END"
 
 
 DUCKDB_MACROS = (
     # The digits of a decimal as an integer, given the power of ten of its scale.
     """CREATE MACRO reclock_unscaled(x, ten) AS
        CAST(trunc(x) AS HUGEINT) * ten + CAST((x - trunc(x)) * CAST(ten AS DECIMAL(20, 0)) AS HUGEINT)""",
-    # Long division, six digits at a time, so that no remainder leaves 128 bits; then half away from
-    # zero.
+    # Long division, six digits at a time, so that no remainder leaves 128 bits. All 18 digits are
+    # printed of what is less than 1, or if ``is_whole``: then half away from zero. Else the digits
+    # beyond are cut off, since the quotient is rounded when it is printed, with fewer digits.
     """CREATE MACRO reclock_rest(a, b) AS (a % b) * 1000000::HUGEINT""",
-    """CREATE MACRO reclock_quotient(a, b) AS
+    """CREATE MACRO reclock_quotient(a, b, is_whole) AS
        CAST((a // b) * 1000000000000000000::HUGEINT
             + (reclock_rest(a, b) // b) * 1000000000000::HUGEINT
             + (reclock_rest(reclock_rest(a, b), b) // b) * 1000000::HUGEINT
             + (reclock_rest(reclock_rest(reclock_rest(a, b), b), b) // b)
-            + CASE WHEN abs(reclock_rest(reclock_rest(reclock_rest(a, b), b), b) % b) * 2 >= abs(b)
+            + CASE WHEN (is_whole OR abs(a) < abs(b))
+                   AND abs(reclock_rest(reclock_rest(reclock_rest(a, b), b), b) % b) * 2 >= abs(b)
                    THEN CASE WHEN (a < 0) = (b < 0) THEN 1 ELSE -1 END ELSE 0 END AS DECIMAL(38, 0))
        * CAST('0.000000000000000001' AS DECIMAL(18, 18))""",
 )
