@@ -420,4 +420,4 @@ SELECT -2147483648, -9223372036854775808, -(2147483648), -9223372036854775809, -
 SELECT generate_series(1, generate_series(1, 3)), generate_series(2, 4)
 SELECT CASE WHEN f THEN 1 ELSE a END, CASE a WHEN 1 THEN 2 ELSE g::integer END, CASE WHEN f THEN 1::bigint END, 'x'::text, 5::bigint, 1::real, (a::bigint)::text, (SELECT 1::bigint)::integer, interval '1 day', true::text, e AT TIME ZONE 'UTC', max(a) FILTER (WHERE f)::bigint FROM t GROUP BY 1, 2, a, e, f, g
 SELECT repeat('x', 70)::name = repeat('x', 63), length((b || repeat('y', 99))::name) FROM t
-SELECT a, repeat(b, 30)::name, octet_length((repeat(b, 21) || 'äöü😀')::name), repeat('é', 32)::name FROM t
+SELECT a, repeat(b, 30)::name::text, octet_length((repeat(b, 21) || 'äöü😀')::name), repeat('é', 32)::name::text FROM t
