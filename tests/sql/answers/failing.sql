@@ -104,3 +104,6 @@ SELECT regexp_count('abc', 'a{3,1}')
 SELECT (SELECT count(t.a) FROM t AS t2) FROM t
 SELECT (SELECT sum(g) FROM w) FROM t
 SELECT (SELECT sum(g) FROM u) FROM t
+SELECT extract(hour FROM x) FROM u
+SELECT extract(microseconds FROM date '2020-01-01')
+SELECT json_build_object(b, 1) FROM u

@@ -421,3 +421,9 @@ SELECT generate_series(1, generate_series(1, 3)), generate_series(2, 4)
 SELECT CASE WHEN f THEN 1 ELSE a END, CASE a WHEN 1 THEN 2 ELSE g::integer END, CASE WHEN f THEN 1::bigint END, 'x'::text, 5::bigint, 1::real, (a::bigint)::text, (SELECT 1::bigint)::integer, interval '1 day', true::text, e AT TIME ZONE 'UTC', max(a) FILTER (WHERE f)::bigint FROM t GROUP BY 1, 2, a, e, f, g
 SELECT repeat('x', 70)::name = repeat('x', 63), length((b || repeat('y', 99))::name) FROM t
 SELECT a, repeat(b, 30)::name::text, octet_length((repeat(b, 21) || 'äöü😀')::name), repeat('é', 32)::name::text FROM t
+SELECT a, substring(b from 'o'), substring(b, 'n(.)'), substring(b from '(x)|n'), substring(b from 2), substring(b from '2'::int) FROM t
+SELECT ARRAY[1, '2', 3.5]::numeric[], ARRAY['1', '2']::bigint[], ARRAY[1, 'NaN']::float8[], ARRAY['2020-01-01', NULL]::date[]
+SELECT a, ARRAY[a, g]::text[], ARRAY[b, 'x']::text[] FROM t
+SELECT a, extract(year FROM x), extract(epoch FROM x)::text, date_part('hour', x) FROM u
+SELECT n, json_build_object('a', '{"b": [1, 2]}'::jsonb, 'm', n, 'f', n > 2, 'k', ARRAY[n, 1])::text FROM amounts
+SELECT v::float8, v::real FROM (VALUES ('inf'), ('-INFINITY'), ('nan'), ('+Inf')) x (v)

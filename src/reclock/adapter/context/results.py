@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reclock.adapter.context.registry import Registry
 from reclock.algebra.relations import TEXT, Column, RelationDesc
@@ -68,9 +69,20 @@ def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     try:
         return column.to_pylist()  # type: ignore[no-any-return]
     except (OverflowError, ValueError) as error:
-        raise EvaluationError(
-            "date/time field value out of range", detail="years are 1 to 9999", sqlstate="22008"
-        ) from error
+        raise _year_out_of_range() from error
+
+
+def check_years(column: pa.Array | pa.ChunkedArray) -> None:
+    """Raises ``EvaluationError`` if a date or timestamp is not in the years from 1 to 9999."""
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        bounds = pc.min_max(column)
+        python_values(pa.array([bounds["min"], bounds["max"]], column.type))
+
+
+def _year_out_of_range() -> EvaluationError:
+    return EvaluationError(
+        "date/time field value out of range", detail="years are 1 to 9999", sqlstate="22008"
+    )
 
 
 def text_result(tag: str, desc: RelationDesc, lines: list[str]) -> Result:

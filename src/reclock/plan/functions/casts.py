@@ -41,15 +41,21 @@ _OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.
 _DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
 
 # What text may look like, blanks around it aside.
+_SPECIAL = "[nN][aA][nN]|[-+]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 _FORMS = {
     **dict.fromkeys(_INTEGERS, "[-+]?[0-9]+"),
     _T.NUMERIC: _DECIMAL,
-    _T.REAL: f"{_DECIMAL}|[nN][aA][nN]|[-+]?[iI]nfinity",
-    _T.DOUBLE: f"{_DECIMAL}|[nN][aA][nN]|[-+]?[iI]nfinity",
+    _T.REAL: f"{_DECIMAL}|{_SPECIAL}",
+    _T.DOUBLE: f"{_DECIMAL}|{_SPECIAL}",
     _T.DATE: _DAY,
     _T.TIMESTAMP: f"{_DAY}([ T]{_TIME})?",
     _T.TIMESTAMPTZ: f"{_DAY}([ T]{_TIME} ?(Z|[-+][0-9]{{2}}(:?[0-9]{{2}})?)?)?",
 }
+BEYOND = {
+    _T.NUMERIC: _SPECIAL,
+    **dict.fromkeys(_MOMENTS, "-?[iI][nN][fF][iI][nN][iI][tT][yY]|[0-9]+-[0-9]+-[0-9]+.* [bB][cC]"),
+}
+"""Texts of values that PostgreSQL's types have and ours have not."""
 
 
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
@@ -247,9 +253,16 @@ def _matches(engine: str, sql: str, pattern: str) -> str:
 def _malformed(engine: str, sql: str, target: ScalarType) -> str:
     sqlstate = "22007" if target.is_moment else "22P02"
     message = string(engine, f'invalid input syntax for type {target.name.value}: "')
-    return raised(engine, sqlstate, f"{message}, {sql}, '\"'")
+    error = raised(engine, sqlstate, f"{message}, {sql}, '\"'")
+    if target.name not in BEYOND:
+        return error
+    is_beyond = _matches(engine, sql, f"\\s*({BEYOND[target.name]})\\s*")
+    return f"CASE WHEN {is_beyond} THEN {_out_of_range(engine, sql, target)} ELSE {error} END"
 
 
 def _out_of_range(engine: str, sql: str, target: ScalarType) -> str:
+    if target.is_moment:
+        message = string(engine, 'date/time field value out of range: "')
+        return raised(engine, "22008", f"{message}, {sql}, '\"'")
     message = string(engine, f'" is out of range for type {target.name.value}')
     return raised(engine, "22003", f"'value \"', {sql}, {message}")

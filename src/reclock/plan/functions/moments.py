@@ -72,6 +72,8 @@ _FIELDS: Mapping[str, tuple[int, str, str]] = {
     "year": (0, "date_part('year', {0})", "year({0})"),
     "isoyear": (0, "date_part('isoyear', {0})", "extract(YEAROFWEEK FROM {0})"),
 }
+_OF_DAY = ("microseconds", "milliseconds", "second", "minute", "hour")
+"""Fields that ``extract`` finds in no date. ``date_part`` takes a date as its midnight."""
 FIELDS = tuple(_FIELDS)
 """The fields of a moment that ``extract`` and ``date_part`` return."""
 
@@ -145,7 +147,11 @@ def _extract(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """``numeric`` with as many digits after the point as the field can have."""
-    digits = _field_of(constants[0], types[-1])[1] if 0 in constants else 6
+    name, digits = _field_of(constants[0], types[-1]) if 0 in constants else ("", 6)
+    if types[-1] == DATE:
+        if name in _OF_DAY:
+            raise UnsupportedSql(f'unit "{name}" not supported for type date')
+        digits = 0
     return exact(
         *(((TEXT, type), numeric(38, digits)) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))
     )(types, constants)

@@ -89,8 +89,13 @@ def _cast(node: exp.Cast, context: ExprContext) -> TypedExpr:
         cut = call("left", [text, Literal(limit.characters, INTEGER)])
         return call("rtrim", [cut]) if limit.ignores_blanks else cut
     target = scalar_type(node.args["to"])
-    if isinstance(node.this, exp.Array) and not node.this.expressions:
-        return coerce(Untyped("{}"), target)
+    if isinstance(node.this, exp.Array) and target.element is not None:
+        if not node.this.expressions:
+            return coerce(Untyped("{}"), target)
+        if not any(isinstance(element, exp.Array) for element in node.this.expressions):
+            [kind] = node.args["to"].expressions
+            elements = [exp.Cast(this=element, to=kind) for element in node.this.expressions]
+            return typed(exp.Array(expressions=elements), context)
     return _cast_to(scalar(node.this, context), target, context)
 
 
@@ -126,6 +131,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
                 f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function"
             )
     values = [scalar(argument, context) for argument in arguments]
+    if name == "substring" and len(values) == 2 and values[1].type in (None, TEXT):
+        return call("subscript", [call("regexp_match", values), Literal(1, INTEGER)])
     if name == "coalesce":
         reject_rows(values, "COALESCE")
     if name == "mz_cluster_id":

@@ -30,6 +30,7 @@ from reclock.errors import (
     NumberOutOfRange,
     TooManyDigits,
 )
+from reclock.plan.functions.casts import BEYOND
 from reclock.sql.queries.interval_text import parse_interval
 
 _LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
@@ -78,9 +79,12 @@ def parse_text(text: str, type: ScalarType) -> Value:
     try:
         value = _READERS[type.name](stripped)
     except (ValueError, OverflowError, InvalidOperation) as error:
+        is_beyond = type.name in BEYOND and re.fullmatch(BEYOND[type.name], stripped)
         if not type.is_moment:
+            if is_beyond:
+                raise NumberOutOfRange(text, type.name) from error
             raise InvalidText(type.name, text) from error
-        if _MOMENT.fullmatch(stripped):
+        if is_beyond or _MOMENT.fullmatch(stripped):
             raise MomentOutOfRange(text) from error
         raise InvalidMoment(type.name, text) from error
     return fit(value, type) if type.is_number else value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from reclock.adapter.context.results import Result
+from reclock.adapter.context.results import Result, check_years
 from reclock.adapter.context.texts import text_of
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.collections.schema import arrow_schema
@@ -49,7 +49,10 @@ def read_all(result: Result, schema: pa.Schema) -> pa.Table:
 
 
 def with_diff(rows: pa.Table, desc: RelationDesc, diff: int) -> pa.Table:
-    """Whole rows of a table in the shape that a commit takes."""
+    """Whole rows of a table in the shape that a commit takes. Raises ``EvaluationError`` if a new
+    row has a date or timestamp beyond the years that a query can return."""
+    for column in rows.columns if diff > 0 else ():
+        check_years(column)
     schema = rows_schema(desc)
     diffs = pa.repeat(pa.scalar(diff, pa.int64()), rows.num_rows)
     nullable = pa.schema([field.with_nullable(True) for field in schema])
