@@ -148,7 +148,7 @@ def _extract(
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
     """``numeric`` with as many digits after the point as the field can have."""
     name, digits = _field_of(constants[0], types[-1]) if 0 in constants else ("", 6)
-    if types[-1] == DATE:
+    if types[-1:] == (DATE,):
         if name in _OF_DAY:
             raise UnsupportedSql(f'unit "{name}" not supported for type date')
         digits = 0
