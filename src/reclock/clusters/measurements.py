@@ -31,6 +31,10 @@ from reclock.protocol.introspection import (
 Frontiers = Callable[[Collection[str]], Mapping[str, GroupFrontier]]
 
 
+_LEAST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 15.0
+"""How long after its last reading of frontiers, at which nothing had changed, a replica that has
+done nothing reads them again. The pause doubles each time."""
+
 MOST_SUBSCRIBES = 8 * len(LogName)
 
 
@@ -60,6 +64,9 @@ class Measurements:
     _active: dict[str, tuple[Row, int]] = field(default_factory=dict)
     _subscribes: dict[str, tuple[LogName, Counter[Row]]] = field(default_factory=dict)
     _looked_at: Mapping[str, GroupFrontier] | None = None
+    _frontiers: Mapping[str, GroupFrontier] = field(default_factory=dict)
+    _read_again_s: float = 0
+    _pause_s: float = _LEAST_PAUSE_S
     _guard: threading.RLock = field(default_factory=threading.RLock)
 
     # --- what happens ---
@@ -67,6 +74,7 @@ class Measurements:
     def dataflow_created(self, id: GlobalId) -> None:
         with self._guard:
             self._made_at_ns.setdefault(id, time.monotonic_ns())
+            self._read_again_s = 0
 
     def dataflow_dropped(self, id: GlobalId) -> None:
         with self._guard:
@@ -83,6 +91,7 @@ class Measurements:
 
     def dataflow_refreshed(self, id: GlobalId, refreshed: Refreshed | RefreshFailed) -> None:
         with self._guard:
+            self._read_again_s = 0
             if isinstance(refreshed, RefreshFailed):
                 self._errors[id] += 1
                 return
@@ -156,9 +165,7 @@ class Measurements:
         responses: list[LogResponse] = []
         with self._guard:
             upper = self.clock()
-            self._looked_at = (
-                self.frontiers(self._made_at_ns) if self._made_at_ns and self._subscribes else {}
-            )
+            self._looked_at = self._recent_frontiers() if self._subscribes else {}
             for id in subscribes:
                 if id not in self._subscribes:
                     responses.append(LogFailed(id, "the replica does not know the subscribe"))
@@ -171,6 +178,17 @@ class Measurements:
                     responses.append(LogChanges(id, changed_rows, upper))
             self._looked_at = None
         return responses
+
+    def _recent_frontiers(self) -> Mapping[str, GroupFrontier]:
+        """The frontiers, which are read at most ``_LONGEST_PAUSE_S`` after a change that another
+        process made, and at once after one of this replica."""
+        now_s = time.monotonic()
+        if self._made_at_ns and now_s >= self._read_again_s:
+            frontiers = self.frontiers(self._made_at_ns)
+            is_quiet = self._read_again_s > 0 and frontiers == self._frontiers
+            self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S) if is_quiet else _LEAST_PAUSE_S
+            self._frontiers, self._read_again_s = frontiers, now_s + self._pause_s
+        return self._frontiers
 
     def _standing(self) -> dict[GlobalId, GroupFrontier]:
         """The current state, read once for all logs of one call."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
-from reclock.algebra.ids import TABLES
+from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.plan.relational import collections
@@ -25,6 +25,21 @@ def has_due_index(
     is not due.
     """
     return any(_is_due(dataflow, frontiers, read_ts, now) for dataflow in dataflows)
+
+
+def has_pending_index(
+    dataflows: Iterable[Dataflow], frontiers: Mapping[str, GroupFrontier], others: Set[GlobalId]
+) -> bool:
+    """Whether an index can become due although neither the catalog nor the oracle changes: one that
+    storage has not created yet, one that is claimed, or one over an index of ``others``, which are
+    maintained elsewhere."""
+    return any(
+        (index := frontiers.get(dataflow.id)) is None
+        or index.claim is not None
+        or not (groups := {id.group for id in collections(dataflow.plan)}) <= frontiers.keys()
+        or not others.isdisjoint(groups)
+        for dataflow in dataflows
+    )
 
 
 def _is_due(

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import sqlalchemy as sa
 import structlog
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
@@ -23,6 +24,9 @@ _logger = structlog.get_logger(__name__)
 
 RETRY_S = 1.0
 """How long after a failure the next attempt is made."""
+
+SETTLED_S = 60.0
+"""The longest pause between two steps while nothing changes, should a change go unnoticed."""
 
 NOTICE_S = 0.2
 """How often a resting loop looks whether this process knows of something to do."""
@@ -56,8 +60,8 @@ class ElectedController(Controller):
         """Whether a leader has something to do at once."""
 
     def _rest_s(self) -> float:
-        """The longest pause between two steps of a leader. It must be shorter than the lease."""
-        return self._seat.lease_ms / 3000
+        """The longest pause between two steps."""
+        return SETTLED_S
 
     def step(self, *, to: Timestamp = MAXIMUM, stays: bool = False) -> None:
         """Unless another process leads, or the frontier is at ``to`` already: lead, bring
@@ -88,7 +92,7 @@ class ElectedController(Controller):
         ``wake`` it then.
 
         Between steps it sleeps until the catalog changes (``look``), a thread waits for it
-        (``wake``), or a step is due.
+        (``wake``), the leadership changes (``renew``), or a step is due.
         """
         self._is_looping = True
         due = time.monotonic()
@@ -144,12 +148,28 @@ class ElectedController(Controller):
         )
         thread.start()
         try:
-            with self._changes.calling(self.look):
+            with self._changes.calling(self.look), self._seat.leases.keeping(self):
                 yield
         finally:
             stopping.set()
             self.wake()
             thread.join()
+
+    @property
+    def lease_ms(self) -> int:
+        return self._seat.lease_ms
+
+    def renew(self, connection: sa.Connection, now: Timestamp) -> Callable[[], object] | None:
+        """Between steps: keep the lead, or notice that it is free or lost, and wake the loop. A step
+        renews the lease itself, so that a leader that hangs in one is replaced."""
+        if self._lock.locked():
+            return None
+        if self._is_leading:
+            return None if self._seat.renew(connection, now) else self.wake
+        return self.wake if self._seat.is_free(connection, now) else None
+
+    def fenced(self) -> None:
+        self.wake()
 
     def leader(self) -> str | None:
         """Who leads, as one read says; None if nobody does."""

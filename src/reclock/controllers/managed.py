@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence, Set
 
+import sqlalchemy as sa
+
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import CATALOG, MINIMUM
+from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.consensus.leadership.elections import Seat, Term
 from reclock.consensus.processes.replicas import Registration, Replicas
 from reclock.controllers.controller import CurrentCatalog, Pause
@@ -41,7 +43,8 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 RECONCILE_S = 0.2
 """How often a leader compares the replicas that there are with those of the catalog, until all are
-there and know the catalog. From then on it does so when it renews its lease."""
+there and know the catalog. From then on it looks at them in the transaction that renews its
+lease."""
 
 
 class ManagedClusterController(ElectedController):
@@ -77,6 +80,8 @@ class ManagedClusterController(ElectedController):
         """The processes whose end is not registered yet."""
         self._is_settled = False
         """Whether every wanted replica was there at the last step, and knew the catalog."""
+        self._registrations: Sequence[Registration] = ()
+        """The replicas as the last step left them."""
 
     # --- leading ---
 
@@ -89,7 +94,8 @@ class ManagedClusterController(ElectedController):
         assert catalog.snapshot is not None
         upper = catalog.snapshot.upper
         wanted = replicas_of(catalog, self._cluster_id)
-        ready = [each for each in self._reconcile(wanted, term) if each.is_ready]
+        self._registrations = self._reconcile(wanted, term)
+        ready = [each for each in self._registrations if each.is_ready]
         for registration in ready:
             self._command(self._commanded.to(registration), catalog, term)
         current = {each.replica_id for each in ready if self._commanded.to(each).frontier >= upper}
@@ -172,6 +178,13 @@ class ManagedClusterController(ElectedController):
 
     def _rest_s(self) -> float:
         return super()._rest_s() if self._is_settled else min(super()._rest_s(), RECONCILE_S)
+
+    def renew(self, connection: sa.Connection, now: Timestamp) -> Callable[[], object] | None:
+        call = super().renew(connection, now)
+        if call is not None or not self._is_leading or self._lock.locked():
+            return call
+        registrations = self._registry(None).look(connection, now, self._cluster_id)
+        return self.wake if registrations != self._registrations else None
 
     def _has_noticed(self) -> bool:
         self._ended += self._orchestrator.ended()

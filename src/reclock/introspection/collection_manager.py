@@ -8,17 +8,20 @@ collection when its turn comes, so no append that was issued before it can be ap
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
+import sqlalchemy as sa
 import structlog
 
 from reclock.algebra.timestamps import Clock, Timestamp, system_clock
-from reclock.consensus.processes.reporters import Token
+from reclock.consensus.processes.reporters import ReporterLeases, Token
 from reclock.errors import Fenced, InternalError, ReclockError, ReportersGone, WriteConflict
 from reclock.introspection import farewells
 from reclock.protocol.introspection import Change, IntrospectionType, Reporter, Row
@@ -83,7 +86,10 @@ class ReporterNames(Protocol):
 
     def take(self, name: str) -> Token: ...
     def take_abandoned(self) -> dict[str, Token]: ...
-    def renew(self, tokens: Iterable[Token]) -> frozenset[Token]: ...
+    def renew(self, tokens: Iterable[Token]) -> ReporterLeases: ...
+    def renew_within(
+        self, connection: sa.Connection, now: Timestamp, tokens: Iterable[Token]
+    ) -> ReporterLeases: ...
     def leave(self, tokens: Iterable[Token]) -> None: ...
 
 
@@ -126,7 +132,8 @@ class _Reporter:
 
 @dataclass(slots=True)
 class CollectionManager:
-    """See the module. There is one per process; it is safe for threads.
+    """See the module. There is one per process; it is safe for threads. It is a `Lease`: that of
+    all its reporters.
 
     ``histories`` are the collections whose rows outlive their reporter.
     """
@@ -141,7 +148,11 @@ class CollectionManager:
     _waiting: int = 0
     _guard: threading.RLock = field(default_factory=threading.RLock)
     _flushing: threading.Lock = field(default_factory=threading.Lock)
+    _renewal: tuple[frozenset[Token], ReporterLeases] | None = None
+    """The newest renewal that is not dealt with yet: of which tokens, and what it found."""
     _due: float = 0
+    """When the next flush renews the leases itself: not at all while a keeper does it."""
+    _is_kept: bool = False
 
     def report(self, name: str, lost: Callable[[], None] = lambda: None) -> Reporter:
         """See `Recorder`."""
@@ -288,15 +299,36 @@ class CollectionManager:
         for reporter in lost:
             reporter.lost()
 
+    @property
+    def lease_ms(self) -> int:
+        return self.names.lease_ms
+
+    def renew(self, connection: sa.Connection, now: Timestamp) -> Callable[[], object]:
+        """See `Lease`. The next flush deals with what was found."""
+        with self._guard:
+            tokens = frozenset(self._reporters)
+        return partial(self._note, tokens, self.names.renew_within(connection, now, tokens))
+
+    def fenced(self) -> None:
+        self._due = 0  # the next flush finds it
+
+    def _note(self, tokens: frozenset[Token], leases: ReporterLeases) -> None:
+        self._renewal, self._is_kept = (tokens, leases), True
+
     def _keep_leases(self) -> None:
-        """Renew the leases of this process, and clean up after reporters whose leases expired."""
-        now = self.monotonic_ms()
-        if now < self._due:
-            return
-        self._due = now + self.names.lease_ms / 3
-        tokens = set(self._reporters)
-        self._lose(tokens - self.names.renew(tokens))
-        abandoned_names = self.names.take_abandoned()
+        """Renew the leases of this process unless a keeper does it, and clean up after reporters
+        whose leases expired."""
+        now, renewal = self.monotonic_ms(), self._renewal
+        if renewal is None:
+            if now < self._due:
+                return
+            tokens = frozenset(self._reporters)
+            renewal = tokens, self.names.renew(tokens)
+        self._due = math.inf if self._is_kept else now + self.lease_ms / 3
+        self._renewal = None
+        tokens, leases = renewal
+        self._lose(tokens - leases.held)
+        abandoned_names = self.names.take_abandoned() if leases.has_abandoned else {}
         rows = self.collections.read(set(farewells.LAST_ROWS)).rows if abandoned_names else {}
         for name, token in abandoned_names.items():
             abandoned = _Reporter(self, name, token, lambda: None)

@@ -3,7 +3,7 @@ their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -76,8 +76,10 @@ class LakeManagedCollections:
     def read(self, collections: Set[IntrospectionType]) -> Contents:
         ids, at = self.ids(), self.newest()
         rows: dict[IntrospectionType, Mapping[Row, int]] = {}
+        known = self._known_among(ids[collection] for collection in collections)
+        self.tables.pin(known, at)  # all by one reading of the log
         for collection in collections:
-            if self.is_known(ids[collection]):
+            if ids[collection] in known:
                 columns = self._snapshot(ids[collection], MANAGED[collection].desc, at).to_pydict()
                 diffs = columns.pop(DIFF_COLUMN)
                 rows[collection] = dict(
@@ -103,9 +105,7 @@ class LakeManagedCollections:
             ids[collection]: _as_table(MANAGED[collection].desc, rows)
             for collection, rows in changes.items()
         }
-        reads = frozenset(
-            ids[collection] for collection in unchanged if self.is_known(ids[collection])
-        )
+        reads = frozenset(self._known_among(ids[collection] for collection in unchanged))
         self._writing_as = tokens
         try:
             self.tables.commit(writes, catalog_ts=MAXIMUM, reads=reads, read_at=since)
@@ -135,9 +135,14 @@ class LakeManagedCollections:
 
     def is_known(self, id: GlobalId) -> bool:
         """Whether it was ever written."""
-        if id not in self._known:
+        return id in self._known_among([id])
+
+    def _known_among(self, ids: Iterable[GlobalId]) -> Set[GlobalId]:
+        """Those that were ever written. At most one read."""
+        wanted = frozenset(ids)
+        if not wanted <= self._known:
             self._known = self.tables.log.known()
-        return id in self._known
+        return wanted & self._known
 
     def _snapshot(self, id: GlobalId, desc: RelationDesc, at: Timestamp) -> pa.Table:
         [pinned] = self.tables.pin([id], at).values()

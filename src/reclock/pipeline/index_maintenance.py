@@ -16,7 +16,7 @@ import structlog
 
 from reclock.adapter.timestamps import read_time
 from reclock.algebra.timestamps import EPOCH_MS
-from reclock.controllers.due_indexes import has_due_index
+from reclock.controllers.due_indexes import has_due_index, has_pending_index
 from reclock.controllers.implied import dataflows
 from reclock.pipeline import cluster_steps
 from reclock.plan.relational import collections
@@ -27,6 +27,9 @@ _logger = structlog.get_logger(__name__)
 
 _LOOK_S = 5.0
 """How often a cluster is looked at if no change is noticed."""
+
+_QUIET_S = 30.0
+"""The same while nothing can become due without a change that wakes it up."""
 
 _LEAST_PAUSE_S = 0.1
 """The pause after a look that found nothing to do. On SQLite any commit wakes it up."""
@@ -99,7 +102,7 @@ class _Maintenance:
                     self._clusters[id] = _ClusterMaintenance(self._environment, id)
                     self._clusters[id].start(name)
             self._stopping.wait(_LEAST_PAUSE_S)
-            self._changed.wait(_LOOK_S)
+            self._changed.wait(_QUIET_S)
 
 
 class _ClusterMaintenance:
@@ -110,8 +113,8 @@ class _ClusterMaintenance:
         self._stopping = threading.Event()
         self._changed = threading.Event()
         self._failures = 0
-        self._follows_clock = False
-        """Whether an index changes as time passes, without changes of its inputs."""
+        self._look_s = _LOOK_S
+        """The longest pause before the next look, as the last one found."""
 
     def start(self, name: str) -> None:
         self._thread = threading.Thread(
@@ -131,7 +134,7 @@ class _ClusterMaintenance:
         interval_s = self._environment.stores.settings.refresh_interval_ms / 1000
         while not self._stopping.is_set():
             self._changed.clear()
-            began, pause_s = time.monotonic(), _LEAST_PAUSE_S
+            began, pause_s, self._look_s = time.monotonic(), _LEAST_PAUSE_S, _LOOK_S
             try:
                 if self._is_leading() and self._is_due():
                     pause_s = interval_s
@@ -147,7 +150,7 @@ class _ClusterMaintenance:
             if self._failures:
                 pause_s = min(max(pause_s, interval_s) * 2.0**self._failures, _LONGEST_PAUSE_S)
             self._stopping.wait(max(pause_s - (time.monotonic() - began), _LEAST_PAUSE_S))
-            self._changed.wait(read_time.CLOCK_STEP_MS / 1000 if self._follows_clock else _LOOK_S)
+            self._changed.wait(self._look_s)
 
     def _is_leading(self) -> bool:
         control_plane = self._environment.control_plane
@@ -161,16 +164,24 @@ class _ClusterMaintenance:
     def _is_due(self) -> bool:
         """One read of the oracle and one of the frontiers, when the catalog has not changed."""
         stores = self._environment.stores
-        maintained = dataflows(stores.planner_catalog(), self._cluster_id).values()
+        catalog = stores.planner_catalog()
+        maintained = dataflows(catalog, self._cluster_id).values()
         if not maintained:
+            self._look_s = _QUIET_S
             return False
         read_ts = stores.oracle.read_ts(EPOCH_MS)
-        self._follows_clock = any(reads_now(dataflow.plan) for dataflow in maintained)
-        if self._follows_clock:
+        follows_clock = any(reads_now(dataflow.plan) for dataflow in maintained)
+        if follows_clock:  # an index changes as time passes, without changes of its inputs
             read_ts = read_time.follow_clock(self._environment, read_ts)
         groups = {id.group for dataflow in maintained for id in collections(dataflow.plan)}
         frontiers = stores.frontiers.get_all({*groups, *(dataflow.id for dataflow in maintained)})
-        return has_due_index(maintained, frontiers, read_ts, stores.consensus.clock())
+        others = {index.id for index in catalog.indexes() if index.cluster_id != self._cluster_id}
+        is_due = has_due_index(maintained, frontiers, read_ts, stores.consensus.clock())
+        if follows_clock:
+            self._look_s = read_time.CLOCK_STEP_MS / 1000
+        elif not (is_due or self._failures or has_pending_index(maintained, frontiers, others)):
+            self._look_s = _QUIET_S
+        return is_due
 
     def _refresh(self) -> bool:
         """Whether no index has failed."""

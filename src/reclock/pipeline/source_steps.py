@@ -65,12 +65,15 @@ def ticking_sources(environment: Environment, only: Sequence[str] | None) -> lis
 
 def unawaited_sources(stores: Stores, only: Sequence[str] | None) -> list[SourceSpec]:
     """See `source_names`. Their collections may not exist yet."""
-    backfilled = stores.frontiers.backfilled()
-    return [spec for spec in source_specs(stores, only) if spec.id not in backfilled]
+    specs = source_specs(stores, only)
+    backfilled = stores.frontiers.backfilled() if specs else frozenset()
+    return [spec for spec in specs if spec.id not in backfilled]
 
 
 def existing_sources(stores: Stores, names: Sequence[str]) -> list[SourceSpec]:
     """Those of ``names`` that were not dropped since the tick began."""
+    if not names:
+        return []
     try:
         return source_specs(stores, names)
     except (UnknownObject, UnknownRelation):
@@ -216,11 +219,10 @@ def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditRe
     """Check every staged step of ``sources`` in one pass. The failed checks are in the step's claim
     and in the source's status."""
     frontiers, lease_ms = stores.frontiers, stores.settings.claim_lease_ms
-    claimed = {
-        group for group, frontier in frontiers.get_all().items() if frontier.claim is not None
-    }
+    specs = existing_sources(stores, sources)
+    claimed = _claimed(stores, specs)
     cases = []
-    for spec in existing_sources(stores, sources):
+    for spec in specs:
         if spec.id in claimed:
             case = open_audit(spec, owner, frontiers=frontiers, lake=stores.lake, lease_ms=lease_ms)
             cases += [case] if case is not None else []
@@ -235,6 +237,12 @@ def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditRe
         waived={case.source.name: frozenset(case.step.decisions.waive) for case in cases},
     )
     return [_conclude(stores, case, result) for case, result in zip(cases, results, strict=True)]
+
+
+def _claimed(stores: Stores, specs: Sequence[SourceSpec]) -> set[GlobalId]:
+    """The ids of the sources that have a claim."""
+    frontiers = stores.frontiers.get_all([spec.id for spec in specs]) if specs else {}
+    return {spec.id for spec in specs if spec.id in frontiers and frontiers[spec.id].claim}
 
 
 def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditReport:
@@ -266,10 +274,8 @@ def publish(
     """
     stores = environment.stores
     frontiers = stores.frontiers
-    claimed = {
-        group for group, frontier in frontiers.get_all().items() if frontier.claim is not None
-    }
     specs = existing_sources(stores, sources)
+    claimed = _claimed(stores, specs)
     published = commit_and_publish(
         [spec for spec in specs if spec.id in claimed],
         Timestamp(at),

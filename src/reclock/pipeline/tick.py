@@ -229,6 +229,8 @@ def settle(
     environment: Environment, *, only: Sequence[str] | None = None, owner: str
 ) -> list[TickReport]:
     """Wait for the ingestions of earlier ticks, and publish each when it is ready."""
+    if not environment.runtime.ingestions.running():
+        return []
     specs = {spec.id: spec for spec in ticking_sources(environment, only)}
     reports = []
     while late := environment.runtime.ingestions.running() & specs.keys():

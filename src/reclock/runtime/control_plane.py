@@ -61,7 +61,12 @@ class ControlPlane:
         stores = self._stores
         lease_ms = stores.settings.controller_lease_ms
         return Seat(
-            stores.consensus, stores.leadership, controller, owner=stores.actor, lease_ms=lease_ms
+            stores.consensus,
+            stores.leadership,
+            controller,
+            owner=stores.actor,
+            lease_ms=lease_ms,
+            leases=stores.leases,
         )
 
     # --- storage ---

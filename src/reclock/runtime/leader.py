@@ -13,7 +13,7 @@ from reclock.runtime.environment import Environment
 
 _logger = structlog.get_logger(__name__)
 
-_LOOK_S = 5.0
+_LOOK_S = 30.0
 """How often the clusters are read if no change of the catalog is noticed."""
 
 _AGAIN_S = 1.0

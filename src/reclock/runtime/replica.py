@@ -107,7 +107,7 @@ def _live(
         environment.control_plane.seat(f"compute {replica.cluster_id}"),
     )
     led, linger_s = time.monotonic(), settings.replica_linger_ms / 1000
-    while not stopping.wait(settings.replica_lease_ms / 4000):
+    while not stopping.wait(settings.replica_lease_ms / 3000):
         try:
             registry.beat(replica.id, incarnation, lease_ms=settings.replica_lease_ms)
             is_forgotten = time.monotonic() - max(led, server.asked_at) > linger_s / 2

@@ -43,7 +43,8 @@ def reporting(environment: Environment) -> Iterator[None]:
     thread = threading.Thread(target=loop, name="introspection", daemon=True)
     thread.start()
     try:
-        yield
+        with environment.stores.leases.keeping(manager):
+            yield
     finally:
         environment.runtime.reports = None
         stopping.set()

@@ -30,6 +30,7 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.shared_holds import SharedHolds
 from reclock.consensus.leadership.fence import Leadership, known_epoch
+from reclock.consensus.leadership.leases import LeaseKeeper
 from reclock.consensus.objects.pending_cleanup import PendingCleanups
 from reclock.consensus.objects.restart_requests import RestartRequests
 from reclock.consensus.objects.sequences import Sequences
@@ -182,6 +183,11 @@ class Stores:
     @property
     def leadership(self) -> Leadership:
         return self.catalog.leadership
+
+    @cached_property
+    def leases(self) -> LeaseKeeper:
+        """Renews what this process holds. The environment must be open."""
+        return LeaseKeeper(self.consensus, self.leadership)
 
     @property
     def frontiers(self) -> Frontiers:

@@ -17,6 +17,7 @@ from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.leadership.leases import LeaseKeeper
 from reclock.errors import TermOver
 
 Term = NewType("Term", int)
@@ -80,10 +81,12 @@ class Seat:
         *,
         owner: str,
         lease_ms: int,
+        leases: LeaseKeeper | None = None,
     ) -> None:
-        """``owner`` names one running actor."""
+        """``owner`` names one running actor. ``leases`` are those of its process."""
         self.controller = controller
         self.lease_ms = lease_ms
+        self.leases = leases or LeaseKeeper(consensus, leadership)
         self._consensus = consensus
         self._leadership = leadership
         self._candidate = LeadershipRecord(leader=owner, epoch=leadership.epoch)
@@ -132,6 +135,16 @@ class Seat:
             after = self._consensus.transact(fence.guard(self._leadership, work))
         return after.term if after is not None else None
 
+    def renew(self, connection: sa.Connection, now: Timestamp) -> bool:
+        """Renew the lease by one conditional write, if this process leads. Whether it does."""
+        renewed = sa.update(_controllers).where(*self._mine).values(lease_until=now + self.lease_ms)
+        return connection.execute(renewed).rowcount == 1
+
+    def is_free(self, connection: sa.Connection, now: Timestamp) -> bool:
+        """Whether this process would win an election."""
+        record = self._find(connection)
+        return elect(record, self._candidate, now, lease_ms=self.lease_ms) is not None
+
     def within(self, term: Term) -> Consensus:
         """Consensus for the writes of a term: each write transaction raises ``TermOver`` if another
         process leads."""
@@ -158,13 +171,17 @@ class Seat:
         """Release the leadership, if this process has it."""
 
         def work(connection: sa.Connection) -> None:
-            mine = (
-                _controllers.c.name == self.controller,
-                _controllers.c.leader == self._candidate.leader,
-            )
-            connection.execute(sa.update(_controllers).where(*mine).values(leader=None))
+            connection.execute(sa.update(_controllers).where(*self._mine).values(leader=None))
 
         self._consensus.transact(fence.guard(self._leadership, work))
+
+    @property
+    def _mine(self) -> tuple[sa.ColumnElement[bool], ...]:
+        return (
+            _controllers.c.name == self.controller,
+            _controllers.c.leader == self._candidate.leader,
+            _controllers.c.epoch == self._candidate.epoch,
+        )
 
     def _find(self, connection: sa.Connection) -> LeadershipRecord:
         row = connection.execute(

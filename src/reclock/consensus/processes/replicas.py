@@ -14,6 +14,7 @@ from typing import Any, NewType
 
 import sqlalchemy as sa
 
+from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
@@ -63,6 +64,12 @@ class Replicas:
     def of_cluster(self, cluster_id: int) -> list[Registration]:
         """The registrations of one cluster, by id."""
         return self._read(_replicas.c.cluster_id == cluster_id)
+
+    def look(
+        self, connection: sa.Connection, now: Timestamp, cluster_id: int
+    ) -> list[Registration]:
+        """As ``of_cluster``, in a transaction."""
+        return _select(connection, now, _replicas.c.cluster_id == cluster_id)
 
     def all(self) -> list[Registration]:
         """The registrations of all clusters, by id."""
@@ -154,17 +161,20 @@ class Replicas:
         self._consensus.transact(fence.guard(self._leadership, work))
 
     def _read(self, condition: sa.ColumnElement[bool]) -> list[Registration]:
-        query = sa.select(_replicas).where(condition).order_by(_replicas.c.replica_id)
-
-        def work(connection: sa.Connection) -> list[Registration]:
-            rows, now = connection.execute(query).all(), self._consensus.now(connection)
-            return [_as_registration(row, now) for row in rows]
-
-        return self._consensus.read(work)
+        return self._consensus.read(
+            lambda connection: _select(connection, self._consensus.now(connection), condition)
+        )
 
 
 def _own(replica_id: int, incarnation: Incarnation) -> sa.ColumnElement[bool]:
     return sa.and_(_replicas.c.replica_id == replica_id, _replicas.c.incarnation == incarnation)
+
+
+def _select(
+    connection: sa.Connection, now: Timestamp, condition: sa.ColumnElement[bool]
+) -> list[Registration]:
+    query = sa.select(_replicas).where(condition).order_by(_replicas.c.replica_id)
+    return [_as_registration(row, now) for row in connection.execute(query)]
 
 
 def _as_registration(row: sa.Row[Any], now: int) -> Registration:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NewType
 
 import sqlalchemy as sa
 
+from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
@@ -28,6 +30,15 @@ _reporters = sa.Table(
     sa.Column("token", sa.Text, nullable=False, unique=True),
     sa.Column("lease_until", sa.BigInteger, nullable=False),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ReporterLeases:
+    """What a renewal found: the tokens whose leases were renewed, and whether a reporter has let
+    its lease expire."""
+
+    held: frozenset[Token]
+    has_abandoned: bool
 
 
 class Reporters:
@@ -53,48 +64,47 @@ class Reporters:
         return token
 
     def take_abandoned(self) -> dict[str, Token]:
-        """Become the reporter of all names whose leases have expired. One read if there are
-        none."""
-
-        def find(connection: sa.Connection) -> list[str]:
-            query = sa.select(_reporters.c.name).where(
-                _reporters.c.lease_until <= self._consensus.now(connection)
-            )
-            return list(connection.scalars(query))
+        """Become the reporter of all names whose leases have expired."""
 
         def work(connection: sa.Connection) -> dict[str, Token]:
-            tokens = {name: Token(uuid.uuid4().hex) for name in find(connection)}
-            until = self._consensus.now(connection) + self.lease_ms
+            now = self._consensus.now(connection)
+            expired = sa.select(_reporters.c.name).where(_reporters.c.lease_until <= now)
+            tokens = {name: Token(uuid.uuid4().hex) for name in connection.scalars(expired)}
             for name, token in tokens.items():
                 connection.execute(
                     sa.update(_reporters)
                     .where(_reporters.c.name == name)
-                    .values(token=token, lease_until=until)
+                    .values(token=token, lease_until=now + self.lease_ms)
                 )
             return tokens
 
-        return (
-            self._consensus.transact(fence.guard(self._leadership, work))
-            if self._consensus.read(find)
-            else {}
-        )
+        return self._consensus.transact(fence.guard(self._leadership, work))
 
-    def renew(self, tokens: Iterable[Token]) -> frozenset[Token]:
-        """Renew the leases of the tokens that are still valid. Returns these tokens."""
-        wanted = sorted(tokens)
+    def renew(self, tokens: Iterable[Token]) -> ReporterLeases:
+        """As ``renew_within``, in a transaction of its own."""
+        wanted = frozenset(tokens)
 
-        def work(connection: sa.Connection) -> frozenset[Token]:
-            until = self._consensus.now(connection) + self.lease_ms
-            held: set[Token] = set()
-            for some in batches(wanted):
-                among = _reporters.c.token.in_(some)
-                connection.execute(sa.update(_reporters).where(among).values(lease_until=until))
-                held |= set(connection.scalars(sa.select(_reporters.c.token).where(among)))
-            return frozenset(held)
+        def work(connection: sa.Connection) -> ReporterLeases:
+            return self.renew_within(connection, self._consensus.now(connection), wanted)
 
-        return (
-            self._consensus.transact(fence.guard(self._leadership, work)) if wanted else frozenset()
-        )
+        return self._consensus.transact(fence.guard(self._leadership, work))
+
+    def renew_within(
+        self, connection: sa.Connection, now: Timestamp, tokens: Iterable[Token]
+    ) -> ReporterLeases:
+        """Renew the leases of the tokens that are still valid, in a transaction that checks the
+        epoch."""
+        held: set[Token] = set()
+        for some in batches(sorted(tokens)):
+            renewed = (
+                sa.update(_reporters)
+                .where(_reporters.c.token.in_(some))
+                .values(lease_until=now + self.lease_ms)
+                .returning(_reporters.c.token)
+            )
+            held |= set(connection.scalars(renewed))
+        expired = sa.select(_reporters.c.name).where(_reporters.c.lease_until <= now).limit(1)
+        return ReporterLeases(frozenset(held), connection.scalar(expired) is not None)
 
     def leave(self, tokens: Iterable[Token]) -> None:
         """Release the names, unless other reporters have taken them."""
