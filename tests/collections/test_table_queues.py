@@ -81,6 +81,36 @@ def test_a_turn_waits_for_earlier_ones_and_can_be_cancelled() -> None:
     assert not queues._turns
 
 
+def test_the_end_of_a_turn_compares_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement is compared with the earlier ones once, when it comes; what then waits is
+    woken up in order, and alone."""
+    compared, order, count = [], [], 8
+    conflicts_with = Turn.conflicts_with
+
+    def counted(self: Turn, other: Turn) -> bool:
+        compared.append((self, other))
+        return conflicts_with(self, other)
+
+    monkeypatch.setattr(Turn, "conflicts_with", counted)
+    queues = TableQueues()
+
+    def wait(number: int) -> None:
+        with queues.wait_turn(Turn({T: None}, frozenset({T}))):
+            order.append(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        with queues.wait_turn(WHOLE):
+            waiting = []
+            for number in range(count):
+                waiting.append(pool.submit(wait, number))
+                while len(queues._turns) < number + 2:
+                    assert not waiting[number].done()
+        for done in waiting:
+            done.result()
+    assert order == list(range(count))
+    assert len(compared) == count * (count + 1) / 2
+
+
 def test_what_reads_nothing_does_not_wait_for_a_long_statement_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reclock.algebra.ids import GlobalId
 from reclock.collections.keys import Keys
@@ -46,12 +46,25 @@ class Turn:
         return False
 
 
+@dataclass(slots=True)
+class _Blocked:
+    """The earlier turns that one waits for."""
+
+    by: set[Turn]
+    is_free: threading.Event = field(default_factory=threading.Event)
+
+
 class TableQueues:
-    """The turns of the statements of one process, in the order they came. Safe for threads."""
+    """The turns of the statements of one process, in the order they came. Safe for threads.
+
+    The end of a turn wakes up only those that it was the last to block, so that its cost does not
+    grow with the square of their number.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._turns: list[Turn] = []
+        self._blocked: dict[Turn, _Blocked] = {}
 
     @contextmanager
     def wait_turn(self, turn: Turn) -> Iterator[None]:
@@ -60,27 +73,33 @@ class TableQueues:
         if not turn.reads and not turn.writes:
             yield
             return
-        with self._changed:
-            self._turns.append(turn)
         try:
-            self._await(turn)
+            self._await(turn, self._enqueue(turn))
             yield
         finally:
-            with self._changed:
-                self._turns.remove(turn)
-                self._changed.notify_all()
+            self._remove(turn)
 
-    def _await(self, turn: Turn) -> None:
+    def _enqueue(self, turn: Turn) -> threading.Event:
+        """Set once no earlier conflicting statement is left."""
+        with self._lock:
+            blockers = {earlier for earlier in self._turns if turn.conflicts_with(earlier)}
+            self._turns.append(turn)
+            blocked = self._blocked[turn] = _Blocked(blockers)
+        if not blockers:
+            blocked.is_free.set()
+        return blocked.is_free
+
+    def _remove(self, turn: Turn) -> None:
+        with self._lock:
+            self._turns.remove(turn)
+            del self._blocked[turn]
+            for blocked in self._blocked.values():
+                blocked.by.discard(turn)
+                if not blocked.by:
+                    blocked.is_free.set()
+
+    def _await(self, turn: Turn, is_free: threading.Event) -> None:
         deadline = time.monotonic() + BLIND_PATIENCE_S if not turn.reads else math.inf
-        with self._changed:
-            while any(turn.conflicts_with(earlier) for earlier in self._earlier(turn)):
-                if time.monotonic() >= deadline:
-                    return
-                check("waiting for other statements that change the same rows")
-                self._changed.wait(CHECK_INTERVAL_S)
-
-    def _earlier(self, turn: Turn) -> Iterator[Turn]:
-        for earlier in self._turns:
-            if earlier is turn:
-                return
-            yield earlier
+        while not is_free.is_set() and time.monotonic() < deadline:
+            check("waiting for other statements that change the same rows")
+            is_free.wait(CHECK_INTERVAL_S)
