@@ -4,11 +4,13 @@ never waited for without need."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.replicas import eventually
 
 from reclock import failpoints
 from reclock.adapter.query import queries
@@ -16,7 +18,9 @@ from reclock.adapter.query.overview import overview_of
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS
+from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.leadership.elections import Seat
+from reclock.controllers.storage import StorageController
 from reclock.errors import DroppedMeanwhile, QueryCanceled, StatementTimeout
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -143,6 +147,32 @@ def test_a_loop_follows_what_other_processes_define(
             assert sql(environment, f"SELECT a FROM t{number}") == [(number,)]
         assert seat(other, "").look().leader == environment.stores.actor
     assert seat(other, "").look().leader is None
+
+
+def test_a_loop_follows_the_catalog_without_notifications(
+    home: Path, other: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pooler may pass none on. Then the renewal of the lease notices the change."""
+    monkeypatch.setattr(
+        TimelineChanges, "calling", lambda self, callback, timeline="": nullcontext()
+    )
+    monkeypatch.setenv("RECLOCK_CONTROLLER_LEASE_MS", "300")
+    with Environment.open(home) as leader, leader.control_plane.storage_controller.looping():
+        eventually(lambda: leader.control_plane.storage_controller.is_leading)
+        monkeypatch.setattr(StorageController, "step", only_of(leader))
+        sql(other, "CREATE TABLE t (a int)")
+        eventually(lambda: seat(other, "").look().catalog_frontier == upper(other), seconds=45)
+
+
+def only_of(leader: Environment) -> Callable[..., None]:
+    """``StorageController.step``, which does nothing in other processes."""
+    step = StorageController.step
+
+    def guarded(self: StorageController, **options: Any) -> None:
+        if self is leader.control_plane.storage_controller:
+            step(self, **options)
+
+    return guarded
 
 
 def test_of_two_loops_one_leads_and_the_other_takes_over(

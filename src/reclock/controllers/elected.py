@@ -15,10 +15,11 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 import structlog
 
-from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.algebra.timestamps import CATALOG, MAXIMUM, Timestamp
 from reclock.consensus.leadership.elections import Seat, Term
 from reclock.controllers.controller import Controller
 from reclock.errors import Fenced, TermOver
+from reclock.oracle.oracle import applied
 
 _logger = structlog.get_logger(__name__)
 
@@ -160,13 +161,18 @@ class ElectedController(Controller):
         return self._seat.lease_ms
 
     def renew(self, connection: sa.Connection, now: Timestamp) -> Callable[[], object] | None:
-        """Between steps: keep the lead, or notice that it is free or lost, and wake the loop. A step
-        renews the lease itself, so that a leader that hangs in one is replaced."""
+        """Between steps: keep the lead, or notice that it is free or lost, or that the catalog has
+        changed although no notification came, and wake the loop. A step renews the lease itself,
+        so that a leader that hangs in one is replaced."""
         if self._lock.locked():
             return None
         if self._is_leading:
-            return None if self._seat.renew(connection, now) else self.wake
-        return self.wake if self._seat.is_free(connection, now) else None
+            is_settled = self._seat.renew(connection, now) and (
+                applied(connection, CATALOG) <= self._frontier
+            )
+        else:
+            is_settled = not self._seat.is_free(connection, now)
+        return None if is_settled else self.wake
 
     def fenced(self) -> None:
         self.wake()
