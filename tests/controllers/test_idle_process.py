@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from fixtures.replicas import eventually
+from fixtures.waiting import eventually
 
 from reclock.adapter.session.session import Session
 from reclock.consensus.database.store import Consensus
@@ -98,7 +98,7 @@ def test_an_idle_process_with_a_replica_renews_its_leases_together_and_asks_noth
                 return not counts["others"]
 
             eventually(lambda: controller.is_leading)
-            eventually(is_quiet, seconds=120)
+            eventually(is_quiet)
             with environment.stores.consensus._database.looker.connect() as connection:
                 leaders = connection.execute(
                     sa.text("SELECT name, lease_until > 0 FROM reclock_controller ORDER BY name")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.replicas import eventually
+from fixtures.waiting import eventually
 
 from reclock import failpoints
 from reclock.adapter.query import queries
@@ -20,6 +20,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.consensus.database.changes import TimelineChanges
 from reclock.consensus.leadership.elections import Seat
+from reclock.controllers import elected
 from reclock.controllers.storage import StorageController
 from reclock.errors import DroppedMeanwhile, QueryCanceled, StatementTimeout
 from reclock.pipeline import tick
@@ -156,6 +157,7 @@ def test_a_loop_follows_the_catalog_without_notifications(
     monkeypatch.setattr(
         TimelineChanges, "calling", lambda self, callback, timeline="": nullcontext()
     )
+    monkeypatch.setattr(elected, "SETTLED_S", 3_600.0)
     monkeypatch.setenv("RECLOCK_CONTROLLER_LEASE_MS", "300")
     with Environment.open(home) as leader, leader.control_plane.storage_controller.looping():
         eventually(lambda: leader.control_plane.storage_controller.is_leading)
