@@ -163,7 +163,7 @@ def test_a_loop_follows_the_catalog_without_notifications(
         eventually(lambda: leader.control_plane.storage_controller.is_leading)
         monkeypatch.setattr(StorageController, "step", only_of(leader))
         sql(other, "CREATE TABLE t (a int)")
-        eventually(lambda: seat(other, "").look().catalog_frontier == upper(other), seconds=45)
+        eventually(lambda: seat(other, "").look().catalog_frontier == upper(other))
 
 
 def only_of(leader: Environment) -> Callable[..., None]:
