@@ -162,7 +162,8 @@ def test_while_another_lives_nobody_waits(world: World) -> None:
             killed.kill()
             assert connection.execute(SUM).fetchall() == [(3,)]
             eventually(lambda: len(world.incarnations()) == 2)
-    assert world.incarnations() == {id: incarnation + 1 for id, incarnation in before.items()}
+    restarted = {id: incarnation + 1 for id, incarnation in before.items()}
+    eventually(lambda: world.incarnations() == restarted)
     was_offline = """SELECT r.name FROM mz_internal.mz_cluster_replica_status_history h
         JOIN mz_cluster_replicas r ON r.id = h.replica_id WHERE h.status = 'offline'"""
     eventually(lambda: {name for (name,) in world.sql(was_offline)} == {"r1", "r2"})
