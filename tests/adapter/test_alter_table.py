@@ -196,6 +196,29 @@ DROP TABLE child;
 DROP TABLE t
 """
 
+KEYS = """
+CREATE TABLE p (id int PRIMARY KEY, name text, boss int);
+CREATE TABLE c (id int, part int, p int, n int, PRIMARY KEY (id, part));
+INSERT INTO p VALUES (1, 'a', NULL), (2, 'a', 1), (3, NULL, 1);
+INSERT INTO c VALUES (1, 1, 1, 10), (1, 2, 1, 20), (2, 1, 2, 30);
+SELECT p.id, p.name, count(c.id), sum(n) FROM p LEFT JOIN c ON c.p = p.id GROUP BY p.id ORDER BY 1;
+SELECT upper(p.name), p.*, sum(n) FROM p JOIN c ON c.p = p.id GROUP BY p.id ORDER BY p.boss, p.name;
+SELECT a.name, b.name FROM p a LEFT JOIN p b ON a.boss = b.id GROUP BY a.id, b.id HAVING max(b.id) > 0 ORDER BY a.id;
+SELECT p.name, count(*) FROM c LEFT JOIN p ON p.id = c.n / 10 AND p.id > 1 GROUP BY p.id ORDER BY p.id;
+SELECT n, count(*) FROM c GROUP BY id, part ORDER BY id, part;
+SELECT name, (SELECT sum(n) FROM c WHERE c.p = p.id AND p.name = 'a') FROM p GROUP BY id ORDER BY id;
+SELECT n FROM c GROUP BY id;
+SELECT name FROM (SELECT * FROM p) AS x GROUP BY id;
+SELECT name FROM p GROUP BY ROLLUP (id);
+SELECT name FROM p GROUP BY id + 0;
+CREATE VIEW named AS SELECT id, name, count(*) AS c FROM p GROUP BY id;
+ALTER TABLE p DROP CONSTRAINT p_pkey;
+SELECT * FROM named ORDER BY id;
+DROP VIEW named;
+ALTER TABLE p DROP CONSTRAINT p_pkey;
+SELECT name FROM p GROUP BY id
+"""
+
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[Environment]:
@@ -207,7 +230,7 @@ def run(session: Session, text: str) -> list[tuple[Any, ...]]:
     return [row for result in session.execute(text) if result.desc for row in result.rows()]
 
 
-@pytest.mark.parametrize("script", [SCRIPT, COLUMNS], ids=["constraints", "columns"])
+@pytest.mark.parametrize("script", [SCRIPT, COLUMNS, KEYS], ids=["constraints", "columns", "keys"])
 def test_answers_are_those_of_postgresql(
     environment: Environment, postgres_server: Any, script: str
 ) -> None:

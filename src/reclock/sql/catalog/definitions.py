@@ -87,9 +87,12 @@ class TableDefinition:
     @property
     def primary_key(self) -> tuple[str, ...]:
         """The columns of the primary key; none without one."""
-        keys = (
-            constraint.columns
-            for constraint in self.constraints
-            if constraint.kind is ConstraintKind.PRIMARY_KEY
-        )
-        return next(keys, ())
+        return next((constraint.columns for constraint in self._primary_keys), ())
+
+    @property
+    def primary_key_is_enforced(self) -> bool:
+        return any(constraint.is_enforced for constraint in self._primary_keys)
+
+    @property
+    def _primary_keys(self) -> list[Constraint]:
+        return [c for c in self.constraints if c.kind is ConstraintKind.PRIMARY_KEY]

@@ -54,6 +54,14 @@ class RelationEntry:
     builtin view follows the catalog if all that it reads does."""
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """Columns in which no two rows agree: an enforced primary key, or the key of a source or of
+        a view's groups. Empty if there are none."""
+        if self.table is None or not self.table.primary_key_is_enforced:
+            return self.desc.key or ()
+        return self.table.primary_key
+
+    @property
     def is_system(self) -> bool:
         return self.name.database is None and not self.is_temporary
 

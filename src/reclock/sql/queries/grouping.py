@@ -45,6 +45,29 @@ def group(
     ]
 
 
+def with_determined_columns(
+    keys: Sequence[TypedExpr], expressions: Sequence[TypedExpr], scope: Scope
+) -> list[TypedExpr]:
+    """``keys``, and the columns outside of aggregates that follow from them: columns of a catalog
+    relation whose key is among the keys. They make no other groups."""
+    determined: set[int] = set()
+    for relation in scope.relations:
+        places = scope.of_relation([relation])
+        key = [i for i in places if scope.columns[i].is_key]
+        if key and all(ColumnRef(i, scope.columns[i].type) in keys for i in key):
+            determined |= set(places)
+    shown = dict.fromkeys(keys)
+
+    def find(part: TypedExpr) -> TypedExpr | None:
+        if isinstance(part, ColumnRef) and part.index in determined:
+            shown[part] = None
+        return part if isinstance(part, AggregateCall | ColumnRef) or part in keys else None
+
+    for expression in expressions:
+        rewrite_own(expression, find)
+    return list(shown)
+
+
 def group_by_sets(
     relation: ScopedPlan,
     sets: Sequence[Sequence[TypedExpr]],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from reclock.algebra.relations import RelationDesc, ScalarType
@@ -32,6 +32,8 @@ class ScopeColumn:
     """Its position in its relation. A join by USING moves columns, but ``t.*`` keeps their
     order."""
 
+    is_key: bool = False
+    """Whether it is in the key of its catalog relation."""
     is_value: bool = False
     """Whether it is the only column of a function in FROM, so that the function's name means it
     too."""
@@ -63,12 +65,22 @@ class Scope:
 
     @classmethod
     def of(
-        cls, desc: RelationDesc, relation: str | None, qualified: QualifiedName | None = None
+        cls,
+        desc: RelationDesc,
+        relation: str | None,
+        qualified: QualifiedName | None = None,
+        key: Collection[str] = (),
     ) -> Scope:
         return cls(
             tuple(
                 ScopeColumn(
-                    relation, column.name, column.type, qualified, origin=qualified, position=i
+                    relation,
+                    column.name,
+                    column.type,
+                    qualified,
+                    origin=qualified,
+                    position=i,
+                    is_key=column.name in key,
                 )
                 for i, column in enumerate(desc.columns)
             )

@@ -36,6 +36,7 @@ from reclock.sql.queries.grouping import (
     group_by_sets,
     makes_groups,
     of_every_row,
+    with_determined_columns,
 )
 from reclock.sql.queries.grouping_sets import grouping_sets
 from reclock.sql.queries.limits import limits
@@ -211,7 +212,8 @@ def _finish_select(
                 relation, [[*around_refs, *keys] for keys in sets], everything, around
             )
         else:
-            plan, everything = group(relation, [*around_refs, *sets[0]], everything)
+            keys = with_determined_columns(sets[0], everything, relation.scope)
+            plan, everything = group(relation, [*around_refs, *keys], everything)
             if around is not None and not sets[0]:
                 plan = of_every_row(around, plan)
     if having is not None:

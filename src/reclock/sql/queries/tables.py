@@ -462,7 +462,7 @@ def _table(node: exp.Table, context: Context) -> ScopedPlan:
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
     return ScopedPlan(
         Get(collection, entry.name.item, entry.desc),
-        Scope.of(entry.desc, entry.name.item, entry.name),
+        Scope.of(entry.desc, entry.name.item, entry.name, entry.key),
     )
 
 
@@ -484,11 +484,19 @@ def _aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
             "columns specified"
         )
     names = [*renamed, *(column.name for column in columns[len(renamed) :])]
-    named = enumerate(zip(names, columns, strict=True))
+    is_one = len({column.relation for column in columns}) == 1  # or else it has several keys
     scope = Scope(
         tuple(
-            ScopeColumn(name, n, c.type, origin=c.origin, position=i, is_value=c.is_value)
-            for i, (n, c) in named
+            ScopeColumn(
+                name,
+                renamed_to,
+                column.type,
+                origin=column.origin,
+                position=i,
+                is_key=column.is_key and is_one,
+                is_value=column.is_value,
+            )
+            for i, (renamed_to, column) in enumerate(zip(names, columns, strict=True))
         )
     )
     return ScopedPlan(relation.plan, scope)

@@ -32,7 +32,12 @@ from reclock.sql.statements.tables.declared_constraints import declare_constrain
 from reclock.sql.statements.tables.generated import name_default, name_sequences
 from reclock.sql.statements.tables.modify_plan import table_named
 from reclock.sql.statements.tables.plan import define_table
-from reclock.sql.statements.tables.rewrite_plan import TableRewrite, plan_rewrite, referring_keys
+from reclock.sql.statements.tables.rewrite_plan import (
+    TableRewrite,
+    plan_rewrite,
+    referring_keys,
+    views_that_need_the_key,
+)
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
 from reclock.sql.syntax.consumption import consume, tracked_copy
 from reclock.sql.syntax.dialect import to_sql
@@ -341,7 +346,10 @@ class _Change:
         return [frozenset(fold(column) for column in key.args["columns"])]
 
     def _dependents(self, key: TableConstraint) -> Iterator[str]:
-        """The foreign keys that refer to the key."""
+        """The foreign keys that refer to the key, and the views that need it."""
+        if key.args["kind"] == "PRIMARY KEY":
+            for view in views_that_need_the_key(self.table, self.catalog):
+                yield str(view.name)
         for columns in self._keys(key):
             for entry, constraint in referring_keys(self.table.name, self.catalog):
                 if set(constraint.target_columns) == columns:

@@ -91,6 +91,19 @@ def referring_keys(
                 yield entry, constraint
 
 
+def views_that_need_the_key(
+    table: RelationEntry, catalog: PlannerCatalog
+) -> Iterator[RelationEntry]:
+    """The views with a GROUP BY that shows further columns because the table's primary key is among
+    its keys."""
+    dependents = _Dependents(table, ColumnChanges(table.desc), catalog)
+    for view in catalog.relations():
+        if view.query is not None and table.id in view.depends_on:
+            has_groups = parse_one(view.create_sql or "").find(exp.Group) is not None
+            if has_groups and not dependents.is_planned_without(view, set()):
+                yield view
+
+
 @dataclass(slots=True)
 class _Dependents:
     """What becomes of the objects that depend on the table."""
@@ -147,13 +160,13 @@ class _Dependents:
 
     def _follow_view(self, view: RelationEntry, node: Statement) -> None:
         for column, is_cascading in self.columns.dropped.items():
-            if self._does_without(view, {column}):
+            if self.is_planned_without(view, {column}):
                 continue
             if not is_cascading:
                 raise DependentObjects("column", column, [str(view.name)])
             self.dropped |= dict.fromkeys(dependents_closure({view.id}, self.catalog)[0])
             return
-        if self.columns.converted and not self._does_without(view, self.columns.converted):
+        if self.columns.converted and not self.is_planned_without(view, self.columns.converted):
             raise UnsupportedSql(
                 "cannot alter type of a column used by a view or rule",
                 detail=f'view "{view.name}" depends on it',
@@ -166,8 +179,9 @@ class _Dependents:
             self._rename_pinned(node, renamed)
         self.recreated[view.id] = definition_text(node)
 
-    def _does_without(self, view: RelationEntry, columns: set[str]) -> bool:
-        """Whether the view is the same over the table without these columns."""
+    def is_planned_without(self, view: RelationEntry, columns: set[str]) -> bool:
+        """Whether the view is the same over the rows of the table, without these columns and without
+        its key."""
         remaining = {name: name for name in self.table.desc.names if name not in columns}
         node = parse_one(view.create_sql or "")
         if any(join.args.get("method") for join in node.find_all(exp.Join)):
