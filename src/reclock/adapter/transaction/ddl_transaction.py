@@ -52,7 +52,7 @@ class DdlStatement:
 
 
 @dataclass(slots=True)
-class CatalogState:
+class ChangedCatalog:
     """The catalog after some of the definitions. ``change`` is None until one of them changes
     something."""
 
@@ -73,7 +73,7 @@ class CatalogState:
                     raise entry.refusal
         return self.newest
 
-    def after(self, definition: DdlStatement, begins_at: Timestamp) -> CatalogState:
+    def after(self, definition: DdlStatement, begins_at: Timestamp) -> ChangedCatalog:
         statement = definition.plan(self.catalog)
         if isinstance(statement, Skipped):
             return self
@@ -87,7 +87,7 @@ class CatalogState:
             )
         change.new_table, change.seed = definition.new_table, definition.seed
         define(statement, change)
-        return CatalogState(self.environment, self.newest, change)
+        return ChangedCatalog(self.environment, self.newest, change)
 
 
 class Definitions:
@@ -100,7 +100,7 @@ class Definitions:
         """The tables that this transaction creates and may fill."""
         self._environment, self._cancellation, self._notice = environment, cancellation, notice
         self._definitions: list[DdlStatement] = []
-        self._states: list[CatalogState] = []
+        self._states: list[ChangedCatalog] = []
         self._begins_at: Timestamp | None = None
 
     def __len__(self) -> int:
@@ -154,13 +154,13 @@ class Definitions:
         self.made[new_table.id] = new_table
         return new_table.id
 
-    def preview(self, definition: DdlStatement) -> tuple[CatalogState, CatalogState]:
+    def preview(self, definition: DdlStatement) -> tuple[ChangedCatalog, ChangedCatalog]:
         """The catalog before and after one more definition, which is not added. Writes nothing.
         Raises as ``add``."""
         before = (
             self._states[-1]
             if self._states
-            else CatalogState(self._environment, self._environment.stores.planner_catalog())
+            else ChangedCatalog(self._environment, self._environment.stores.planner_catalog())
         )
         return before, before.after(definition, self.begins_at)
 
@@ -247,7 +247,9 @@ class Definitions:
             self._plan_again()
 
     def _plan_again(self) -> None:
-        self._states = [CatalogState(self._environment, self._environment.stores.planner_catalog())]
+        self._states = [
+            ChangedCatalog(self._environment, self._environment.stores.planner_catalog())
+        ]
         for definition in self._definitions:
             self._states.append(self._states[-1].after(definition, self.begins_at))
 
