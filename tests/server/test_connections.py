@@ -420,13 +420,13 @@ def test_the_shell_takes_results_and_data_of_a_server_in_portions(
         assert cancelled.value.sqlstate == "57014"
 
         shell = Shell(session, Format.CSV, timing=False)
-        assert shell.run("CREATE TABLE copied (n integer, name text); SELECT 1 AS one")
+        assert shell.run("CREATE TABLE carried (n integer, name text); SELECT 1 AS one")
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"1\tone\n2\t\\N\n")))
-        assert shell.run("COPY copied FROM STDIN")
-        assert shell.run("COPY (SELECT * FROM copied ORDER BY n) TO STDOUT; SELECT 2 AS two")
+        assert shell.run("COPY carried FROM STDIN")
+        assert shell.run("COPY (SELECT * FROM carried ORDER BY n) TO STDOUT; SELECT 2 AS two")
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"none\tone\n")))
-        assert not shell.run("COPY copied FROM STDIN")
-        assert shell.run("SELECT count(*) AS rows FROM copied")
+        assert not shell.run("COPY carried FROM STDIN")
+        assert shell.run("SELECT count(*) AS rows FROM carried")
     printed = capfdbinary.readouterr()
     assert printed.out == b"one\n1\n1\tone\n2\t\\N\ntwo\n2\nrows\n2\n"
     assert printed.err.startswith(b"ERROR:  22P02: ")
