@@ -15,6 +15,7 @@ import pytest
 from fixtures.emitters import Emitters
 from fixtures.iceberg_rest import TOKEN, rest_catalog
 from fixtures.maintained import World
+from fixtures.sunk import change, emit
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.io.pyarrow import _dataframe_to_data_files
@@ -29,8 +30,6 @@ from reclock.errors import (
     TargetUnavailable,
     UpstreamUnavailable,
 )
-from reclock.pipeline import cluster_steps
-from reclock.protocol.compute import Emitted
 from reclock.sinks import current_rows
 
 SOLD = "CREATE TABLE sold (id int, word text, amount numeric(10,2))"
@@ -44,17 +43,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.sql(SOLD)
     yield world
     world.close()
-
-
-def change(world: World, *statements: str) -> None:
-    for statement in statements:
-        world.now += 1000
-        world.sql(statement)
-    world.environment.stores.tables.apply()
-
-
-def emit(world: World, owner: str = "e1") -> Emitted:
-    return cluster_steps.emit(world.environment, "k", world.now, owner=owner)
 
 
 def load(world: World, table: str = "sold") -> Table:

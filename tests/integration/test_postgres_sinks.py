@@ -14,6 +14,7 @@ import pytest
 from fixtures.emitters import Emitters
 from fixtures.maintained import World
 from fixtures.postgres import PASSWORD, PostgresServer
+from fixtures.sunk import change, emit
 from sqlalchemy.engine import make_url
 
 from reclock import failpoints
@@ -24,8 +25,6 @@ from reclock.errors import (
     TargetChanged,
     TargetUnavailable,
 )
-from reclock.pipeline import cluster_steps
-from reclock.protocol.compute import Emitted
 
 SOLD = "CREATE TABLE sold (id int NOT NULL, word text, amount numeric(10,2))"
 SINK = "CREATE SINK k FROM sold INTO POSTGRES CONNECTION pg (TABLE 'sold') KEY (id) NOT ENFORCED"
@@ -63,18 +62,6 @@ def world(tmp_path: Path, target: Target) -> Iterator[World]:
     world.sql(SOLD)
     yield world
     world.close()
-
-
-def change(world: World, *statements: str) -> None:
-    for statement in statements:
-        world.now += 1000
-        world.sql(statement)
-    # or else the emitter does, and commits to the lake before it claims
-    world.environment.stores.tables.apply()
-
-
-def emit(world: World, owner: str = "e1") -> Emitted:
-    return cluster_steps.emit(world.environment, "k", world.now, owner=owner)
 
 
 def check(world: World, target: Target) -> None:

@@ -174,7 +174,10 @@ def _written(
         summed = consolidated(f"SELECT * FROM {changes}", names)
         return step, [*names, f"n AS {DIFF_COLUMN}"], summed
     keys = ", ".join([*names, "t"])
-    summed = f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM {changes} GROUP BY {keys} HAVING sum(n) <> 0"
+    summed = (
+        f"SELECT {keys}, CAST(sum(n) AS BIGINT) AS n FROM {changes} GROUP BY {keys} "
+        "HAVING sum(n) <> 0"
+    )
     return step, [*names, f"t AS {TIME_COLUMN}", f"n AS {DIFF_COLUMN}"], summed
 
 

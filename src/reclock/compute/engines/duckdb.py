@@ -101,15 +101,7 @@ class DuckDbEngine:
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
         if has_blocks(plan):
-            columns = rendering.visible(plan.desc, finishing)
-            return fixpoints.evaluate(
-                self,
-                plan,
-                inputs,
-                as_of,
-                columns,
-                lambda plan, inputs: self.run(plan, finishing, inputs, as_of),
-            )
+            return fixpoints.run(self, plan, finishing, inputs, as_of)
 
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             return rendering.select(plan, finishing, NAME, _bind(session, inputs, as_of), as_of).sql
@@ -125,15 +117,7 @@ class DuckDbEngine:
         previous_result: PreviousResult,
     ) -> Answer:
         if has_blocks(plan):
-            return fixpoints.evaluate(
-                self,
-                plan,
-                inputs,
-                as_of,
-                desc.columns,
-                lambda plan, inputs: self.difference(plan, desc, inputs, as_of, previous_result),
-                with_diff=True,
-            )
+            return fixpoints.difference(self, plan, desc, inputs, as_of, previous_result)
 
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)

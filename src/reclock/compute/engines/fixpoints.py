@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
 from reclock.compute.engines.engine import (
@@ -32,21 +32,35 @@ from reclock.plan.mutual_recursion import (
 from reclock.plan.relational import Finishing, Get, Plan
 
 
-def evaluate(
+def run(
+    engine: Engine, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
+) -> Answer:
+    """``Engine.run``, for the plan without blocks over inputs with their rows."""
+    work = _Work(engine, plan)
+
+    def answered() -> Answer:
+        evaluated, tables = work.evaluated(plan, inputs, as_of)
+        return engine.run(evaluated, finishing, tables, as_of)
+
+    return work.answer(rendering.visible(plan.desc, finishing), answered, with_diff=False)
+
+
+def difference(
     engine: Engine,
     plan: Plan,
+    desc: RelationDesc,
     inputs: Inputs,
     as_of: Timestamp,
-    columns: tuple[Column, ...],
-    answer: Callable[[Plan, Inputs], Answer],
-    *,
-    with_diff: bool = False,
+    previous_result: PreviousResult,
 ) -> Answer:
-    """What ``answer`` answers for the plan without blocks, over inputs with their rows."""
+    """``Engine.difference``, in the same way."""
     work = _Work(engine, plan)
-    return work.answer(
-        columns, lambda: answer(*work.evaluated(plan, inputs, as_of)), with_diff=with_diff
-    )
+
+    def answered() -> Answer:
+        evaluated, tables = work.evaluated(plan, inputs, as_of)
+        return engine.difference(evaluated, desc, tables, as_of, previous_result)
+
+    return work.answer(desc.columns, answered, with_diff=True)
 
 
 def compare(

@@ -90,15 +90,7 @@ class SparkEngine:
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
         if has_blocks(plan):
-            columns = rendering.visible(plan.desc, finishing)
-            return fixpoints.evaluate(
-                self,
-                plan,
-                inputs,
-                as_of,
-                columns,
-                lambda plan, inputs: self.run(plan, finishing, inputs, as_of),
-            )
+            return fixpoints.run(self, plan, finishing, inputs, as_of)
 
         relations = _relations(inputs, as_of)
         statement = rendering.select(plan, finishing, NAME, relations, as_of, _unique())
@@ -120,15 +112,7 @@ class SparkEngine:
         previous_result: PreviousResult,
     ) -> Answer:
         if has_blocks(plan):
-            return fixpoints.evaluate(
-                self,
-                plan,
-                inputs,
-                as_of,
-                desc.columns,
-                lambda plan, inputs: self.difference(plan, desc, inputs, as_of, previous_result),
-                with_diff=True,
-            )
+            return fixpoints.difference(self, plan, desc, inputs, as_of, previous_result)
 
         relations = _relations(inputs, as_of)
         added, stored = (EngineRelation(_unique(), is_counted=True) for _ in range(2))
