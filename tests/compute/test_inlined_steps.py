@@ -12,6 +12,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.compute import delta
 from reclock.compute.operators.rules import EngineRelation
 from reclock.compute.rendering import EngineStatement
+from reclock.compute.step_writer import RESULT, DeltaInputs
 from reclock.plan.relational import Get, collections
 from reclock.sql.queries.views import expand
 
@@ -27,9 +28,9 @@ def statement(query: str) -> EngineStatement:
     plan = expand(Get(view.collection, "v", view.desc), world.catalog)
     relations = {
         str(id): EngineRelation(f"r{number}", is_counted=True)
-        for number, id in enumerate([*collections(plan), delta.RESULT])
+        for number, id in enumerate([*collections(plan), RESULT])
     }
-    inputs = delta.DeltaInputs(relations, relations, Timestamp(1), Timestamp(2))
+    inputs = DeltaInputs(relations, relations, Timestamp(1), Timestamp(2))
     return delta.render_for_inlining(plan, view.desc, "spark", inputs, "shared_")
 
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, array
-from reclock.compute import delta, distinct_arguments, maintenance
+from reclock.compute import delta, distinct_arguments, maintenance, step_writer
 from reclock.compute.engines.group_states import GroupStep
 from reclock.compute.operators import groups, join, reduce, rules, topk
 from reclock.compute.operators.partial_aggregates import PartialAggregates
 from reclock.compute.operators.rules import columns, select_list
+from reclock.compute.step_writer import StepWriter
 from reclock.plan.relational import (
     Distinct,
     Except,
@@ -286,9 +287,10 @@ def _instead(rule: str, kinds: Any, planted: Callable[..., Any]) -> Plant:
     """``planted`` is what the rule of these nodes is; it is given the right one first."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        right = getattr(delta, rule)
+        module = delta if rule == "has_delta" else step_writer
+        right = getattr(module, rule)
         monkeypatch.setattr(
-            delta,
+            module,
             rule,
             lambda node, *given: (
                 planted(right, node, *given) if isinstance(node, kinds) else right(node, *given)
@@ -348,7 +350,7 @@ def _blind(place: int) -> Callable[..., str]:
 def _only_of_changes(right: Any, node: Plan, step: Any) -> str:
     """The operator itself over the changes."""
     [part] = inputs(node)
-    found = delta.snapshot(node, step.rendering, [step.changes(part)])
+    found = rules.snapshot(node, step.rendering, [step.changes(part)])
     return f"SELECT *, CAST(1 AS BIGINT) AS n FROM ({found}) AS planted"
 
 
@@ -361,7 +363,7 @@ def _merges_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
             step,
             [node.group_by],
             node.group_by,
-            lambda rows: delta.snapshot(node, step.rendering, [rows]),
+            lambda rows: rules.snapshot(node, step.rendering, [rows]),
         )
 
     _instead("delta", TopK, planted)(monkeypatch)
@@ -431,7 +433,7 @@ def _merges_distinct_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _loses_are_gains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delta._Step, "only_adds", lambda self, node: True)
+    monkeypatch.setattr(StepWriter, "only_adds", lambda self, node: True)
 
 
 def _is_monotone(*kinds: Any) -> Plant:
@@ -439,7 +441,7 @@ def _is_monotone(*kinds: Any) -> Plant:
 
 
 def _raw_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delta._Step, "net_changes", delta._Step.changes)
+    monkeypatch.setattr(StepWriter, "net_changes", StepWriter.changes)
 
 
 def _errors_leave_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:

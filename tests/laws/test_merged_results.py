@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, RelationDesc
 from reclock.algebra.updates import Update
-from reclock.compute import delta
+from reclock.compute import step_writer
 from reclock.compute.operators import groups, reduce
 from reclock.compute.operators.rules import EMPTY_ROW
+from reclock.compute.step_writer import StepWriter
 from reclock.errors import ReclockError
 from reclock.plan.relational import (
     Distinct,
@@ -203,7 +204,7 @@ def test_what_is_merged_is_what_would_be_computed(
 
 def _counts_raw_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A merge counts rows that a delta rule only takes away and gives back."""
-    monkeypatch.setattr(delta._Step, "net_changes", delta._Step.changes)
+    monkeypatch.setattr(StepWriter, "net_changes", StepWriter.changes)
 
 
 def _touches_nothing_without_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,16 +232,16 @@ def _has_a_row_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _believes_that_steps_only_add(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups that lost rows are merged too."""
-    monkeypatch.setattr(delta._Step, "only_adds", lambda self, node: True)
+    monkeypatch.setattr(StepWriter, "only_adds", lambda self, node: True)
 
 
 def _believes_monotone(kind: type[Plan]) -> Callable[[pytest.MonkeyPatch], None]:
     """An operator that takes rows away as rows come says that it does not."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        proven = delta.is_monotone
+        proven = step_writer.is_monotone
         monkeypatch.setattr(
-            delta, "is_monotone", lambda node: isinstance(node, kind) or proven(node)
+            step_writer, "is_monotone", lambda node: isinstance(node, kind) or proven(node)
         )
 
     return plant

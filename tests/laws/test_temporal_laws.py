@@ -20,13 +20,14 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, numeric
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.schema import arrow_schema
-from reclock.compute import delta, due_times
+from reclock.compute import due_times, step_writer
 from reclock.compute.due_times import due_after, with_due_times
 from reclock.compute.engines.engine import PreviousResult
 from reclock.compute.maintenance import maintainer, refresh_each
 from reclock.compute.operators.partial_aggregates import PartialAggregates
-from reclock.compute.operators.rules import NoRuleByTime
+from reclock.compute.operators.rules import InputVersion, NoRuleByTime
 from reclock.compute.step_scope import has_time_rules
+from reclock.compute.step_writer import StepWriter
 from reclock.plan import temporal
 from reclock.plan.relational import (
     Distinct,
@@ -267,7 +268,7 @@ def _in(module: Any, name: str, planted: Any) -> Plant:
 
 
 def _nothing_is_due(self: Any, node: Filter) -> str:
-    rows = self.rows(node.input, delta.InputVersion.BEFORE)
+    rows = self.rows(node.input, InputVersion.BEFORE)
     return str(self.define(f"SELECT * FROM {rows} WHERE FALSE"))
 
 
@@ -276,8 +277,10 @@ def _with_entry(name: str, delays: tuple[int, ...]) -> Plant:
 
 
 def _monotone(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = delta.is_monotone
-    monkeypatch.setattr(delta, "is_monotone", lambda node: isinstance(node, Filter) or right(node))
+    right = step_writer.is_monotone
+    monkeypatch.setattr(
+        step_writer, "is_monotone", lambda node: isinstance(node, Filter) or right(node)
+    )
 
 
 def _all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +303,7 @@ def _groups_change_early(monkeypatch: pytest.MonkeyPatch) -> None:
 BY_TIME_PLANTED: dict[str, tuple[st.SearchStrategy[Plan], Plant]] = {
     "rows that come due stay away": (
         BY_TIME["filters"],
-        _in(delta._Step, "due_rows", _nothing_is_due),
+        _in(StepWriter, "due_rows", _nothing_is_due),
     ),
     "a row is due a moment early": (BY_TIME["filters"], _with_entry("<=", (0,))),
     "pairs are due a moment early": (LATER_PAIRS, _with_entry(">", (0,))),
@@ -322,7 +325,7 @@ PLANTED: dict[str, tuple[str, bool, Plant]] = {
     "rows that come due stay away": (
         "a filter",
         True,
-        _in(delta._Step, "due_rows", _nothing_is_due),
+        _in(StepWriter, "due_rows", _nothing_is_due),
     ),
     "rows are due a moment early": ("a filter", True, _with_entry("<=", (0,))),
     "a filter takes no row away": ("below groups", True, _monotone),

@@ -41,6 +41,7 @@ from reclock.compute.engines.group_states import GroupStates, GroupStep
 from reclock.compute.engines.key_lookups import KeyLookups
 from reclock.compute.engines.step_reads import DuckDbStepReads
 from reclock.compute.operators.rules import EngineRelation
+from reclock.compute.step_writer import RESULT, DeltaInputs
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.sql_names import identifier, string, type_sql
 from reclock.plan.mutual_recursion import has_blocks
@@ -152,14 +153,14 @@ class DuckDbEngine:
             keyed: dict[StorageCollectionId, Input] = dict(inputs)
             if previous_result.version is None:
                 session.register("result", previous_result.added)
-                relations[str(delta.RESULT)] = EngineRelation("result", is_counted=True)
+                relations[str(RESULT)] = EngineRelation("result", is_counted=True)
             else:
-                result = keyed[delta.RESULT] = CollectionInput(
+                result = keyed[RESULT] = CollectionInput(
                     previous_result.version, previous_result.added
                 )
                 read = _updates(session, "result", result, previous_result.through)
-                relations[str(delta.RESULT)] = EngineRelation(read, is_counted=True)
-            step_inputs = delta.DeltaInputs(relations, changed, before, as_of, by_time)
+                relations[str(RESULT)] = EngineRelation(read, is_counted=True)
+            step_inputs = DeltaInputs(relations, changed, before, as_of, by_time)
             with self._group_step(
                 session, previous_result.index, before, as_of, by_time=by_time
             ) as groups:
@@ -203,9 +204,7 @@ class DuckDbEngine:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             if after is not None and by_rules(plan, inputs, after):
-                step = delta.DeltaInputs(
-                    relations, _changed(session, inputs, after, as_of), after, as_of
-                )
+                step = DeltaInputs(relations, _changed(session, inputs, after, as_of), after, as_of)
                 return delta.render(plan, None, NAME, step)
             before = (
                 None

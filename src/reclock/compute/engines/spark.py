@@ -32,6 +32,7 @@ from reclock.compute.engines.spool import Spool, temporary
 from reclock.compute.json_functions import JSON_FUNCTIONS
 from reclock.compute.operators.recursive_union import Loop, iterations_exceeded
 from reclock.compute.operators.rules import EngineRelation, NoRuleByTime
+from reclock.compute.step_writer import RESULT, DeltaInputs
 from reclock.errors import (
     RECURSION_HINT,
     EvaluationError,
@@ -147,7 +148,7 @@ class SparkEngine:
         if previous_result.version is not None:
             stored = self.updates(previous_result.version, previous_result.through)
             frames[result.name] = stored.unionByName(frames[result.name])
-        step = delta.DeltaInputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
+        step = DeltaInputs({**relations, str(RESULT): result}, changed, before, as_of)
         return self._answer(
             delta.render_for_inlining(plan, desc, NAME, step, _unique()),
             frames,
@@ -170,9 +171,7 @@ class SparkEngine:
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         if after is not None and by_rules(plan, inputs, after):
-            step = delta.DeltaInputs(
-                relations, self._changed(frames, inputs, after, as_of), after, as_of
-            )
+            step = DeltaInputs(relations, self._changed(frames, inputs, after, as_of), after, as_of)
             changes = delta.render_for_inlining(plan, None, NAME, step, _unique())
             return self._answer(changes, frames, plan.desc.columns, with_diff=True)
         before = None
