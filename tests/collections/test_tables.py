@@ -14,7 +14,7 @@ from reclock.collections import tables as tables_module
 from reclock.collections.compaction import vacuum
 from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
-from reclock.collections.table_wal import Commit, Payload, WalState, decide
+from reclock.collections.table_commits import Commit, Payload, WalState, decide
 from reclock.collections.tables import Tables, _to_bytes, table_id
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers

@@ -17,10 +17,11 @@ from reclock.adapter.transaction.constraint_checks import ConstraintChecks
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.collections import table_wal
+from reclock.collections import table_commits, table_wal, wal_ledger
 from reclock.collections.collection import Collection
 from reclock.collections.group_commit import GroupCommit
-from reclock.collections.table_wal import Commit, Payload, PendingWrite, TableWal
+from reclock.collections.table_commits import Commit, Payload, PendingWrite
+from reclock.collections.table_wal import TableWal
 from reclock.collections.tables import Tables, TableVersion, _to_bytes
 from reclock.consensus.leadership import fence
 from reclock.errors import WriteConflict
@@ -159,7 +160,7 @@ def published_before_it_is_appended() -> None:
         ]
         outcomes = commit(self, empty, **options)
         time.sleep(0.03)
-        writes = table_wal.OF_TABLES.writes
+        writes = wal_ledger.OF_TABLES.writes
         for outcome, each in zip(outcomes, batch, strict=True):
             for table, payload in each.writes.items():
                 change = (
@@ -189,8 +190,8 @@ def unknown_commit_counts_as_done() -> None:
 @planted
 def conflicts_are_not_checked() -> None:
     """What a transaction read may have been written since."""
-    refusal = table_wal._refusal
-    table_wal._refusal = lambda commit, found, written: refusal(
+    refusal = table_commits._refusal
+    table_commits._refusal = lambda commit, found, written: refusal(
         replace(commit, reads=frozenset()), found, written
     )
 
@@ -198,8 +199,8 @@ def conflicts_are_not_checked() -> None:
 @planted
 def conflicts_within_a_group_are_not_checked() -> None:
     """Of commits that go together each is compared with those before only."""
-    refusal = table_wal._refusal
-    table_wal._refusal = lambda commit, found, written: refusal(commit, found, {})
+    refusal = table_commits._refusal
+    table_commits._refusal = lambda commit, found, written: refusal(commit, found, {})
 
 
 @planted

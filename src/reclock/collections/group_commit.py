@@ -8,7 +8,8 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.collections.table_wal import Commit, TableWal
+from reclock.collections.table_commits import Commit
+from reclock.collections.table_wal import TableWal
 from reclock.consensus.database.waiting import CHECK_INTERVAL_S, INTERRUPTIONS, check
 
 

@@ -3,7 +3,7 @@ key.
 
 An index holds the hashes of the keys of each data file, sorted, and of the writes in the log that
 no file has yet. It is complete up to a time that may be in the past: the commit detects what was
-written since (`table_wal.KeyRead`). Nothing of it is durable; it is built when a process first
+written since (`table_commits.KeyRead`). Nothing of it is durable; it is built when a process first
 checks a key of the table, and follows the log from then on.
 """
 
@@ -24,7 +24,8 @@ from reclock.collections.key_counts import KeyCounts, SortedKeys
 from reclock.collections.key_hashes import Counts, Hashes, KeyColumns
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_wal import Commit, CommittedBatch, PendingWrite, TableWal
+from reclock.collections.table_commits import Commit, CommittedBatch, PendingWrite
+from reclock.collections.table_wal import TableWal
 from reclock.collections.version import Version
 from reclock.collections.wal_rows import write_rows
 from reclock.errors import InternalError, WriteConflict

@@ -25,14 +25,14 @@ from reclock.collections.group_commit import GroupCommit
 from reclock.collections.key_index import KeyIndexes
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_wal import (
+from reclock.collections.table_commits import (
     Commit,
     CommittedBatch,
     Dependencies,
     Payload,
     PendingWrite,
-    TableWal,
 )
+from reclock.collections.table_wal import TableWal
 from reclock.collections.version import Version
 from reclock.collections.wal_rows import write_rows
 from reclock.errors import InternalError, NotReadable, UnknownCollection, UpperMismatch

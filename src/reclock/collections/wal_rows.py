@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import TIME_COLUMN
 from reclock.collections.folder import Folder, staging_path
-from reclock.collections.table_wal import Payload, rows_of_payload
+from reclock.collections.table_commits import Payload, rows_of_payload
 
 
 def write_rows(folder: Folder, payload: Payload) -> pa.Table:

@@ -15,8 +15,9 @@ from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Clock, Timestamp
 from reclock.collections.consolidate import consolidate_rows
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_wal import OF_INTROSPECTION, TableWal
+from reclock.collections.table_wal import TableWal
 from reclock.collections.tables import Tables, rows_schema
+from reclock.collections.wal_ledger import OF_INTROSPECTION
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.leadership.fence import Leadership

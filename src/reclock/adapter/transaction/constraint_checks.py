@@ -16,7 +16,7 @@ from reclock.algebra.relations import BOOLEAN, DIFF_COLUMN
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.key_counts import KeyCounts
 from reclock.collections.key_hashes import Hashes, KeyColumns
-from reclock.collections.table_wal import KeyRead
+from reclock.collections.table_commits import KeyRead
 from reclock.compute.engines.engine import TableInput
 from reclock.errors import CheckViolation, UniqueViolation
 from reclock.plan.conditions import is_satisfied, is_simple

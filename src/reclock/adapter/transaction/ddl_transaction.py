@@ -21,7 +21,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import Kind
 from reclock.catalog.transaction import CatalogTransaction
-from reclock.collections.table_wal import Commit, CommittedBatch
+from reclock.collections.table_commits import Commit, CommittedBatch
 from reclock.errors import CatalogMoved, UpperMismatch, WriteConflict
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment

@@ -16,7 +16,7 @@ from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.keys import Keys
-from reclock.collections.table_wal import Commit, Dependencies
+from reclock.collections.table_commits import Commit, Dependencies
 from reclock.collections.tables import rows_of, rows_schema, table_id, updates_at
 from reclock.compute.lookups import point_lookups
 from reclock.errors import (
