@@ -59,7 +59,7 @@ def test_objects_called_gz_are_read_as_their_contents_and_others_as_they_are(
     bucket: Bucket, monkeypatch
 ) -> None:
     monkeypatch.setattr("reclock.connectors.objects.compression.CHUNK_BYTES", 10)
-    monkeypatch.setattr("reclock.connectors.objects.connector.SPLIT_BYTES", 25)
+    monkeypatch.setattr("reclock.connectors.objects.scan.SPLIT_BYTES", 25)
     text = "".join(f'{{"n": {n}}}\n' for n in range(20)).encode()
     (bucket.folder / "a.json.gz").write_bytes(gzip.compress(text))
     (bucket.folder / "b.json").write_bytes(text)

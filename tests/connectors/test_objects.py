@@ -5,10 +5,10 @@ import zlib
 import pytest
 
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
-from reclock.connectors.objects import connector as objects
+from reclock.connectors.objects import scan
 from reclock.connectors.objects.compression import Unzipped
-from reclock.connectors.objects.connector import ObjectEvidence, Split, probe, reread
-from reclock.connectors.objects.readings import newest_readings, restarted
+from reclock.connectors.objects.readings import ObjectEvidence, newest_readings, restarted
+from reclock.connectors.objects.scan import Split, probe, reread
 from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 
@@ -139,7 +139,7 @@ def test_a_missing_bucket_is_unavailable(buckets):
 
 
 def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(buckets, monkeypatch):
-    monkeypatch.setattr(objects, "SPLIT_BYTES", 1000)
+    monkeypatch.setattr(scan, "SPLIT_BYTES", 1000)
     monkeypatch.setattr("reclock.connectors.objects.object_store.CHUNK_BYTES", 300)
     content = b"".join(b'%d,"a\nb%s"\n' % (i, b"x" * (i % 50)) for i in range(500))
     buckets.put("a.csv", content + b'7,"')
@@ -162,7 +162,7 @@ def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(bucke
 
 
 def test_a_quote_that_never_closes_is_a_definite_error(buckets, monkeypatch):
-    monkeypatch.setattr(objects, "RECORD_LIMIT_BYTES", 100)
+    monkeypatch.setattr(scan, "RECORD_LIMIT_BYTES", 100)
     buckets.put("a.csv", b'1,x\n2,"y\n' + b"3,z\n" * 30)
     with pytest.raises(DecodeFailed, match="record at byte 4") as failure:
         look(buckets)

@@ -137,7 +137,7 @@ def test_the_header_is_bound_but_yields_no_row_and_orders_the_fields(tmp_path, s
 
 
 def test_many_splits_are_read_by_many_tasks(world, monkeypatch):
-    monkeypatch.setattr("reclock.connectors.objects.connector.SPLIT_BYTES", 400)
+    monkeypatch.setattr("reclock.connectors.objects.scan.SPLIT_BYTES", 400)
     monkeypatch.setattr("reclock.connectors.objects.object_store.CHUNK_BYTES", 100)
     rows = [(i, f"line\n{i}" if i % 3 else None) for i in range(200)]
     for name in ("a", "b"):
