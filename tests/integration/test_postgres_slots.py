@@ -206,7 +206,7 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
     are copied."""
     upstream.table("t (n int)")
     here.create(upstream)
-    monkeypatch.setattr(connector, "_LOCK_MS", 100)
+    monkeypatch.setattr(postgres_slots, "_LOCK_MS", 100)
     create_slot = postgres_slots.create_slot
 
     def drop_before(name: str) -> None:
@@ -233,7 +233,7 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
         with suppress(Killed):
             here.tick()
     assert len(upstream.slots()) == (moment != "before")
-    monkeypatch.setattr(connector, "_LOCK_MS", 30_000)
+    monkeypatch.setattr(postgres_slots, "_LOCK_MS", 30_000)
     assert maintenance.sweep(here.environment).failed_cleanups == 0
     assert upstream.slots() == []
 

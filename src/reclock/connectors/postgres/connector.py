@@ -13,23 +13,17 @@ FULL``, else by its key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import Any, LiteralString
 
-import numpy as np
 import psycopg
-import pyarrow as pa
-from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from reclock.algebra.relations import Column, RelationDesc, TypeName
-from reclock.collections.schema import arrow_schema
+from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import (
     Bound,
-    ChangeCount,
     CheckResult,
     Evidence,
     Increment,
@@ -39,26 +33,34 @@ from reclock.connectors.connector import (
 )
 from reclock.connectors.postgres import pgoutput
 from reclock.connectors.postgres.changes import ChangeCollector, Range
-from reclock.connectors.postgres.slots import create_slot
-from reclock.connectors.postgres.types import SETTINGS, scalar_type
-from reclock.connectors.postgres.values import convert
-from reclock.definitions.sources import PostgresConnector, PublishedTable
-from reclock.errors import (
-    InvalidOption,
-    OutputFailed,
-    UpstreamLost,
-    UpstreamReplaced,
-    UpstreamUnavailable,
+from reclock.connectors.postgres.publication import (
+    DescribedTable,
+    changed_tables,
+    described_tables,
+    published_tables,
+    require_all_changes,
+    unfollowed_tables,
 )
+from reclock.connectors.postgres.slots import (
+    create_slot,
+    find_slot,
+    format_lsn,
+    lock_slot,
+    parse_lsn,
+)
+from reclock.connectors.postgres.table_copy import (
+    BATCH_BYTES,
+    CopyPages,
+    copy_pages,
+    page_count,
+    snapshot_tasks,
+)
+from reclock.connectors.postgres.types import SETTINGS
+from reclock.definitions.sources import PostgresConnector, PublishedTable
+from reclock.errors import OutputFailed, UpstreamLost, UpstreamReplaced, UpstreamUnavailable
 
 BATCH_ROWS = 25_000
 """How many changes of a table are decoded at once."""
-
-BATCH_BYTES = 4 << 20
-"""How many bytes of a copy, or of changes, are decoded at once."""
-
-SNAPSHOT_PAGES = 4_096
-"""How many pages of a table (of 8 KiB) one task copies."""
 
 IDLE_BYTES = 16 << 20
 """The size at which a step binds WAL without published changes, so that the slot advances."""
@@ -67,17 +69,6 @@ _COPY_AGAIN = "ALTER SOURCE … RESNAPSHOT copies the tables anew"
 
 _CONNECT_S = 10
 _STATEMENT_MS = 60_000
-_LOCK_MS = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class CopyPages:
-    """The rows of a table's pages ``[lower, upper)`` (None: to the end) as of the snapshot."""
-
-    table: str
-    lower: int
-    upper: int | None
-    snapshot: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +81,6 @@ class TransactionRanges:
     """The tables that are not followed from here on, and why."""
     is_exact: bool = True
     """Whether nothing was ever skipped: then no inserted row is in the output yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A replication slot that released all before ``confirmed``, and more if it ``is_lost``."""
-
-    confirmed: int
-    is_lost: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A table as the server describes it."""
-
-    desc: RelationDesc
-    table: PublishedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +112,22 @@ class Postgres:
         """
         with self._connected() as connection:
             system_id = self._system_id(connection)
-            unfollowed = self._changed(connection) | self._unfollowed(connection)
+            changed = changed_tables(connection, self.upstream.publication, self.outputs)
+            unfollowed = changed | unfollowed_tables(connection, self.upstream, self.outputs)
             pages = {
-                table: self._pages(connection, table)
+                table: page_count(connection, table)
                 for table in self.outputs
                 if table not in unfollowed
             }
             with self._connected(replication="database") as walsender:
-                self._lock_slot(walsender)
+                lock_slot(walsender, self.upstream.slot)
                 if not is_wanted():
                     yield [], []
                     return
-                if self._slot(connection) is not None:
+                if find_slot(connection, self.upstream.slot) is not None:
                     connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
                 began, snapshot = create_slot(walsender, connection, self.upstream.slot)
-                lsn, lower = _lsn(began), bound[()][0] if () in bound else 0
+                lsn, lower = parse_lsn(began), bound[()][0] if () in bound else 0
                 if lsn <= lower:
                     behind = (
                         f"its changes begin at {began}, and the source has those up to "
@@ -161,16 +137,7 @@ class Postgres:
                 tasks: list[CopyPages | TransactionRanges] = (
                     [TransactionRanges((), unfollowed)] if unfollowed else []
                 )
-                tasks += [
-                    CopyPages(
-                        table,
-                        lower,
-                        lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None,
-                        snapshot,
-                    )
-                    for table, count in pages.items()
-                    for lower in range(0, max(count, 1), SNAPSHOT_PAGES)
-                ]
+                tasks += snapshot_tasks(pages, snapshot)
                 yield [Increment((), lower, lsn, lsn - lower, (system_id,))], tasks
 
     def must_read_once(self, bound: Bound) -> bool:
@@ -186,7 +153,7 @@ class Postgres:
                     "is another one",
                     f"its system identifier was {bound_id}, now {system_id}",
                 )
-            slot = self._slot(connection)
+            slot = find_slot(connection, self.upstream.slot)
             if slot is None or slot.is_lost:
                 what = (
                     "no longer has" if slot is None else "let changes go that were not read, behind"
@@ -204,12 +171,14 @@ class Postgres:
             [reached] = connection.execute(
                 "SELECT pg_current_wal_flush_lsn()::text"
             ).fetchone() or [""]
-            upper = _lsn(reached)
+            upper = parse_lsn(reached)
             if upper < lower:
                 raise self._behind(
                     lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}"
                 )
-            unfollowed = self._unfollowed(connection) if upper > lower else {}
+            unfollowed = (
+                unfollowed_tables(connection, self.upstream, self.outputs) if upper > lower else {}
+            )
             if upper == lower or not (
                 unfollowed or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)
             ):
@@ -245,7 +214,7 @@ class Postgres:
         """Advance the slot, so that the server may release the published changes."""
         upper = max(increment.upper for increment in published)
         with self._connected() as connection:
-            slot = self._slot(connection)
+            slot = find_slot(connection, self.upstream.slot)
             if slot is not None and slot.confirmed < upper:
                 connection.execute(
                     "SELECT pg_replication_slot_advance(%s, %s)",
@@ -255,8 +224,8 @@ class Postgres:
     def dismiss(self) -> None:
         """Drop the slot of a dropped source. Repeating it is harmless. Raises a ``SourceError``."""
         with self._connected() as connection:
-            self._lock_slot(connection)
-            if self._slot(connection) is not None:
+            lock_slot(connection, self.upstream.slot)
+            if find_slot(connection, self.upstream.slot) is not None:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
 
     def check(self) -> Iterator[CheckResult]:
@@ -294,7 +263,7 @@ class Postgres:
                     may_read,
                     seen + ("" if may_read else "; SELECT is not granted"),
                 )
-            slot = self._slot(connection)
+            slot = find_slot(connection, self.upstream.slot)
             if slot is None:
                 yield CheckResult(
                     "slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it'
@@ -306,39 +275,18 @@ class Postgres:
                     f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}',
                 )
 
-    def describe(self) -> dict[str, Described]:
+    def describe(self) -> dict[str, DescribedTable]:
         """The tables of the publication, by ``schema.table``. A table has a key if its changes
         identify the old row by it; an empty key if they do not identify it. Raises
         ``InvalidOption`` if the publication does not exist, or lacks a kind of change."""
         with self._connected() as connection:
-            self._refuse_partial(connection)
-            return self._described(connection)
+            require_all_changes(connection, self.upstream.publication)
+            return described_tables(connection, self.upstream.publication)
 
     def published(self) -> list[PublishedTable]:
         """The tables of the publication, with the identities that they have now."""
         with self._connected() as connection:
-            return self._published(connection)
-
-    def _described(self, connection: psycopg.Connection[Any]) -> dict[str, Described]:
-        published = {table.name: table for table in self._published(connection)}
-        rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
-        columns_of: dict[str, list[Column]] = {}
-        keys: dict[str, list[str]] = {}
-        for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
-            type = scalar_type(type_oid, modifier)
-            columns_of.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
-            keys.setdefault(f"{schema}.{table}", []).extend(
-                [name] if is_key and identity != "f" else []
-            )
-        full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
-        return {
-            table: Described(
-                RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])),
-                published[table],
-            )
-            for table, columns in columns_of.items()
-            if table in published
-        }
+            return published_tables(connection, self.upstream.publication)
 
     # --- in executors ---
 
@@ -346,7 +294,9 @@ class Postgres:
         with self._connected(patience_ms=0) as connection:
             if isinstance(task, CopyPages):
                 try:
-                    yield from self._copy(connection, task)
+                    yield from copy_pages(
+                        connection, self.upstream.publication, task, self.outputs[task.table]
+                    )
                 except OutputFailed as failure:
                     yield task.table, failure
             else:
@@ -354,29 +304,6 @@ class Postgres:
                     yield from self._changes(connection, task)
                 for table, why in task.unfollowed.items():
                     yield table, OutputFailed(f'table "{table}" {why}', detail=GONE)
-
-    def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[Read]:
-        desc, name = self.outputs[task.table], task.table.split(".", 1)
-        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(task.snapshot))
-        [row_filter] = connection.execute(
-            _ROW_FILTER, [self.upstream.publication, *name]
-        ).fetchone() or [None]
-        conditions: list[sql.Composable] = [sql.SQL("ctid >= {}::tid").format(f"({task.lower},0)")]
-        if task.upper is not None:
-            conditions.append(sql.SQL("ctid < {}::tid").format(f"({task.upper},0)"))
-        if row_filter is not None:
-            conditions.append(sql.SQL(row_filter))  # the publication's, as the server prints it
-        query = sql.SQL("COPY (SELECT {} FROM {} WHERE {}) TO STDOUT (FORMAT csv)").format(
-            sql.SQL(", ").join(map(sql.Identifier, desc.names)),
-            sql.Identifier(*name),
-            sql.SQL(" AND ").join(sql.SQL("({})").format(condition) for condition in conditions),
-        )
-        with connection.cursor() as cursor, cursor.copy(query) as copy:
-            for count, lines in _batches(copy):
-                yield task.table, ChangeCount(count)
-                yield task.table, _copied(task.table, desc, lines)
-        connection.execute("COMMIT")
 
     def _changes(
         self, connection: psycopg.Connection[Any], task: TransactionRanges
@@ -416,87 +343,11 @@ class Postgres:
                 detail=str(error).splitlines()[0] if str(error) else None,
             ) from error
 
-    def _lock_slot(self, connection: psycopg.Connection[Any]) -> None:
-        """Keep others from creating or dropping the slot while this connection lasts."""
-        key = int.from_bytes(sha256(self.upstream.slot.encode()).digest()[:8], "big", signed=True)
-        connection.execute(
-            sql.SQL(
-                "SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout"
-            ).format(_LOCK_MS, key)
-        )
-
-    def _slot(self, connection: psycopg.Connection[Any]) -> Slot | None:
-        query = (
-            "SELECT confirmed_flush_lsn::text, wal_status = 'lost' FROM pg_replication_slots "
-            "WHERE slot_name = %s"
-        )
-        row = connection.execute(query, [self.upstream.slot]).fetchone()
-        return None if row is None else Slot(_lsn(row[0]), row[1])
-
     def _has_changes(self, connection: psycopg.Connection[Any], upper: int) -> bool:
         """Whether the slot has a change of the publication, or an application's message, up to
         ``upper``."""
         arguments = [self.upstream.slot, format_lsn(upper), self.upstream.publication]
         return connection.execute(_PEEK_ONE, arguments).fetchone() is not None
-
-    def _unfollowed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
-        """The tables that the publication lacks, or did not have all the time, and why."""
-        published = {table.name: table for table in self._published(connection)}
-        initial = published | {table.name: table for table in self.upstream.known}
-        unfollowed = {}
-        for table in self.outputs:
-            if table not in published:
-                unfollowed[table] = f'is not in publication "{self.upstream.publication}" any more'
-            elif initial[table].oid != published[table].oid:
-                unfollowed[table] = "is another one of the same name"
-            elif initial[table].entries and not {*initial[table].entries} & {
-                *published[table].entries
-            }:
-                unfollowed[table] = (
-                    f'was taken out of publication "{self.upstream.publication}" and put back'
-                )
-        return unfollowed
-
-    def _changed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
-        """The tables that can no longer be copied into their outputs, and why."""
-        descs = {table: described.desc for table, described in self._described(connection).items()}
-        changed = {}
-        for table, desc in self.outputs.items():
-            if table in descs and (why := _difference(desc, descs[table])):
-                changed[table] = why
-        return changed
-
-    def _published(self, connection: psycopg.Connection[Any]) -> list[PublishedTable]:
-        """The tables of the publication."""
-        query = _PUBLISHED.format(
-            by_schema=_BY_SCHEMA if connection.info.server_version >= _SCHEMAS_SINCE else ""
-        )
-        rows = connection.execute(query, {"publication": self.upstream.publication}).fetchall()
-        return [
-            PublishedTable(f"{schema}.{table}", oid, tuple(sorted(entries)))
-            for schema, table, oid, entries in rows
-        ]
-
-    def _refuse_partial(self, connection: psycopg.Connection[Any]) -> None:
-        """Raises ``InvalidOption`` if the publication does not exist, or lacks a kind of change."""
-        publication = f'publication "{self.upstream.publication}"'
-        kinds = connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone()
-        if kinds is None:
-            raise InvalidOption(f"{publication} does not exist")
-        if missing := [
-            kind for kind, is_published in zip(_KINDS, kinds, strict=True) if not is_published
-        ]:
-            hint = f"ALTER PUBLICATION … SET (publish = '{', '.join(_KINDS)}')"
-            raise InvalidOption(
-                f"{publication} does not tell of every {' and '.join(missing)}", hint=hint
-            )
-
-    def _pages(self, connection: psycopg.Connection[Any], table: str) -> int:
-        name = sql.Identifier(*table.split(".", 1)).as_string(connection)
-        [bytes_] = connection.execute(
-            "SELECT pg_relation_size(%s::regclass)", [name]
-        ).fetchone() or [0]
-        return -(-int(bytes_) // 8192)
 
     @staticmethod
     def _system_id(connection: psycopg.Connection[Any]) -> str:
@@ -519,26 +370,6 @@ _MISSED = "the changes since the last step cannot be had any more"
 
 GONE = "it was dropped, renamed, altered, or taken out of the publication"
 
-_PUBLISHED: LiteralString = """
-    SELECT t.schemaname, t.tablename, c.oid::int8, ARRAY(
-        WITH tree AS (SELECT c.oid AS relid UNION SELECT relid FROM pg_partition_ancestors(c.oid))
-        SELECT e.oid::int8 FROM pg_publication_rel e JOIN tree ON tree.relid = e.prrelid WHERE e.prpubid = p.oid
-        {by_schema}
-        UNION SELECT p.oid::int8 WHERE p.puballtables
-    )
-    FROM pg_publication p
-    JOIN pg_publication_tables t ON t.pubname = p.pubname
-    JOIN pg_namespace n ON n.nspname = t.schemaname
-    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename
-    WHERE p.pubname = %(publication)s
-"""
-_BY_SCHEMA: LiteralString = """
-        UNION SELECT e.oid::int8 FROM pg_publication_namespace e
-        JOIN pg_class r ON r.relnamespace = e.pnnspid JOIN tree ON tree.relid = r.oid WHERE e.pnpubid = p.oid
-"""
-_SCHEMAS_SINCE = 150000
-"""The first server version with publications of schemas."""
-
 _PEEK: LiteralString = (
     "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', "
     "'publication_names', %s)"
@@ -553,92 +384,3 @@ _PEEK_BLOCKS: LiteralString = f"""
     GROUP BY block ORDER BY block
 """
 """A row per message would dominate the cost. Only a single message exceeds a block's size."""
-
-_KINDS = ("insert", "update", "delete", "truncate")
-_PUBLICATION: LiteralString = (
-    "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication WHERE pubname = %s"
-)
-
-_ROW_FILTER: LiteralString = """
-    SELECT to_jsonb(p) ->> 'rowfilter' FROM pg_publication_tables p WHERE p.pubname = %s AND p.schemaname = %s AND p.tablename = %s
-"""
-
-_DESCRIBE: LiteralString = """
-    SELECT p.schemaname, p.tablename, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
-        COALESCE(a.attnum = ANY (i.indkey), false)
-    FROM pg_publication_tables p
-    JOIN pg_namespace n ON n.nspname = p.schemaname
-    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-        AND COALESCE(to_jsonb(p) -> 'attnames' @> to_jsonb(a.attname::text), true)
-    LEFT JOIN pg_index i ON i.indrelid = c.oid
-        AND CASE c.relreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate WHEN 'i' THEN i.indisreplident ELSE false END
-    WHERE p.pubname = %s
-    ORDER BY p.schemaname, p.tablename, a.attnum
-"""
-
-
-def _difference(desc: RelationDesc, published: RelationDesc) -> str:
-    """Why a table, as it is ``published``, cannot be copied into an output; empty if it can."""
-    types = dict(zip(published.names, published.types, strict=True))
-    for column in desc.columns:
-        if column.name not in types:
-            return f'has no column "{column.name}" any more'
-        if column.type.name not in (types[column.name].name, TypeName.TEXT):
-            return f'has a column "{column.name}" that is no {column.type} any more'
-    if set(desc.key or ()) != set(published.key or ()) or (desc.key is None) != (
-        published.key is None
-    ):
-        return "no longer tells which row went as it did"
-    return ""
-
-
-def _batches(copy: Iterable[bytes | bytearray | memoryview]) -> Iterator[tuple[int, bytes]]:
-    """The lines of ``copy`` in batches of about ``BATCH_BYTES``, with their number."""
-    lines: list[bytes | bytearray | memoryview] = []
-    size = 0
-    for line in copy:
-        lines.append(line)
-        size += len(line)
-        if size >= BATCH_BYTES:
-            yield len(lines), b"".join(lines)
-            lines, size = [], 0
-    if lines:
-        yield len(lines), b"".join(lines)
-
-
-def _copied(table: str, desc: RelationDesc, lines: bytes) -> pa.Table:
-    """The rows that ``COPY`` sent: an unquoted empty field is NULL, a quoted one an empty text."""
-    import pyarrow.csv as csv
-
-    strings = {name: pa.string() for name in desc.names}
-    texts = csv.read_csv(
-        pa.BufferReader(lines),
-        csv.ReadOptions(
-            use_threads=False, column_names=list(desc.names), block_size=len(lines) + 1
-        ),
-        csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        csv.ConvertOptions(
-            column_types=strings,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-    arrays = convert(
-        table,
-        desc,
-        [column.combine_chunks().slice for column in texts.columns],
-        np.zeros(len(texts), np.int64),
-    )
-    return pa.table(arrays, schema=arrow_schema(desc, with_updates=False))
-
-
-def _lsn(text: str) -> int:
-    high, low = text.split("/")
-    return (int(high, 16) << 32) + int(low, 16)
-
-
-def format_lsn(lsn: int) -> str:
-    """The LSN in PostgreSQL's notation."""
-    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

@@ -1,10 +1,12 @@
-"""Creates replication slots. This waits for the upstream's open transactions, for a bounded time;
+"""Replication slots. Creating one waits for the upstream's open transactions, for a bounded time;
 the error then names them."""
 
 from __future__ import annotations
 
 import select
 import time
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, LiteralString
 
 import psycopg
@@ -18,6 +20,7 @@ PATIENCE_S = 30.0
 stay open for longer, the server never gets a slot."""
 
 _CANCEL_S = 10
+_LOCK_MS = 5_000
 
 _OPEN: LiteralString = """
     SELECT format('pid %s', pid) || COALESCE(format(' of user "%s"', usename), '')
@@ -26,6 +29,14 @@ _OPEN: LiteralString = """
     UNION ALL
     SELECT format('the prepared transaction "%s" of user "%s", open since %s', gid, owner, prepared) FROM pg_prepared_xacts
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A replication slot that released all before ``confirmed``, and more if it ``is_lost``."""
+
+    confirmed: int
+    is_lost: bool
 
 
 def create_slot(
@@ -71,3 +82,34 @@ def _answers(connection: psycopg.Connection[Any], patience_s: float) -> bool:
         if readable:
             connection.pgconn.consume_input()
     return True
+
+
+def find_slot(connection: psycopg.Connection[Any], slot: str) -> Slot | None:
+    """The slot; None if the server has none of that name."""
+    query = (
+        "SELECT confirmed_flush_lsn::text, wal_status = 'lost' FROM pg_replication_slots "
+        "WHERE slot_name = %s"
+    )
+    row = connection.execute(query, [slot]).fetchone()
+    return None if row is None else Slot(parse_lsn(row[0]), row[1])
+
+
+def lock_slot(connection: psycopg.Connection[Any], slot: str) -> None:
+    """Keep others from creating or dropping the slot while this connection lasts."""
+    key = int.from_bytes(sha256(slot.encode()).digest()[:8], "big", signed=True)
+    connection.execute(
+        sql.SQL("SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout").format(
+            _LOCK_MS, key
+        )
+    )
+
+
+def parse_lsn(text: str) -> int:
+    """The LSN in PostgreSQL's notation, as a number."""
+    high, low = text.split("/")
+    return (int(high, 16) << 32) + int(low, 16)
+
+
+def format_lsn(lsn: int) -> str:
+    """The LSN in PostgreSQL's notation."""
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

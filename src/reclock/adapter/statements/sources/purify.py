@@ -38,7 +38,7 @@ from reclock.sql.syntax.parse import ParsedStatement, parse_one
 
 if TYPE_CHECKING:
     # psycopg is imported only where it is needed
-    from reclock.connectors.postgres.connector import Described
+    from reclock.connectors.postgres.publication import DescribedTable
 
 _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
 
@@ -210,8 +210,8 @@ def _of_publication(
 
 
 def _with_column_options(
-    tables: Mapping[str, Described], connector: exp.Expression
-) -> dict[str, Described]:
+    tables: Mapping[str, DescribedTable], connector: exp.Expression
+) -> dict[str, DescribedTable]:
     """The tables with their ``TEXT COLUMNS`` as text, and without their ``EXCLUDE COLUMNS``. Raises
     ``InvalidOption``."""
     described = dict(tables)
@@ -236,12 +236,12 @@ def _with_column_options(
     return described
 
 
-def _resolved(table: SubsourceOf, published: Mapping[str, Described]) -> str:
+def _resolved(table: SubsourceOf, published: Mapping[str, DescribedTable]) -> str:
     return _resolved_table(table.args.get("schema"), table.this, published)
 
 
 def _resolved_table(
-    schema: exp.Expression | None, table: exp.Expression, published: Mapping[str, Described]
+    schema: exp.Expression | None, table: exp.Expression, published: Mapping[str, DescribedTable]
 ) -> str:
     name = f"{fold(schema) if schema is not None else 'public'}.{fold(table)}"
     if name not in published:
@@ -251,7 +251,7 @@ def _resolved_table(
     return name
 
 
-def _published(described: Described, alias: exp.Expression | None) -> SubsourceOf:
+def _published(described: DescribedTable, alias: exp.Expression | None) -> SubsourceOf:
     node = _described(described.table.name, alias, described.desc)
     set_identity(node, described.table)
     return node
