@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from reclock.adapter.query.queries import QueryExecution
+from reclock.adapter.query.peek_rows import PeekRows
 from reclock.adapter.session.session import Session
 from reclock.runtime.environment import Environment
 
@@ -35,14 +35,14 @@ def session(environment: Environment) -> Iterator[Session]:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows of builtin views were computed, view by view."""
     computed: list[int] = []
-    view_rows = QueryExecution._view_rows
+    view_rows = PeekRows._view_rows
 
-    def counted(self: QueryExecution, *arguments: object) -> pa.Table:
+    def counted(self: PeekRows, *arguments: object) -> pa.Table:
         rows = view_rows(self, *arguments)  # type: ignore[arg-type]
         computed.append(rows.num_rows)
         return rows
 
-    monkeypatch.setattr(QueryExecution, "_view_rows", counted)
+    monkeypatch.setattr(PeekRows, "_view_rows", counted)
     return computed
 
 

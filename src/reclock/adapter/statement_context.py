@@ -52,6 +52,16 @@ class StatementContext:
         """The roles that the statement runs as."""
         return self.planner.users
 
+    @property
+    def catalog_ts(self) -> Timestamp:
+        """The time of the catalog."""
+        assert self.catalog.snapshot is not None
+        return self.catalog.snapshot.content_upper
+
+    def active_cluster(self) -> int:
+        """The session's cluster. Raises ``UnknownObject``."""
+        return self.catalog.cluster_id(self.variables.get("cluster"))
+
     def await_storage(self) -> None:
         """Wait until the storage controller has carried out the catalog."""
         self.environment.control_plane.await_storage(self.catalog, self.cancellation.pause)

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from textwrap import indent
 
 import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.variables import LAST_COMPLETE, SERIALIZABLE
-from reclock.adapter.query.system import system_rows
+from reclock.adapter.query.peek_rows import PeekRows
 from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time, readiness
 from reclock.adapter.timestamps.read_time import NO_TIME, ReadTime
 from reclock.adapter.transaction.transaction import Transaction
-from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.compute.engines.engine import result_schema
-from reclock.compute.maintenance import maintainer
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.controllers.active_peeks import ActivePeek
 from reclock.controllers.compute import ClusterController
-from reclock.controllers.implied import dataflow
 from reclock.errors import (
     CollectionDamaged,
     ForeignCollection,
@@ -36,21 +32,16 @@ from reclock.errors import (
     UnknownCollection,
     VersionGone,
 )
-from reclock.introspection.overview import last_refreshes
-from reclock.introspection.privacy import IntrospectionReader
-from reclock.plan.explain import explain
-from reclock.plan.relational import Finishing, Plan, collections
-from reclock.plan.rules import Stage, optimize, stages
+from reclock.plan.relational import Plan, collections
+from reclock.plan.rules import optimize
 from reclock.plan.temporal import reads_now
-from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
-from reclock.protocol.introspection import IntrospectionType
+from reclock.protocol.compute import CancelPeek, Changes, Peek
 from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.builtin_views import in_database
 from reclock.sql.queries.views import expand, expand_views
-from reclock.sql.statements.query.values import Explain, ExplainKind, Select
+from reclock.sql.statements.query.values import Select
 
 _ATTEMPTS = 3
 """How often a query starts when maintenance removes what it reads."""
@@ -105,10 +96,10 @@ class QueryExecution:
                     raise
             except readiness.Unavailable as broken:
                 if not self._can_do_without(broken) or attempt == _ATTEMPTS:
-                    raise readiness.named(broken, self._environment, self._catalog) from broken
+                    raise readiness.named(broken, self.environment, self.catalog) from broken
             except NotReadable as error:
                 if self.transaction is not None and self.transaction.has_lost(error):
-                    raise ReadHoldLost(self._environment.stores.actor, at=error.at) from error
+                    raise ReadHoldLost(self.environment.stores.actor, at=error.at) from error
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(
                         self.name_of(error.name), at=error.at, since=error.since, upper=error.upper
@@ -120,9 +111,9 @@ class QueryExecution:
     ) -> bool:
         """Whether another attempt may succeed: without the broken index, or after the collection
         was created or dropped."""
-        index = self._catalog.entry(readiness.object_of(broken.name))
+        index = self.catalog.entry(readiness.object_of(broken.name))
         if not isinstance(index, IndexEntry):
-            readiness.retry_unready(self._environment)
+            readiness.retry_unready(self.environment)
             return isinstance(broken, UnknownCollection)
         self._broken.add(index.id)
         return True
@@ -132,7 +123,7 @@ class QueryExecution:
             ready = self.prepare()
             scope.enter_context(
                 read_time.held_readable(
-                    self._environment,
+                    self.environment,
                     ready.time.at,
                     ready.groups,
                     cancellation=self.context.cancellation,
@@ -140,14 +131,14 @@ class QueryExecution:
                     name_of=self.name_of,
                 )
             )
-            peek, controller = self._peek(ready), self._controller()
+            peek, controller = self.peek(ready), self.controller()
 
             def cancel() -> None:
                 controller.cancel(CancelPeek(peek.id))
 
             cluster_id, cluster = self._cluster_id(), self.context.variables.get("cluster")
             active_peek = scope.enter_context(
-                self._environment.control_plane.active_peeks.tracking(cluster_id, cluster, cancel)
+                self.environment.control_plane.active_peeks.tracking(cluster_id, cluster, cancel)
             )
             replica = (
                 ""
@@ -185,137 +176,32 @@ class QueryExecution:
             return self._last_complete(self._choose(groups), read)
 
         if self.transaction is not None:
-            return self.transaction.time_of(definition, self.select, self._catalog, choose)
+            return self.transaction.time_of(definition, self.select, self.catalog, choose)
         return choose(read)
 
     def prepare(self) -> ReadPlan:
         """Choose the time and the plan. A view is read from an index of the active cluster if one
         is readable at that time."""
-        definition = expand(self.select.plan, self._catalog)
+        definition = expand(self.select.plan, self.catalog)
         time = self.time_of(definition)
         after = self.changes.after if self.changes is not None else None
         usable = self._usable_indexes(time.at if after is None else after, time.at)
-        plan, chosen = arranged(self.select.plan, self._catalog, usable)
+        plan, chosen = arranged(self.select.plan, self.catalog, usable)
         return ReadPlan(time, plan, chosen, self._groups(plan))
-
-    def explain(self, statement: Explain) -> list[str]:
-        """The lines that ``EXPLAIN`` answers. Explaining writes nothing to any store."""
-        match statement.kind:
-            case ExplainKind.PLAN:
-                return self.explain_plan()
-            case ExplainKind.TIMESTAMP:
-                return self.explain_timestamp()
-            case ExplainKind.OPTIMIZER_TRACE:
-                return self.explain_optimizer(statement.planned)
-
-    def explain_optimizer(self, planned: Plan) -> list[str]:
-        """The plan as ``planned``, then over stored collections, each after every rule of the
-        optimizer."""
-        indexes = {index.on: index for index in self.prepare().indexes}
-        expanded, _ = with_indexes(self.select.plan, self._catalog, indexes)
-        lines: list[str] = []
-        for start in (Stage("planned", planned), Stage("views and indexes", expanded)):
-            before = ""
-            for stage in (start, *stages(start.plan)):
-                plan = explain(stage.plan, self.select.finishing)
-                lines += (
-                    [f"{stage.name}: no change"]
-                    if plan == before
-                    else [f"{stage.name}:", *indent(plan, "  ").splitlines()]
-                )
-                before = plan
-        return lines
-
-    def explain_plan(self) -> list[str]:
-        ready = self.prepare()
-        lines = explain(ready.plan, self.select.finishing).splitlines()
-        engine = self._controller().engine_of(self._peek(ready), self.context.cancellation.pause)
-        used = ", ".join(self._described(index) for index in ready.indexes)
-        return [
-            *lines,
-            "",
-            f"engine: {engine}",
-            f"indexes: {used or 'none'}",
-            *self._choices(ready.indexes),
-        ]
-
-    def _choices(self, indexes: Sequence[IndexEntry]) -> list[str]:
-        """How the last refresh of each index was chosen, where replicas have reported a choice."""
-        if not indexes:
-            return []
-        reported = self._environment.stores.managed.read({IntrospectionType.LAST_REFRESHES}).rows
-        refreshes = last_refreshes(reported)
-        return [
-            f"last refresh of {index.name}: {refreshes[index.id].choice}"
-            for index in indexes
-            if index.id in refreshes and refreshes[index.id].choice is not None
-        ]
-
-    def explain_timestamp(self) -> list[str]:
-        """The time and its reason; for each input its frontiers, and the Delta table and version
-        that hold the rows."""
-        ready = self.prepare()
-        lines = [
-            f"query timestamp: {ready.time.at}",
-            f"reason: {ready.time.reason}",
-            f"oracle read timestamp: {ready.time.oracle_read_ts}",
-        ]
-        frontiers = read_time.known(self._environment, ready.groups)
-        read = sorted(collections(ready.plan))
-        tables = [collection.source_id for collection in read if collection.group == TABLES]
-        # The log is read before the versions: writes that leave it in between are in the version
-        # that is pinned then.
-        pending = (
-            self._environment.stores.tables.log.pending(tables, through=ready.time.at)
-            if tables
-            else []
-        )
-        for collection in read:
-            frontier = frontiers.get(collection.group)
-            if frontier is None or collection.source_id in self._made:
-                continue
-            version = self._environment.stores.lake.open(collection).pin()
-            name = self._catalog.kept_in(collection)
-            lines.append(f"input {name.name if name else collection} ({collection}):")
-            since, is_readable = (
-                max(frontier.since, version.begins),
-                frontier.is_readable_at(max(ready.time.at, version.begins)),
-            )
-            lines.append(
-                f"  since: {since}, upper: {frontier.upper}, readable: "
-                f"{'yes' if is_readable else 'not yet'}"
-            )
-            if collection.guest is not None:
-                lines.append(f"  bound with the transactions of: {self.name_of(collection.group)}")
-            lines.append(f"  table: {version.uri}, version: {version.number}")
-            writes = sum(
-                write.table == collection.source_id and write.at >= version.upper
-                for write in pending
-            )
-            if writes:
-                lines.append(
-                    f"  writes in the table log that are not in this version yet: {writes}"
-                )
-        return lines
-
-    def _described(self, index: IndexEntry) -> str:
-        index_dataflow = dataflow(self._catalog, index)
-        mode = maintainer(index_dataflow.plan, index_dataflow.desc).mode
-        return f"{index.name} (in cluster {self._catalog.cluster_name(index.cluster_id)}, {mode})"
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
         as_of, is_serializable = (
             self.select.as_of,
             self.context.variables.get("transaction_isolation") == SERIALIZABLE,
         )
-        if not groups and as_of is None and not reads_now(expand(self.select.plan, self._catalog)):
+        if not groups and as_of is None and not reads_now(expand(self.select.plan, self.catalog)):
             return NO_TIME
         relevant = (
             groups
             if read_time.needs_frontiers(as_of, is_serializable=is_serializable)
             else frozenset[str]()
         )
-        frontiers = read_time.known(self._environment, relevant)
+        frontiers = read_time.known(self.environment, relevant)
         return read_time.choose(
             frontiers,
             self._oracle_ts(),
@@ -333,13 +219,13 @@ class QueryExecution:
             or not read
         ):
             return time
-        stall = read_time.last_complete(self._environment, time.at, read)
+        stall = read_time.last_complete(self.environment, time.at, read)
         if stall is None:
             return time
         at, name = Timestamp(stall.upper - 1), self.name_of(stall.status.name)
         self.context.notice(
             f'"{name}" is stalled: read as of {at}, '
-            f"{(self._environment.stores.clock() - at) / 1000:g} s ago"
+            f"{(self.environment.stores.clock() - at) / 1000:g} s ago"
         )
         return ReadTime(
             at,
@@ -351,19 +237,19 @@ class QueryExecution:
         """The oracle's read timestamp: at the first attempt the one that the catalog was read
         with."""
         known, self.read_ts = self.read_ts, None
-        return known if known is not None else self._environment.stores.oracle.read_ts(EPOCH_MS)
+        return known if known is not None else self.environment.stores.oracle.read_ts(EPOCH_MS)
 
     def name_of(self, group: str) -> str:
         """A frontier group in the user's terms: the relation it belongs to, or its relations that
         the query reads."""
-        entry = self._catalog.entry(GlobalId(group))
+        entry = self.catalog.entry(GlobalId(group))
         if isinstance(entry, IndexEntry):
-            entry = self._catalog.entry(entry.on)
+            entry = self.catalog.entry(entry.on)
         if entry is not None:
             return str(entry.name)
         read = (
-            self._catalog.kept_in(id)
-            for id in collections(expand(self.select.plan, self._catalog))
+            self.catalog.kept_in(id)
+            for id in collections(expand(self.select.plan, self.catalog))
             if id.group == group
         )
         return (
@@ -385,21 +271,21 @@ class QueryExecution:
 
     def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """The indexes that the active cluster maintains, each with its frontier."""
-        running = self._controller().maintained()
-        indexes = [index for index in self._catalog.indexes() if index.id in running - self._broken]
+        running = self.controller().maintained()
+        indexes = [index for index in self.catalog.indexes() if index.id in running - self._broken]
         frontiers = (
-            self._environment.stores.frontiers.get_all([index.id for index in indexes])
+            self.environment.stores.frontiers.get_all([index.id for index in indexes])
             if indexes
             else {}
         )
         return [(index, frontiers[index.id]) for index in indexes if index.id in frontiers]
 
-    def _controller(self) -> ClusterController:
+    def controller(self) -> ClusterController:
         id = self._cluster_id()
         return (
-            self._environment.control_plane.system_controller
+            self.environment.control_plane.system_controller
             if id == SYSTEM_CLUSTER_ID
-            else self._environment.control_plane.compute_controller(id)
+            else self.environment.control_plane.compute_controller(id)
         )
 
     def _cluster_id(self) -> int:
@@ -413,59 +299,49 @@ class QueryExecution:
         is_about_system = all(id.is_system for id in reads)
         if is_about_system and (reads or self.select.tag == "SHOW"):
             return SYSTEM_CLUSTER_ID
-        active = self._active_cluster()
+        active = self.context.active_cluster()
         return SYSTEM_CLUSTER_ID if is_about_system else active
-
-    def _active_cluster(self) -> int:
-        """Raises ``UnknownObject``."""
-        return self._catalog.cluster_id(self.context.variables.get("cluster"))
 
     def _await_controllers(self, definition: Plan) -> None:
         """Wait until the controllers have created what the query reads."""
-        if groups_of(definition, self._made):
-            self._environment.control_plane.await_storage(
-                self._catalog, self.context.cancellation.pause
-            )
-        self._controller().await_frontier(self._catalog_ts, self.context.cancellation.pause)
+        if groups_of(definition, self.made):
+            self.context.await_storage()
+        self.controller().await_frontier(self.context.catalog_ts, self.context.cancellation.pause)
 
     @property
-    def _environment(self) -> Environment:
+    def environment(self) -> Environment:
         return self.context.environment
 
     @property
-    def _catalog(self) -> PlannerCatalog:
+    def catalog(self) -> PlannerCatalog:
         return self.context.catalog
 
     @property
-    def _made(self) -> Set[GlobalId]:
+    def made(self) -> Set[GlobalId]:
         return self.transaction.made if self.transaction is not None else frozenset()
 
     def _groups(self, plan: Plan) -> frozenset[str]:
         """The frontier groups it reads; with ``AS OF`` also those of the system relations that
         storage manages."""
-        return groups_of(plan, self._made, is_as_of=self._is_as_of)
+        return groups_of(plan, self.made, is_as_of=self._is_as_of)
 
     @property
     def _is_as_of(self) -> bool:
         return self.select.as_of is not None
 
-    @property
-    def _catalog_ts(self) -> Timestamp:
-        assert self._catalog.snapshot is not None
-        return self._catalog.snapshot.content_upper
-
-    def _peek(self, ready: ReadPlan) -> Peek:
+    def peek(self, ready: ReadPlan) -> Peek:
         """The peek, with the rows of system relations in it; the replica reads the other
         collections."""
         read, at = collections(ready.plan), ready.time.at
-        rows, changes = self._rows(read, at), self.changes
+        peek_rows = PeekRows(self.context, self.transaction, self.provided, self._is_as_of)
+        rows, changes = peek_rows.at(read, at), self.changes
         if changes is not None and changes.after is not None:
-            changes = replace(changes, rows=self._rows(read, changes.after))
+            changes = replace(changes, rows=peek_rows.at(read, changes.after))
         own_writes = self.transaction.own_updates(at) if self.transaction is not None else {}
         dataflows = frozenset(index.id for index in ready.indexes)
         return Peek(
             uuid.uuid4().hex,
-            self._catalog_ts,
+            self.context.catalog_ts,
             at,
             ready.plan,
             self.select.finishing,
@@ -473,65 +349,6 @@ class QueryExecution:
             rows,
             own_writes,
             changes,
-        )
-
-    def _rows(
-        self, read: Set[StorageCollectionId], at: Timestamp
-    ) -> dict[StorageCollectionId, pa.Table]:
-        """The rows of the relations among ``read`` that are no collections in the lake."""
-        rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
-        for id in read - rows.keys():
-            if id in self.provided:
-                rows[id] = self.provided[id]
-            elif id.is_transient:
-                rows[id] = self.context.transactions.temporary.rows(
-                    self._catalog.relation(id.source_id)
-                )
-            elif id.source_id in self._made and self.transaction is not None:
-                rows[id] = self.transaction.made_rows(self._catalog.relation(id.source_id))
-        return rows
-
-    def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
-        entry = self._catalog.relation(id)
-        is_view = entry.builtin_view is not None
-        if not is_view and not entry.follows_catalog:
-            return self._present_rows(id, at)
-        database = self.context.variables.get("database")
-        key = (id, database if is_view else None)
-        rows: pa.Table | None = self._catalog.rows.get(key)
-        if rows is None:
-            rows = (
-                self._view_rows(in_database(self._catalog.builtin_plans[id], database), at)
-                if is_view
-                else self._present_rows(id, at)
-            )
-            self._catalog.rows[key] = rows
-        return rows
-
-    def _view_rows(self, view: Plan, at: Timestamp) -> pa.Table:
-        plan = expand(view, self._catalog)
-        rows = self._rows(collections(plan), at)
-        peek = Peek(uuid.uuid4().hex, self._catalog_ts, at, plan, Finishing(), rows=rows)
-        controller = self._environment.control_plane.system_controller
-        answer = controller.peek(peek, self.context.cancellation.pause)
-        batches = self.context.cancellation.checked(
-            answer.batches, lambda: controller.cancel(CancelPeek(peek.id))
-        )
-        schema = result_schema(plan.desc.columns)
-        return pa.Table.from_batches([batch.cast(schema) for batch in batches], schema)
-
-    def _present_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
-        def replica() -> Replica:
-            controller = self._environment.control_plane.compute_controller(self._active_cluster())
-            controller.await_frontier(self._catalog_ts, self.context.cancellation.pause)
-            return controller.target(self.context.variables.get("cluster_replica"))
-
-        assert self._catalog.snapshot is not None
-        reader = IntrospectionReader(
-            self._catalog.snapshot, self.context.users.current_id, self.context.variables.process_id
-        )
-        return system_rows(
-            self._environment, self._catalog, id, reader, replica, at if self._is_as_of else None
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from reclock.adapter.context.results import Result, describes, text_desc, text_result
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
+from reclock.adapter.query.explain import explain_query
 from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.query.side_effects import set_config, signal, with_effects
@@ -63,7 +64,7 @@ def _(statement: Explain) -> RelationDesc:
 @executes(Explain)
 def _(statement: Explain, context: StatementContext) -> Result:
     query = QueryExecution(context, statement.select, context.transactions.block)
-    lines = query.explain(statement)
+    lines = explain_query(query, statement)
     return text_result(statement.tag, _lines_desc(statement), lines)
 
 

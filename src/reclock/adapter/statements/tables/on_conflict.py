@@ -25,11 +25,7 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.modify_plan import Modify
-from reclock.sql.statements.tables.on_conflict_plan import (
-    PROPOSED,
-    ConflictAction,
-    ConflictPlan,
-)
+from reclock.sql.statements.tables.on_conflict_plan import PROPOSED, ConflictAction, ConflictPlan
 from reclock.sql.statements.tables.targets import WRITTEN
 
 _FEW = 100
