@@ -5,7 +5,9 @@ A module an area; all are imported from here.
 """
 
 from reclock.errors.catalog import *  # noqa: F403
+from reclock.errors.consensus import *  # noqa: F403
 from reclock.errors.files import *  # noqa: F403
+from reclock.errors.privileges import *  # noqa: F403
 from reclock.errors.processes import *  # noqa: F403
 from reclock.errors.root import *  # noqa: F403
 from reclock.errors.session import *  # noqa: F403
@@ -13,3 +15,5 @@ from reclock.errors.sinks import *  # noqa: F403
 from reclock.errors.sources import *  # noqa: F403
 from reclock.errors.sql import *  # noqa: F403
 from reclock.errors.storage import *  # noqa: F403
+from reclock.errors.values import *  # noqa: F403
+from reclock.errors.writes import *  # noqa: F403

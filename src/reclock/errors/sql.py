@@ -1,4 +1,4 @@
-"""What is wrong with a statement, and what becomes of one."""
+"""Statements: their syntax, names, types and clauses, and the limits on a query."""
 
 from __future__ import annotations
 
@@ -169,111 +169,6 @@ class WithinGroupRequired(ReclockError):
         self.name = name
 
 
-class InvalidText(ReclockError):
-    """A constant in a statement is not a valid text form of its type."""
-
-    sqlstate = "22P02"
-
-    def __init__(self, type_name: str, text: str, *, hint: str | None = None) -> None:
-        super().__init__(f'invalid input syntax for type {type_name}: "{text}"', hint=hint)
-        self.type_name, self.text = type_name, text
-
-
-class InvalidMoment(InvalidText):
-    """A constant in a statement is not a valid text form of a date or timestamp."""
-
-    sqlstate = "22007"
-
-
-class MomentOutOfRange(ReclockError):
-    """A constant in a statement has the form of a date or timestamp, but there is no such
-    moment."""
-
-    sqlstate = "22008"
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f'date/time field value out of range: "{text}"')
-        self.text = text
-
-
-class InvalidInterval(InvalidText):
-    """A constant in a statement is not a valid text form of an interval."""
-
-    sqlstate = "22007"
-
-
-class InvalidJson(ReclockError):
-    """A text is not JSON, or is JSON that ``jsonb`` cannot hold."""
-
-    sqlstate = "22P02"
-
-    def __init__(
-        self, detail: str | None = None, *, message: str | None = None, sqlstate: str | None = None
-    ) -> None:
-        super().__init__(message or "invalid input syntax for type json", detail=detail)
-        if sqlstate is not None:
-            self.sqlstate = sqlstate
-
-
-class InvalidBinary(ReclockError):
-    """A parameter in binary format is not a value of its type."""
-
-    sqlstate = "22P03"
-
-    def __init__(self, type_name: str) -> None:
-        super().__init__(f"incorrect binary data format for type {type_name}")
-        self.type_name = type_name
-
-
-class NumberOutOfRange(ReclockError):
-    """A number in a statement is larger than its type can hold."""
-
-    sqlstate = "22003"
-
-    def __init__(self, number: str, type_name: str, *, hint: str | None = None) -> None:
-        super().__init__(f'value "{number}" is out of range for type {type_name}', hint=hint)
-        self.number, self.type_name = number, type_name
-
-
-class IntervalOutOfRange(ReclockError):
-    """A part of an interval in a statement is larger than the type can hold."""
-
-    sqlstate = "22015"
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f'interval field value out of range: "{text}"')
-        self.text = text
-
-
-class TextTooLong(ReclockError):
-    """A text has more characters than the column that it is assigned to."""
-
-    sqlstate = "22001"
-
-    def __init__(self, type_name: str) -> None:
-        super().__init__(f"value too long for type {type_name}")
-        self.type_name = type_name
-
-
-class TooManyDigits(ReclockError):
-    """A numeric in a statement has more digits after the decimal point than its place keeps."""
-
-    sqlstate = "22003"
-
-    def __init__(self, number: str, scale: int) -> None:
-        super().__init__(
-            f"numeric value {number} has more than {scale} digits after the decimal point",
-            hint=DIGITS_HINT,
-        )
-        self.number, self.scale = number, scale
-
-
-DIGITS_HINT = (
-    "round the value, or declare the column with a precision and scale, such as numeric(38, 18)"
-)
-"""What to do where an unconstrained numeric does not hold all digits of a value."""
-
-
 class DuplicateColumn(ReclockError):
     """A relation would have two columns with the same name."""
 
@@ -340,55 +235,6 @@ class WrongObjectType(ReclockError):
         self.name, self.wanted, self.found = name, wanted, found
 
 
-class SystemObjectProtected(ReclockError):
-    """System schemas and their relations cannot be changed by a statement."""
-
-    sqlstate = "42501"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f'"{name}" is a system object and cannot be changed')
-        self.name = name
-
-
-class PermissionDenied(ReclockError):
-    """The role of the session lacks a privilege, does not own the object, or is not a superuser."""
-
-    sqlstate = "42501"
-
-
-class InvalidGrant(ReclockError):
-    """A GRANT that makes no sense: a privilege that objects of the type do not have, or roles that
-    would contain each other."""
-
-    sqlstate = "0LP01"
-
-
-class InvalidAuthorization(ReclockError):
-    """The role for a new session does not exist or may not log in."""
-
-    sqlstate = "28000"
-
-
-class RoleHasDependents(ReclockError):
-    """A role cannot be dropped while it owns something, or privileges name it."""
-
-    sqlstate = "2BP01"
-
-    def __init__(self, name: str, dependents: list[str]) -> None:
-        super().__init__(
-            f'role "{name}" cannot be dropped because some objects depend on it',
-            detail="; ".join(dependents),
-            hint="REASSIGN OWNED BY and DROP OWNED BY free a role of what depends on it",
-        )
-        self.name, self.dependents = name, dependents
-
-
-class RoleInUse(ReclockError):
-    """A session cannot drop its own role, or take from it what would lock everyone out."""
-
-    sqlstate = "55006"
-
-
 class AggregateNotAllowed(ReclockError):
     """An aggregate function stands where rows are not grouped yet, or inside another aggregate."""
 
@@ -437,25 +283,6 @@ class InvalidOption(ReclockError):
     sqlstate = "22023"
 
 
-class EvaluationError(ReclockError):
-    """A query failed on a value of the data (PostgreSQL's SQLSTATE, of class 22), or a recursive
-    query did not end (``54000``)."""
-
-    sqlstate = "22000"
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        sqlstate: str | None = None,
-        detail: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(message, detail=detail, hint=hint)
-        if sqlstate is not None:
-            self.sqlstate = sqlstate
-
-
 RECURSION_HINT = (
     "it may never end; SET max_recursion_iterations raises the limit of a query, but not of a view"
 )
@@ -501,76 +328,3 @@ class QueryCanceled(ReclockError):
 
     def __init__(self) -> None:
         super().__init__("canceling statement due to user request")
-
-
-class UnknownConflictTarget(ReclockError):
-    """ON CONFLICT names no key that is enforced. The SQLSTATE is PostgreSQL's."""
-
-    sqlstate = "42P10"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no unique or exclusion constraint matching the ON CONFLICT specification"
-        )
-
-
-class RowAffectedTwice(ReclockError):
-    """An INSERT … ON CONFLICT DO UPDATE has several rows with one key."""
-
-    sqlstate = "21000"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "ON CONFLICT DO UPDATE command cannot affect row a second time",
-            hint=(
-                "Ensure that no rows proposed for insertion within the same command have "
-                "duplicate constrained values."
-            ),
-        )
-
-
-class SequenceExhausted(ReclockError):
-    """A sequence that does not cycle has given its last value."""
-
-    sqlstate = "2200H"
-
-    def __init__(self, name: str, *, bound: str, value: int) -> None:
-        super().__init__(f'nextval: reached {bound} value of sequence "{name}" ({value})')
-
-
-class InvalidSequence(ReclockError):
-    """The description of a sequence contradicts itself. The SQLSTATE is PostgreSQL's."""
-
-    sqlstate = "22023"
-
-    def __init__(self, message: str, *, hint: str | None = None, sqlstate: str = sqlstate) -> None:
-        super().__init__(message, hint=hint)
-        self.sqlstate = sqlstate
-
-
-class SequenceValueUndefined(ReclockError):
-    """``currval`` or ``lastval`` before the session called ``nextval``."""
-
-    sqlstate = "55000"
-
-    def __init__(self, name: str | None) -> None:
-        super().__init__(
-            f'currval of sequence "{name}" is not yet defined in this session'
-            if name is not None
-            else "lastval is not yet defined in this session"
-        )
-
-
-class GeneratedAlways(ReclockError):
-    """A statement gives a value to a column that is GENERATED ALWAYS."""
-
-    sqlstate = "428C9"
-
-    def __init__(self, column: str, *, is_update: bool = False) -> None:
-        super().__init__(
-            f'column "{column}" can only be updated to DEFAULT'
-            if is_update
-            else f'cannot insert a non-DEFAULT value into column "{column}"',
-            detail=f'Column "{column}" is an identity column defined as GENERATED ALWAYS.',
-            hint=None if is_update else "Use OVERRIDING SYSTEM VALUE to override.",
-        )

@@ -1,0 +1,78 @@
+"""Writes to tables, and the sequences behind them."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ReclockError
+
+
+class UnknownConflictTarget(ReclockError):
+    """ON CONFLICT names no key that is enforced. The SQLSTATE is PostgreSQL's."""
+
+    sqlstate = "42P10"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+        )
+
+
+class RowAffectedTwice(ReclockError):
+    """An INSERT … ON CONFLICT DO UPDATE has several rows with one key."""
+
+    sqlstate = "21000"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "ON CONFLICT DO UPDATE command cannot affect row a second time",
+            hint=(
+                "Ensure that no rows proposed for insertion within the same command have "
+                "duplicate constrained values."
+            ),
+        )
+
+
+class SequenceExhausted(ReclockError):
+    """A sequence that does not cycle has given its last value."""
+
+    sqlstate = "2200H"
+
+    def __init__(self, name: str, *, bound: str, value: int) -> None:
+        super().__init__(f'nextval: reached {bound} value of sequence "{name}" ({value})')
+
+
+class InvalidSequence(ReclockError):
+    """The description of a sequence contradicts itself. The SQLSTATE is PostgreSQL's."""
+
+    sqlstate = "22023"
+
+    def __init__(self, message: str, *, hint: str | None = None, sqlstate: str = sqlstate) -> None:
+        super().__init__(message, hint=hint)
+        self.sqlstate = sqlstate
+
+
+class SequenceValueUndefined(ReclockError):
+    """``currval`` or ``lastval`` before the session called ``nextval``."""
+
+    sqlstate = "55000"
+
+    def __init__(self, name: str | None) -> None:
+        super().__init__(
+            f'currval of sequence "{name}" is not yet defined in this session'
+            if name is not None
+            else "lastval is not yet defined in this session"
+        )
+
+
+class GeneratedAlways(ReclockError):
+    """A statement gives a value to a column that is GENERATED ALWAYS."""
+
+    sqlstate = "428C9"
+
+    def __init__(self, column: str, *, is_update: bool = False) -> None:
+        super().__init__(
+            f'column "{column}" can only be updated to DEFAULT'
+            if is_update
+            else f'cannot insert a non-DEFAULT value into column "{column}"',
+            detail=f'Column "{column}" is an identity column defined as GENERATED ALWAYS.',
+            hint=None if is_update else "Use OVERRIDING SYSTEM VALUE to override.",
+        )
