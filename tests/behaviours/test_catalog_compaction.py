@@ -203,7 +203,7 @@ class TestStore:
         for name, value in {
             "stash.DELETED_AT_ONCE": 7,
             "stash.READ_AT_ONCE": 20,
-            "persist.LARGEST_MERGE_ROWS": 30,
+            "persist_table.LARGEST_MERGE_ROWS": 30,
         }.items():
             monkeypatch.setattr(f"reclock.catalog.{name}", value)
         state = opened(place)

@@ -163,7 +163,7 @@ class TestFiles:
         for number in range(6 * APPENDS_PER_MERGE):
             create_schema(state, f"s{number}")
         assert len(files(place)) < APPENDS_PER_MERGE + 8
-        held = {file.path for file in log_of(state)._state.files}
+        held = {file.path for file in log_of(state)._table.state.files}
         assert {f"data/{path.name}" for path in files(place)} >= held
         assert [event.object_name for event in joined(place).get_audit_logs()] == [
             f"s{n}" for n in range(6 * APPENDS_PER_MERGE)
@@ -176,7 +176,7 @@ class TestFiles:
             "delta.logRetentionDuration": "interval 0 seconds",
             "delta.deletedFileRetentionDuration": "interval 0 seconds",
         }
-        monkeypatch.setattr("reclock.catalog.persist._PROPERTIES", properties)
+        monkeypatch.setattr("reclock.catalog.persist_table._PROPERTIES", properties)
         state, behind = opened(place), joined(place)
         for number in range(COMMITS_PER_CHECKPOINT + 5):
             create_schema(state, f"s{number}")
@@ -191,11 +191,11 @@ class TestFiles:
         create_schema(state, "raw")
         before = files(place)
         log = log_of(other)
-        refresh = log._refresh
+        refresh = log._table.refresh
         stale = refresh()
         create_schema(state, "again")
         answers = iter([stale])
-        log._refresh = lambda: next(answers, None) or refresh()  # type: ignore[method-assign]
+        log._table.refresh = lambda: next(answers, None) or refresh()  # type: ignore[method-assign]
         with pytest.raises(UpperMismatch):
             log.compare_and_append(stale.upper, Timestamp(stale.upper + 1), [], other.leadership)
         assert len(files(place)) == len(before) + 1

@@ -15,25 +15,25 @@ from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID, uuid4, uuid5
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import structlog
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock.algebra.relations import TIME_COLUMN
-from reclock.algebra.timestamps import Timestamp, system_clock
-from reclock.catalog import update_files
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog import persist_table, update_files
 from reclock.catalog.compaction import plan_rewrite
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.known_updates import KnownUpdates
 from reclock.catalog.log import Beside
 from reclock.catalog.objects import APPEND_ONLY
-from reclock.catalog.persist_state import PersistState, read_state
-from reclock.catalog.update_files import SCHEMA, Holds
-from reclock.collections.delta_log import DeltaLog, add, remove
-from reclock.collections.files import DataFile, StagedFile
-from reclock.collections.folder import DATA, LOG, Folder, fsync
+from reclock.catalog.persist_state import PersistState
+from reclock.catalog.persist_table import ATTEMPTS, PersistTable, replacing
+from reclock.catalog.update_files import Holds
+from reclock.collections.delta_log import add
+from reclock.collections.files import DataFile
+from reclock.collections.folder import Folder
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
@@ -53,15 +53,6 @@ Action = AddAction | RemoveAction
 APPENDS_PER_MERGE = 16
 """How many files of single appends there may be before they are merged."""
 
-LARGEST_MERGE_ROWS = 100_000
-"""A file with more updates is not merged again, so that no commit waits long for a merge."""
-
-ATTEMPTS = 1000
-"""How often a write may lose its version to a commit that leaves the upper as it is, and how often
-a read may lose its files to a merge."""
-
-ATTEMPTS_WITHOUT_ANSWER = 3
-
 COMPACTION_ATTEMPTS = 10
 """How often a compaction may lose its files to merges before it gives up until the next
 compaction."""
@@ -71,16 +62,8 @@ COMMITS_BESIDE_COMPACTION = 100
 
 _ts = pc.field(TIME_COLUMN)
 
-UNKNOWN = "it is unknown whether the catalog was written"
-
 _ENVIRONMENTS = UUID("8d8c1c5e-5b0e-4c34-9d0a-6a7b0b7ad1f3")
 
-_PROPERTIES = {
-    # A reader that is behind the oldest log entry or file starts again from a checkpoint.
-    # each commit lists the log, so a long log would slow it down
-    "delta.logRetentionDuration": "interval 1 minutes",
-    "delta.deletedFileRetentionDuration": "interval 0 hours",
-}
 _logger = structlog.get_logger(__name__)
 
 
@@ -104,10 +87,9 @@ class PersistLog:
 
     def __init__(self, folder: Folder, consensus: Consensus) -> None:
         self._folder = folder
+        self._table = PersistTable(folder)
         self._consensus = consensus
         self._lock = threading.RLock()
-        self._table: DeltaLog | None = None
-        self._state = PersistState()
         self._known: KnownUpdates | None = None
 
     @property
@@ -118,15 +100,15 @@ class PersistLog:
 
     def upper(self) -> Timestamp:
         with self._lock:
-            return self._refresh().upper
+            return self._table.refresh().upper
 
     def since(self) -> Timestamp:
         with self._lock:
-            return self._refresh().since
+            return self._table.refresh().since
 
     def leadership(self) -> Leadership | None:
         with self._lock:
-            return self._refresh().leadership
+            return self._table.refresh().leadership
 
     def snapshot(
         self, *, below: Timestamp | None = None, only: Collection[str] | None = None
@@ -137,7 +119,7 @@ class PersistLog:
             known = self._learn_up_to(state)
             if bound >= known.since and not APPEND_ONLY.intersection(only or ()):
                 return state.upper, known.summed(bound, only)
-            sums = update_files.sums_of(self._read(state, only, _ts < bound))
+            sums = update_files.sums_of(self._table.read(state, only, _ts < bound))
             return state.upper, [CatalogUpdate(*row, bound, total) for row, total in sums.items()]
 
         return self._consistently(read)
@@ -152,7 +134,7 @@ class PersistLog:
             known = self._learn_up_to(state)
             if since >= known.since:
                 return state.upper, known.updates(since, only)
-            return state.upper, update_files.updates_of(self._read(state, only, _ts >= since))
+            return state.upper, update_files.updates_of(self._table.read(state, only, _ts >= since))
 
         return self._consistently(read)
 
@@ -161,13 +143,13 @@ class PersistLog:
         meanwhile."""
         with self._lock:
             for _ in range(ATTEMPTS):
-                state = self._refresh()
+                state = self._table.refresh()
                 try:
                     return read(state)
                 except FileNotFoundError as missing:
-                    if self._refresh().version == state.version:
+                    if self._table.refresh().version == state.version:
                         raise CatalogCorrupt(
-                            "file", self._missing_file(state), detail="it is missing"
+                            "file", self._table.missing_file(state), detail="it is missing"
                         ) from missing
             raise CatalogError("the catalog cannot be read: its files are merged again and again")
 
@@ -176,7 +158,7 @@ class PersistLog:
         kinds the first time, and after a compaction that it missed; otherwise reads only new
         updates."""
         if self._known is None or self._known.upper < state.since:
-            table = self._read(state, None, _ts < state.upper)
+            table = self._table.read(state, None, _ts < state.upper)
             self._known = KnownUpdates(update_files.sums_of(table), state.upper)
         known = self._known
         if state.upper < known.upper:
@@ -191,16 +173,6 @@ class PersistLog:
                 state.upper,
             )
         return known
-
-    def _read(
-        self, state: PersistState, only: Collection[str] | None, times: pc.Expression
-    ) -> pa.Table:
-        paths = [file.path for file in state.files if update_files.may_hold(file.path, only)]
-        return update_files.read(self._folder, paths, times & update_files.chosen(only))
-
-    def _missing_file(self, state: PersistState) -> str:
-        sizes = self._folder.sizes(file.path for file in state.files)
-        return next((file.path for file in state.files if file.path not in sizes), DATA)
 
     # --- writing ---
 
@@ -236,9 +208,9 @@ class PersistLog:
                 raise fence.fenced(leadership, state.leadership)
 
         with self._lock:
-            if self._refresh().version < 0:
-                self._state.require_upper(expected_upper)
-                self._create()
+            if self._table.refresh().version < 0:
+                self._table.state.require_upper(expected_upper)
+                self._table.create()
             self._write("lead", check, expected_upper, new_upper, updates, leadership)
 
     def mirror(self, leadership: Leadership) -> None:
@@ -254,18 +226,13 @@ class PersistLog:
                 raise
             newest = f"consensus knows epoch {newer.found[0]}, deploy generation {newer.found[1]}"
             raise CatalogCorrupt(
-                "table", self._folder.uri, detail=f"it is older than what was last led: {newest}"
+                "table",
+                self._folder.uri,
+                detail=f"it is older than what was last led: {newest}",
             ) from newer
 
     def close(self) -> None:
         """Does nothing: files are open only while they are read."""
-
-    def _create(self) -> None:
-        parents = self._folder.make()
-        DeltaLog.create(self._folder, SCHEMA, _PROPERTIES)
-        failpoint("catalog.persist.create.landed")
-        for path in parents:
-            fsync(path)
 
     def _write(
         self,
@@ -277,7 +244,7 @@ class PersistLog:
         leadership: Leadership,
     ) -> None:
         with self._lock:
-            state = self._refresh()
+            state = self._table.refresh()
             check(state)
             mark = uuid4().hex
             table = update_files.table_of(updates)
@@ -289,7 +256,7 @@ class PersistLog:
                 )
             except FileNotFoundError:
                 # another writer has appended there, so the file counted as garbage
-                check(self._refresh())
+                check(self._table.refresh())
                 raise
             failpoint(f"catalog.persist.{failpoint_name}.file_written")
 
@@ -297,7 +264,7 @@ class PersistLog:
                 return replace(before, upper=new_upper, leadership=leadership)
 
             try:
-                self._commit(
+                self._table.commit(
                     state, check, [add(file) for file in files], with_append, len(updates), mark
                 )
             except (Fenced, UpperMismatch):
@@ -309,45 +276,6 @@ class PersistLog:
             if len(state.appended) + 1 >= APPENDS_PER_MERGE:
                 self._merge()
 
-    def _commit(
-        self,
-        state: PersistState,
-        check: Callable[[PersistState], None],
-        actions: Sequence[Action],
-        next_state: Callable[[PersistState], PersistState],
-        added_rows: int,
-        mark: str,
-    ) -> None:
-        """Commit ``actions`` exactly once, if ``check`` allows them in the state that the commit
-        follows. It has allowed them in ``state``. The mark tells whether a commit that got no
-        answer landed.
-
-        ``next_state`` gives the state after the commit. The table grows by ``added_rows`` updates.
-        """
-        unanswered = 0
-        for _ in range(ATTEMPTS):
-            version = state.version + 1
-            try:
-                if self._log.commit(
-                    actions, next_state(state).transactions(state.rows + added_rows), mark=mark
-                ):
-                    return
-            except (DeltaError, OSError) as failure:
-                unanswered += 1
-                if unanswered == ATTEMPTS_WITHOUT_ANSWER:
-                    raise CatalogError(UNKNOWN, detail=str(failure)) from failure
-            state = self._refresh()
-            if state.version >= version:
-                is_ours = self._log.is_marked(version, mark)
-                if is_ours is None:
-                    raise CatalogError(
-                        UNKNOWN, detail=f"the log entry of version {version} is gone"
-                    )
-                if is_ours:
-                    return
-            check(state)
-        raise CatalogError("the catalog cannot be written: its files are merged again and again")
-
     def _merge(self) -> None:
         """Replace many small files by few. A merge changes no content and only makes reads faster,
         so a failure is logged and ignored.
@@ -357,7 +285,7 @@ class PersistLog:
         files stays logarithmic too.
         """
         try:
-            state = self._refresh()
+            state = self._table.refresh()
             if len(state.appended) < APPENDS_PER_MERGE:
                 return
             others = [file for file in state.files if file not in state.appended]
@@ -368,32 +296,17 @@ class PersistLog:
             table = update_files.read(
                 self._folder, [file.path for file in removed], _ts < state.upper
             )
-            added = self._write_merged(table, state.version)
+            added = self._table.write_merged(table, state.version)
             failpoint("catalog.persist.merge.files_written")
-            if self._log.commit(_replace(removed, added), state.transactions(state.rows)):
+            if self._table.try_commit(replacing(removed, added), state):
                 failpoint("catalog.persist.merge.landed")
-            self._delete_garbage()
+            self._table.delete_garbage()
         except FileNotFoundError:
             return  # another actor has just merged them
         except (DeltaError, OSError, CatalogError) as failure:
             _logger.warning(
                 "catalog files were not merged", table=self._folder.uri, error=str(failure)
             )
-
-    def _write_merged(self, table: pa.Table, number: int) -> list[StagedFile]:
-        """Write these updates to files, with append-only kinds in files of their own."""
-        tables = {
-            Holds.OBJECTS: table.filter(update_files.chosen(None)),
-            Holds.EVENTS: table.filter(update_files.chosen(APPEND_ONLY)),
-        }
-        unique = uuid4().hex
-        return [
-            update_files.write(
-                self._folder, rows.slice(start, LARGEST_MERGE_ROWS), holds, number, unique
-            )
-            for holds, rows in tables.items()
-            for start in range(0, rows.num_rows, LARGEST_MERGE_ROWS)
-        ]
 
     # --- compaction ---
 
@@ -407,9 +320,9 @@ class PersistLog:
                 )
 
         with self._lock:
-            check(state := self._refresh())
+            check(state := self._table.refresh())
             if state.since < below:
-                self._commit(
+                self._table.commit(
                     state,
                     check,
                     [],
@@ -432,7 +345,7 @@ class PersistLog:
         threads may read and write meanwhile. Raises ``_FilesReplaced`` if another writer merges the
         files, or if there are too many other commits."""
         with self._lock:
-            state = self._refresh()
+            state = self._table.refresh()
         try:
             rewrite = plan_rewrite(self._folder, state.files, below)
         except FileNotFoundError as missing:
@@ -440,7 +353,7 @@ class PersistLog:
         if rewrite is None:
             return 0
         with self._lock:
-            last_version = self._refresh().version + COMMITS_BESIDE_COMPACTION
+            last_version = self._table.refresh().version + COMMITS_BESIDE_COMPACTION
 
         def check_files(state: PersistState) -> None:
             check(state)
@@ -449,13 +362,13 @@ class PersistLog:
             }:
                 raise _FilesReplaced
 
-        added = self._write_merged(rewrite.table, last_version)
+        added = self._table.write_merged(rewrite.table, last_version)
         failpoint("catalog.persist.compact.files_written")
         with self._lock:
             try:
-                check_files(state := self._refresh())
-                actions = _replace(rewrite.removed, added)
-                self._commit(
+                check_files(state := self._table.refresh())
+                actions = replacing(rewrite.removed, added)
+                self._table.commit(
                     state,
                     check_files,
                     actions,
@@ -467,58 +380,8 @@ class PersistLog:
                 self._folder.delete(file.path for file in added)
                 raise
             failpoint("catalog.persist.compact.landed")
-            self._delete_garbage()
+            self._table.delete_garbage()
         return rewrite.deleted_updates
-
-    def _delete_garbage(self) -> None:
-        """Delete files that merges have replaced or that crashed writers left. A reader of one
-        starts again."""
-        state = self._refresh()
-        live_paths = {file.path for file in state.files}
-        for info in self._folder.walk(DATA):
-            if info.path not in live_paths and update_files.is_garbage(
-                info.path, upper=state.upper, version=state.version
-            ):
-                self._folder.delete([info.path])
-                failpoint("catalog.persist.merge.deleted")
-
-    # --- the table's log ---
-
-    def _refresh(self) -> PersistState:
-        """The state at the newest version, which is durable no matter who committed it. Raises
-        ``CatalogCorrupt``."""
-        try:
-            return self._read_newest()
-        except (DeltaError, ValueError):
-            self._table = None  # log entries that it needs may be gone since a checkpoint
-        try:
-            return self._read_newest()
-        except (DeltaError, ValueError) as broken:
-            raise CatalogCorrupt("file", LOG, detail=str(broken).partition("\n")[0]) from broken
-
-    def _read_newest(self) -> PersistState:
-        if self._table is None:
-            if not self._table_exists():
-                return self._state
-            self._table = DeltaLog.open(self._folder)
-        elif not self._folder.exists(LOG):
-            raise CatalogCorrupt("file", LOG, detail="it is missing")
-        if self._log.refresh() != self._state.version:
-            self._log.make_durable()
-            self._state = read_state(self._log)
-        return self._state
-
-    def _table_exists(self) -> bool:
-        if DeltaLog.exists(self._folder):
-            return True
-        if self._folder.walk(DATA):
-            raise CatalogCorrupt("file", LOG, detail="it is missing, though there are data files")
-        return False
-
-    @property
-    def _log(self) -> DeltaLog:
-        assert self._table is not None
-        return self._table
 
 
 class _FilesReplaced(Exception):
@@ -526,21 +389,12 @@ class _FilesReplaced(Exception):
     deleted the files that it wrote."""
 
 
-def _replace(removed: Sequence[DataFile], added: Sequence[StagedFile]) -> list[Action]:
-    """The actions of a commit that changes the content at no readable time."""
-    now = system_clock()
-    return [
-        *(remove(file, now) for file in removed),
-        *(add(file, is_new_data=False) for file in added),
-    ]
-
-
 def _to_merge_with(files: Sequence[DataFile], rows: int) -> list[DataFile]:
     """The files to merge with appends of ``rows`` updates, smallest first: each is no larger than
     the appends and the files before it together."""
     chosen: list[DataFile] = []
     for file in sorted(files, key=lambda file: file.rows):
-        if file.rows > rows or rows + file.rows > LARGEST_MERGE_ROWS:
+        if file.rows > rows or rows + file.rows > persist_table.LARGEST_MERGE_ROWS:
             break
         chosen.append(file)
         rows += file.rows
