@@ -482,7 +482,7 @@ class TestFencing:
         """The second reads the catalog before the first raises the epoch."""
         opened(place)
         first, second = place.state(), place.state()
-        read = second._read  # type: ignore[attr-defined]
+        read = second._opening.read  # type: ignore[attr-defined]
 
         def read_then_lose() -> object:
             found = read()
@@ -490,7 +490,7 @@ class TestFencing:
                 first.open()
             return found
 
-        second._read = read_then_lose  # type: ignore[attr-defined]
+        second._opening.read = read_then_lose  # type: ignore[attr-defined]
         second.open()
         assert (first.epoch, second.epoch) == (3, 4)
         with pytest.raises(Fenced):
@@ -501,14 +501,14 @@ class TestFencing:
     ) -> None:
         opened(place)
         opening = place.state()
-        lead = opening._lead  # type: ignore[attr-defined]
+        lead = opening._opening.lead  # type: ignore[attr-defined]
 
         def lead_then_wait(builtins: object) -> object:
             led = lead(builtins)
             create_schema(joined(place), "between")
             return led
 
-        opening._lead = lead_then_wait  # type: ignore[attr-defined]
+        opening._opening.lead = lead_then_wait  # type: ignore[attr-defined]
         opening.open(BUILTINS)
         assert opening.snapshot().schema_by_name(1, "between") is not None
         assert len(opening.get_system_object_mappings()) == 2

@@ -232,7 +232,7 @@ class TestLostAnswers:
         def lose(state: DurableCatalogState) -> None:
             log = log_of(state)
             log.upper()
-            table = log._log
+            table = log._table._log
             commit = table.commit
 
             def once(*arguments: Any, **options: Any) -> bool:
@@ -267,7 +267,7 @@ class TestLostAnswers:
     def test_a_conflict_with_itself_is_no_conflict(self, place: CatalogPlace) -> None:
         """As an object store answers when it tries again what had arrived."""
         state = opened(place)
-        table = log_of(state)._log
+        table = log_of(state)._table._log
         commit = table.commit
 
         def seems_lost(*arguments: Any, **options: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from reclock.algebra.timestamps import CATALOG, Clock, Timestamp
@@ -13,50 +13,28 @@ from reclock.catalog.durable import ATTEMPTS, WAIT_MS, DurableCatalogState
 from reclock.catalog.encoding import (
     CatalogUpdate,
     ObjectChange,
-    Rows,
     decode_update,
-    difference,
     encode_change,
-    encode_rows,
     rows_of,
 )
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.kinds import key_order, spec_of
 from reclock.catalog.log import Beside, CatalogLog
-from reclock.catalog.mend import (
-    Edit,
-    Mended,
-    audited,
-    corrections,
-    decide,
-    edited,
-    event_of,
-    find_problem,
-    read_leadership,
-)
-from reclock.catalog.objects import APPEND_ONLY, AuditEvent, Kind
+from reclock.catalog.mend import Edit, Mended
+from reclock.catalog.objects import APPEND_ONLY, Kind
+from reclock.catalog.opening import CatalogOpening
 from reclock.catalog.readable import dump
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.subscription import CatalogSubscription
+from reclock.catalog.timeline import CatalogTimeline
 from reclock.catalog.transaction import CatalogTransaction
-from reclock.catalog.upgrade import (
-    Header,
-    Upgrade,
-    leadership_objects,
-    load,
-    read_config,
-    read_header,
-    require_version,
-    upgrade,
-)
+from reclock.catalog.upgrade import load, read_config, read_header
 from reclock.consensus.database.waiting import InterruptibleLock, interruptible
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import (
     CatalogError,
     CatalogReadOnly,
-    CatalogSealed,
-    CatalogUninitialized,
     CatalogVersionUnsupported,
     NotReadable,
     ReclockError,
@@ -67,16 +45,6 @@ from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
 
 POLL_S = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class _Takeover:
-    """The catalog right after opening raised its epoch, and the contents that it is to get next."""
-
-    leadership: Leadership
-    upper: Timestamp
-    rows: Rows
-    target: Upgrade
 
 
 class DurableCatalog(DurableCatalogState):
@@ -95,11 +63,10 @@ class DurableCatalog(DurableCatalogState):
         """``open`` leads under an epoch above ``epoch_above``, the highest of processes that the
         log may not know."""
         self._log = log
-        self._oracle = oracle
+        self._timeline = CatalogTimeline(oracle)
         self._boot_ts = clock()
-        self._deploy_generation = deploy_generation
+        self._opening = CatalogOpening(log, self._timeline, deploy_generation, epoch_above)
         self._lock = InterruptibleLock("waiting for the catalog")
-        self._epoch_above = epoch_above
         self._current: CatalogSnapshot | None = None
         self._leadership: Leadership | None = None
         self._is_closed = False
@@ -107,12 +74,12 @@ class DurableCatalog(DurableCatalogState):
     # --- before it is open ---
 
     def is_initialized(self) -> bool:
-        return self._read_header().version is not None
+        return self._opening.read_header().version is not None
 
     def deploy_generation(self) -> int | None:
         if self._current is not None:
             return self._current.config("deploy_generation")
-        return self._read_header().deploy_generation
+        return self._opening.read_header().deploy_generation
 
     def dump(self) -> str:
         self._require_not_closed()
@@ -125,186 +92,39 @@ class DurableCatalog(DurableCatalogState):
         return self._boot_ts
 
     def is_current(self, builtins: Sequence[BuiltinObject] | None = None) -> bool:
-        _, rows = self._read()
-        header = read_header(rows)
-        if header.version != CATALOG_VERSION or header.deploy_generation != self._deploy_generation:
-            return False
-        return upgrade(rows, builtins).rows is rows
+        return self._opening.is_current(builtins)
 
     # --- opening ---
 
     def open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
         with self._lock:
             self._require_unopened()
-            takeover = self._lead(builtins)
-            self._current = self._upgrade(takeover, builtins)
+            takeover = self._opening.lead(builtins)
+            self._current = self._opening.upgrade(takeover, builtins)
             self._leadership = takeover.leadership
 
     def join(self) -> None:
         with self._lock:
-            upper, rows, header = self._read_to_follow()
-            self._require_generation(header)
-            if header.is_sealed:
-                raise CatalogSealed()
-            if header.deploy_generation != self._deploy_generation:
-                raise CatalogError(
-                    (
-                        f"the catalog is of deploy generation {header.deploy_generation}, "
-                        f"this process of {self._deploy_generation}"
-                    ),
-                    hint="open the catalog with the new generation first",
-                )
-            snapshot, leadership = (
-                load(rows, upper),
-                Leadership(header.epoch, self._deploy_generation),
-            )
-            self._log.mirror(leadership)
-            self._apply_write(upper)
-            self._current, self._leadership = snapshot, leadership
+            self._require_unopened()
+            self._current, self._leadership = self._opening.join()
 
     def open_read_only(self) -> None:
         with self._lock:
-            upper, rows, _ = self._read_to_follow()
-            snapshot = load(rows, upper)
-            self._apply_write(upper)
-            self._current = snapshot
+            self._require_unopened()
+            self._current = self._opening.follow()
 
     def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> CatalogSnapshot:
-        _, rows = self._read()
-        header = read_header(rows)
-        if header.version is None:
-            raise CatalogUninitialized()
-        require_version(header, exactly=False)
-        self._require_generation(header)
-        return self._upgraded(rows, builtins).snapshot
+        return self._opening.check(builtins)
 
     def mend(self, edit: Edit, *, user: str, occurred_at: Timestamp) -> Mended:
         with self._lock:
             self._require_unopened()
-            leadership, event = self._lead_to_mend(edit, user, occurred_at)
-            # the write that raised the epoch also made an edit of the epoch
-            is_written = edit.row in encode_rows(leadership_objects(leadership))
-            for _ in range(ATTEMPTS):
-                upper, stored = self._read_stored(edit)
-                problem = find_problem(stored) if is_written else decide(stored, edit)
-                wanted = {} if is_written else {edit.row: edit.value}
-                updates = corrections(
-                    stored,
-                    wanted | audited(edited(stored, edit), event),
-                    at := self._write_ts(upper),
-                )
-                failpoint("catalog.mend.before_append")
-                try:
-                    self._log.compare_and_append(
-                        upper, new_upper := _upper_after(updates, at), updates, leadership
-                    )
-                except UpperMismatch:  # an actor joined the new epoch and was faster
-                    continue
-                failpoint("catalog.mend.after_append")
-                self._apply_write(new_upper)
-                return Mended(leadership.epoch, problem)
-            raise _contended()
-
-    def _lead_to_mend(
-        self, edit: Edit, user: str, occurred_at: Timestamp
-    ) -> tuple[Leadership, AuditEvent]:
-        """Raise the epoch once it is certain that the edit can follow. The new epoch is above the
-        one that the log knows, too: the epoch among the objects may be lost."""
-        for _ in range(ATTEMPTS):
-            leader = self._log.leadership()
-            upper, stored = self._read_stored(edit)
-            decide(stored, edit)
-            after = edited(stored, edit)
-            audited(after, event := event_of(stored, edit, user=user, occurred_at=occurred_at))
-            header = read_leadership(after)
-            require_version(header, exactly=False)
-            self._require_generation(header)
-            epoch = max(header.epoch, leader.epoch if leader else 0) + 1
-            leadership = Leadership(epoch, self._deploy_generation)
-            updates = corrections(
-                stored, encode_rows(leadership_objects(leadership)), at := self._write_ts(upper)
-            )
-            failpoint("catalog.mend.before_epoch")
-            try:
-                self._log.lead(upper, new_upper := _upper_after(updates, at), updates, leadership)
-            except UpperMismatch:
-                continue
-            failpoint("catalog.mend.after_epoch")
-            self._log.mirror(leadership)
-            self._apply_write(new_upper)
-            return leadership, event
-        raise _contended()
+            return self._opening.mend(edit, user=user, occurred_at=occurred_at)
 
     def close(self) -> None:
         with self._lock:
             self._is_closed, self._current, self._leadership = True, None, None
             self._log.close()
-
-    def _read_to_follow(self) -> tuple[Timestamp, Rows, Header]:
-        self._require_unopened()
-        upper, rows = self._read()
-        header = read_header(rows)
-        if header.version is None:
-            raise CatalogUninitialized()
-        require_version(header, exactly=True)
-        return upper, rows, header
-
-    def _lead(self, builtins: Sequence[BuiltinObject] | None) -> _Takeover:
-        """Raise the epoch once it is certain that the rest of opening can follow."""
-        for _ in range(ATTEMPTS):
-            upper, rows = self._read()
-            header = read_header(rows)
-            require_version(header, exactly=False)
-            self._require_generation(header)
-            leadership = Leadership(
-                max(header.epoch, self._epoch_above) + 1, self._deploy_generation
-            )
-            led_rows: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
-            target = self._upgraded(led_rows, builtins)
-            at = self._write_ts(upper)
-            failpoint("catalog.open.before_epoch")
-            try:
-                self._log.lead(upper, Timestamp(at + 1), difference(rows, led_rows, at), leadership)
-            except UpperMismatch:
-                continue
-            failpoint("catalog.open.after_epoch")
-            self._log.mirror(leadership)
-            failpoint("catalog.open.after_mirror")
-            self._apply_write(Timestamp(at + 1))
-            return _Takeover(leadership, Timestamp(at + 1), led_rows, target)
-        raise _contended()
-
-    def _upgrade(
-        self, takeover: _Takeover, builtins: Sequence[BuiltinObject] | None
-    ) -> CatalogSnapshot:
-        """Initialise, migrate and register builtins in one append, or in none if nothing is to
-        change."""
-        upper, rows, target = takeover.upper, takeover.rows, takeover.target
-        for _ in range(ATTEMPTS):
-            if target.rows is rows:
-                return target.snapshot.at(upper)
-            at = self._write_ts(upper)
-            failpoint("catalog.open.before_contents")
-            try:
-                self._log.compare_and_append(
-                    upper, Timestamp(at + 1), difference(rows, target.rows, at), takeover.leadership
-                )
-            except UpperMismatch:  # an actor joined the new epoch and was faster
-                upper, rows = self._read()
-                target = self._upgraded(rows, builtins)
-                continue
-            failpoint("catalog.open.after_contents")
-            self._apply_write(Timestamp(at + 1))
-            return target.snapshot.at(Timestamp(at + 1))
-        raise _contended()
-
-    def _upgraded(self, rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
-        """Raises as ``upgrade``. The audit log is read only if the catalog must be migrated."""
-        version = read_header(rows).version
-        if version is None or version == CATALOG_VERSION:
-            return upgrade(rows, builtins)
-        events = rows_of(self._log.snapshot(only={Kind.AUDIT_LOG})[1])
-        return upgrade(rows, builtins, events=events)
 
     # --- leadership ---
 
@@ -380,7 +200,7 @@ class DurableCatalog(DurableCatalogState):
     def _as_of(self, ts: Timestamp) -> CatalogSnapshot:
         """The catalog at ``ts``, which lies below its upper, read from the store."""
         upper, updates = self._log.snapshot(below=ts)
-        self._apply_write(upper)
+        self._timeline.apply_write(upper)
         return load(rows_of(updates), ts)
 
     def subscribe_at(
@@ -418,7 +238,7 @@ class DurableCatalog(DurableCatalogState):
                 if base.content_upper > tx.base.upper:
                     self._require_leading(leadership, base)
                     raise UpperMismatch(CATALOG, expected=tx.base.upper, found=base.upper)
-                at = self._write_ts(base.upper)
+                at = self._timeline.write_ts(base.upper)
                 try:
                     self._append(
                         base.upper,
@@ -472,7 +292,7 @@ class DurableCatalog(DurableCatalogState):
                 raise
             failpoint("catalog.commit.after_append")
             with interruptible(None):  # it is committed: the statement must not fail any more
-                self._apply_write(new_upper)
+                self._timeline.apply_write(new_upper)
             self._current = after
 
     def compact(self, below: Timestamp) -> int:
@@ -496,16 +316,6 @@ class DurableCatalog(DurableCatalogState):
         if self._current is not None:
             raise CatalogError("the catalog is open already")
 
-    def _require_generation(self, header: Header) -> None:
-        if (
-            header.deploy_generation is not None
-            and self._deploy_generation < header.deploy_generation
-        ):
-            leadership = Leadership(
-                self._leadership.epoch if self._leadership else 0, self._deploy_generation
-            )
-            raise fence.fenced(leadership, Leadership(header.epoch, header.deploy_generation))
-
     def _require_leading(self, leadership: Leadership, snapshot: CatalogSnapshot) -> None:
         current = Leadership(
             snapshot.config("epoch") or 0, snapshot.config("deploy_generation") or 0
@@ -513,28 +323,13 @@ class DurableCatalog(DurableCatalogState):
         if current != leadership:
             raise fence.fenced(leadership, current)
 
-    def _read_header(self) -> Header:
-        return read_header(rows_of(self._log.snapshot(only={Kind.CONFIG})[1]))
-
-    def _read(self) -> tuple[Timestamp, Rows]:
-        upper, updates = self._log.snapshot()
-        return upper, rows_of(updates)
-
-    def _read_stored(self, edit: Edit) -> tuple[Timestamp, list[CatalogUpdate]]:
-        """The upper and the sums as stored; events too if the edit is of an event or an id
-        allocator."""
-        upper, stored = self._log.snapshot()
-        if edit.kind in APPEND_ONLY | {Kind.ID_ALLOCATOR}:
-            stored = stored + self._log.snapshot(below=upper, only=APPEND_ONLY)[1]
-        return upper, stored
-
     def _read_again(self) -> CatalogSnapshot:
         """Read the whole catalog at its newest upper. Raises as ``_receive``."""
-        upper, rows = self._read()
+        upper, rows = self._opening.read()
         if read_header(rows).version != CATALOG_VERSION:
             raise self._layout_changed()
         snapshot = load(rows, upper)
-        self._apply_write(upper)
+        self._timeline.apply_write(upper)
         return snapshot
 
     def _receive(self, upper: Timestamp, updates: Sequence[CatalogUpdate]) -> list[ObjectChange]:
@@ -547,29 +342,12 @@ class DurableCatalog(DurableCatalogState):
         if read_config(new_config, "version") not in (None, CATALOG_VERSION):
             raise self._layout_changed()
         changes = [decode_update(update) for update in updates]
-        self._apply_write(upper)
+        self._timeline.apply_write(upper)
         return changes
 
     def _layout_changed(self) -> ReclockError:
-        header, leadership = self._read_header(), self._leadership
+        header, leadership = self._opening.read_header(), self._leadership
         current = Leadership(header.epoch, header.deploy_generation or 0)
         if leadership is not None and leadership != current:
             return fence.fenced(leadership, current)
         return CatalogVersionUnsupported(found=header.version or 0, supported=CATALOG_VERSION)
-
-    def _write_ts(self, upper: Timestamp) -> Timestamp:
-        """A new time of the catalog's timeline, ``upper`` or later."""
-        return max(self._oracle.write_ts(CATALOG), upper)
-
-    def _apply_write(self, upper: Timestamp) -> None:
-        if self._oracle.read_ts(CATALOG) < upper:
-            self._oracle.apply_write(CATALOG, upper)
-
-
-def _upper_after(updates: Sequence[CatalogUpdate], at: Timestamp) -> Timestamp:
-    """The upper after a write of ``updates``, or of none at ``at``."""
-    return Timestamp(max((update.ts for update in updates), default=at) + 1)
-
-
-def _contended() -> CatalogError:
-    return CatalogError("the catalog cannot be opened: other actors keep writing to it")
