@@ -4,9 +4,9 @@ session."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 
@@ -23,19 +23,16 @@ from reclock.errors import (
     QueryCanceled,
     ReclockError,
     UnknownCursor,
-    file_access_failure,
 )
 from reclock.server import messages, reports
 from reclock.server.copying import copy_in, copy_out
 from reclock.server.pipelines import Executions, executions_ahead
 from reclock.server.rows import DataRows, fields
+from reclock.server.statement_runner import Run, StatementRunner
 from reclock.server.stream import MessageStream, MessageTooLarge
 from reclock.server.values import decode, decode_columns, type_of
 
 _log = structlog.get_logger(__name__)
-T = TypeVar("T")
-Run = Callable[..., Awaitable[Any]]
-"""Runs a function of the session in a thread: ``await run(function, *arguments)``."""
 
 _READY = {
     TransactionStatus.IDLE: messages.ready_for_query("I"),
@@ -62,7 +59,6 @@ _PROTOCOL_NAMES = {
     "intervalstyle": "IntervalStyle",
     "timezone": "TimeZone",
 }
-_INTERRUPT_INTERVAL_S = 0.05
 _ONE_INSERTED = messages.command_complete("INSERT 0 1")
 
 
@@ -90,30 +86,26 @@ class ClientConnection:
     ) -> None:
         """``task`` is the one that will ``serve``."""
         self.task = task
-        self._stream, self._session, self._run_in_thread = stream, session, run
+        self._stream, self._session = stream, session
+        self._runner = StatementRunner(session, run, stream.peer)
+        self._run = self._runner.run
         self._loop = asyncio.get_running_loop()
         self._portals: dict[str, Portal] = {}
         self._reported: dict[str, str] = {}
         self._changes_reported = -1
-        self._is_running = self._is_terminated = False
-        self._work = 0
-        self._interrupts: asyncio.Task[None] | None = None
         session.notice = self._notice
 
     # --- requests from other connections ---
 
     def cancel(self) -> None:
         """End the running statement, if any, with 57014."""
-        if self._is_running:
-            self._session.cancellation.cancel()
-            self._keep_interrupting()
+        self._runner.cancel()
 
     def terminate(self) -> None:
         """End the session with 57P01, after its running statement."""
-        self._is_terminated = True
-        if self._is_running:
-            self.cancel()
-        else:
+        is_running = self._runner.is_running
+        self._runner.terminate()
+        if not is_running:
             self.task.cancel()
 
     def cancel_if_abandoned(self) -> None:
@@ -123,28 +115,7 @@ class ClientConnection:
 
     @property
     def is_running(self) -> bool:
-        return self._is_running
-
-    def _expire(self, work: int) -> None:
-        """Interrupt a statement whose time is over. One that waits notices by itself; an engine
-        must be interrupted."""
-        if self._is_running and self._work == work:
-            if self._session.cancellation.is_late:
-                self._keep_interrupting()
-            else:  # the statement's own timer began a moment later
-                self._loop.call_later(_INTERRUPT_INTERVAL_S, self._expire, work)
-
-    def _keep_interrupting(self) -> None:
-        work = self._work
-
-        async def repeat() -> None:
-            while self._is_running and self._work == work:  # never the next statement
-                self._session.cancellation.interrupt()
-                await asyncio.sleep(_INTERRUPT_INTERVAL_S)
-
-        if self._interrupts is not None:
-            self._interrupts.cancel()
-        self._interrupts = self._loop.create_task(repeat())
+        return self._runner.is_running
 
     def _notice(self, message: str) -> None:
         """Called by the statement, in its thread."""
@@ -212,30 +183,7 @@ class ClientConnection:
             portal.close()
         self._portals.clear()
 
-    # --- running the session's work ---
-
-    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run the work in a thread. Meanwhile the statement can be canceled, and can time out."""
-        timeout_ms = self._session.variables.statement_timeout_ms
-        self._is_running = True
-        self._work += 1
-        timer = (
-            self._loop.call_later(timeout_ms / 1000, self._expire, self._work)
-            if timeout_ms
-            else None
-        )
-        try:
-            answer: T = await self._run_in_thread(work, *arguments)
-            return answer
-        except OSError as error:  # from the work, not from the connection
-            _log.error("a file cannot be read or written", peer=self._stream.peer, error=str(error))
-            raise file_access_failure(error) or error from error
-        finally:
-            self._is_running = False
-            if timer is not None:
-                timer.cancel()
-            if self._is_terminated:
-                raise asyncio.CancelledError
+    # --- answers ---
 
     def _failed(self, raised: BaseException) -> None:
         if not isinstance(raised, ReclockError):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -11,12 +10,11 @@ from reclock.adapter.context.results import Result
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
+from reclock.server.statement_runner import Run
 from reclock.server.stream import MessageStream
 from reclock.server.values import MessageBuffer, framed
 
 _PIECE_BYTES = 1 << 18
-
-Run = Callable[..., Awaitable[Any]]
 
 
 async def copy_out(copy: CopyOut, stream: MessageStream, run: Run) -> str:
