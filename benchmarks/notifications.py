@@ -19,7 +19,8 @@ from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import S3Buckets
-from reclock.definitions.sources import JsonFormat, ObjectsConnector
+from reclock.definitions.formats import JsonFormat
+from reclock.definitions.sources import ObjectsConnector
 
 KEYS = int(os.environ.get("RECLOCK_BENCH_KEYS", "20000"))
 NEW = 10

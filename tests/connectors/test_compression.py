@@ -14,13 +14,8 @@ from reclock.connectors.connector import Increment
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.object_store import LocalBuckets, ObjectMissing
-from reclock.definitions.sources import (
-    BytesFormat,
-    JsonFormat,
-    LineFormat,
-    ObjectsConnector,
-    TextFormat,
-)
+from reclock.definitions.formats import BytesFormat, JsonFormat, LineFormat, TextFormat
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DecodeFailed, UpstreamChanged
 
 NUMBERS = RelationDesc((Column("n", INTEGER),))

@@ -14,7 +14,8 @@ from reclock.connectors import debezium
 from reclock.connectors.connector import Bound, Skip
 from reclock.connectors.debezium import Debezium
 from reclock.definitions.connections import broker
-from reclock.definitions.sources import DebeziumConnector, JsonFormat
+from reclock.definitions.formats import JsonFormat
+from reclock.definitions.sources import DebeziumConnector
 from reclock.errors import UpstreamChanged
 
 DESC = RelationDesc((Column("id", INTEGER),))

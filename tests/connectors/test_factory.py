@@ -12,7 +12,8 @@ from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.connectors.factory import ConnectionContext, open_connector
 from reclock.connectors.objects.object_store import LocalBuckets
 from reclock.definitions.connections import AWS, Connection, SecretReference
-from reclock.definitions.sources import KinesisConnector, ObjectsConnector, SourceSpec, TextFormat
+from reclock.definitions.formats import TextFormat
+from reclock.definitions.sources import KinesisConnector, ObjectsConnector, SourceSpec
 
 LINES = RelationDesc((Column("text", TEXT),))
 

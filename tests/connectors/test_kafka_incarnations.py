@@ -17,7 +17,8 @@ from reclock.connectors.kafka.incarnations import (
     follow_from_start,
 )
 from reclock.definitions.connections import broker
-from reclock.definitions.sources import KafkaConnector, TextFormat
+from reclock.definitions.formats import TextFormat
+from reclock.definitions.sources import KafkaConnector
 from reclock.errors import UpstreamLost, UpstreamReplaced
 from reclock.reclocking.frontiers import Partition
 

@@ -16,7 +16,8 @@ from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import S3Buckets
-from reclock.definitions.sources import JsonFormat, ObjectsConnector
+from reclock.definitions.formats import JsonFormat
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import UpstreamChanged, UpstreamUnavailable
 
 DESC = RelationDesc((Column("n", INTEGER),))

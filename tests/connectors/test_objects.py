@@ -9,7 +9,8 @@ from reclock.connectors.objects import scan
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.readings import ObjectEvidence, newest_readings, restarted
 from reclock.connectors.objects.scan import Split, probe, reread
-from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector
+from reclock.definitions.formats import CsvFormat, JsonFormat
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 
 DESC = RelationDesc((Column("n", INTEGER), Column("w", TEXT)))

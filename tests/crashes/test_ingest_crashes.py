@@ -21,16 +21,15 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.connections import broker
+from reclock.definitions.formats import JsonFormat, TextFormat
 from reclock.definitions.load_generators import GENERATED
 from reclock.definitions.sources import (
     DebeziumConnector,
-    JsonFormat,
     KafkaConnector,
     KinesisConnector,
     LoadGenerator,
     PubNubConnector,
     SourceSpec,
-    TextFormat,
 )
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.ingest import payload

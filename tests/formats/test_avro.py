@@ -27,7 +27,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.definitions.connections import Connection
-from reclock.definitions.sources import AvroFormat
+from reclock.definitions.formats import AvroFormat
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
 from reclock.formats.avro_schemas import columns_of, inline_references

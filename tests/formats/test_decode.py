@@ -31,7 +31,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.collections.schema import arrow_schema
-from reclock.definitions.sources import CsvFormat, JsonFormat, TextFormat
+from reclock.definitions.formats import CsvFormat, JsonFormat, TextFormat
 from reclock.errors import DecodeFailed
 from reclock.formats.decode import decode
 from reclock.formats.messages import decode_messages

@@ -11,7 +11,7 @@ from fixtures.registry import framed
 
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
 from reclock.definitions.connections import Connection
-from reclock.definitions.sources import AvroFormat, Format, JsonFormat
+from reclock.definitions.formats import AvroFormat, Format, JsonFormat
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
 from reclock.formats.avro_schemas import row_columns_of

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reclock.algebra.relations import BYTEA, INTEGER, TEXT, Column, RelationDesc
-from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, TextFormat
+from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, TextFormat
 from reclock.errors import DecodeFailed
 from reclock.formats.messages import decode_messages
 

@@ -25,7 +25,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.definitions.connections import Connection
-from reclock.definitions.sources import ProtobufFormat
+from reclock.definitions.formats import ProtobufFormat
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
 from reclock.formats.messages import decode_messages

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
-from reclock.definitions.sources import CsvFormat
+from reclock.definitions.formats import CsvFormat
 from reclock.errors import DecodeFailed
 from reclock.formats.records import last_end, parse_header, record_ends
 

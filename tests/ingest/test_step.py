@@ -28,7 +28,8 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.timestamps import Timestamp
-from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector, SourceSpec
+from reclock.definitions.formats import CsvFormat, JsonFormat
+from reclock.definitions.sources import ObjectsConnector, SourceSpec
 from reclock.errors import (
     AuditFailed,
     ClaimConflict,

@@ -17,12 +17,7 @@ from reclock.connectors.connector import HasHistory, Increment
 from reclock.connectors.factory import ConnectionContext, open_connector
 from reclock.connectors.kafka import connector
 from reclock.connectors.objects.object_store import LocalBuckets
-from reclock.definitions.sources import (
-    BytesFormat,
-    CsvFormat,
-    JsonFormat,
-    TextFormat,
-)
+from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, TextFormat
 from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.rebuild import Rebuilt

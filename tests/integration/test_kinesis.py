@@ -14,7 +14,8 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors import kinesis as connector
-from reclock.definitions.sources import JsonFormat, KinesisConnector, SourceSpec, TextFormat
+from reclock.definitions.formats import JsonFormat, TextFormat
+from reclock.definitions.sources import KinesisConnector, SourceSpec
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.report import IngestState

@@ -28,7 +28,8 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.definitions.connections import broker
-from reclock.definitions.sources import DebeziumConnector, JsonFormat, SourceSpec
+from reclock.definitions.formats import JsonFormat
+from reclock.definitions.sources import DebeziumConnector, SourceSpec
 from reclock.errors import ClaimConflict, NotBegun, NotReadable, UnknownCollection, UpperMismatch
 
 TABLES = ("a", "b", "c")

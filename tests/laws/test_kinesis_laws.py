@@ -14,7 +14,8 @@ from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update, advance
 from reclock.connectors.kinesis import Kinesis
-from reclock.definitions.sources import KinesisConnector, TextFormat
+from reclock.definitions.formats import TextFormat
+from reclock.definitions.sources import KinesisConnector
 from reclock.errors import UpstreamChanged
 from reclock.reclocking.digits import digits, place_value
 from reclock.reclocking.mint import Binding, mint

@@ -26,8 +26,8 @@ from reclock.algebra.relations import (
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.definitions.connections import Connection
+from reclock.definitions.formats import JsonFormat
 from reclock.definitions.sinks import Avro, Envelope
-from reclock.definitions.sources import JsonFormat
 from reclock.formats import avro
 from reclock.formats.avro_schemas import columns_of, row_columns_of
 from reclock.formats.decode import decode

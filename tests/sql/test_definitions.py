@@ -8,7 +8,8 @@ from fixtures.planning import SYSTEM_RELATION, World, new_york
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
 from reclock.catalog.objects import Cluster, ItemType
-from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector
+from reclock.definitions.formats import CsvFormat, JsonFormat
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DependentObjects, ReclockError, RequiredIndex, UnsupportedSql
 from reclock.plan.relational import Get, collections
 from reclock.sql.catalog.entries import RelationEntry

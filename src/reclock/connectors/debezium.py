@@ -30,7 +30,8 @@ from reclock.connectors.connector import (
 )
 from reclock.connectors.kafka.connector import TASK_OFFSETS, Kafka, TopicReadTask
 from reclock.connectors.kafka.incarnations import Incarnation
-from reclock.definitions.sources import BytesFormat, DebeziumConnector, Format, KafkaConnector
+from reclock.definitions.formats import BytesFormat, Format
+from reclock.definitions.sources import DebeziumConnector, KafkaConnector
 from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.formats.envelope import changes, event_of
 from reclock.reclocking.frontiers import Partition

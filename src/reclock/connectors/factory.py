@@ -20,20 +20,16 @@ from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import ObjectStore, S3Buckets
 from reclock.definitions.connections import SecretResolver, no_secrets
+from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, SchemaFormat, TextFormat
 from reclock.definitions.sources import (
-    BytesFormat,
-    CsvFormat,
     DebeziumConnector,
-    JsonFormat,
     KafkaConnector,
     KinesisConnector,
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
     PubNubConnector,
-    SchemaFormat,
     SourceSpec,
-    TextFormat,
     Upstream,
 )
 

@@ -33,7 +33,8 @@ from reclock.connectors.connector import (
     remaining_ranges,
     skipped_ranges,
 )
-from reclock.definitions.sources import Format, KinesisConnector
+from reclock.definitions.formats import Format
+from reclock.definitions.sources import KinesisConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
 from reclock.formats.messages import decode_messages
 

@@ -22,7 +22,7 @@ from reclock.algebra.textual import textual
 from reclock.algebra.textual.description import TextualType
 from reclock.collections.schema import arrow_schema
 from reclock.collections.text_lengths import within_limit
-from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
+from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
 from reclock.errors import DecodeFailed, InvalidJson, ReclockError
 from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 

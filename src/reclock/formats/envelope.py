@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
-from reclock.definitions.sources import AvroFormat, Format, JsonFormat
+from reclock.definitions.formats import AvroFormat, Format, JsonFormat
 from reclock.errors import DecodeFailed
 from reclock.formats import avro
 from reclock.formats.messages import decode_messages, written_by

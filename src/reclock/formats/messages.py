@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.definitions.sources import (
+from reclock.definitions.formats import (
     AvroFormat,
     CsvFormat,
     Format,

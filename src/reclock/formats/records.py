@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reclock.algebra.relations import RelationDesc
-from reclock.definitions.sources import CsvFormat, LineFormat
+from reclock.definitions.formats import CsvFormat, LineFormat
 from reclock.errors import DecodeFailed
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

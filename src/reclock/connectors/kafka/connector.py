@@ -35,7 +35,8 @@ from reclock.connectors.kafka.incarnations import (
 )
 from reclock.connectors.kafka.messages import decode
 from reclock.connectors.kafka.topic import Topic, request_settings, unavailable
-from reclock.definitions.sources import Format, KafkaConnector, cannot_resnapshot
+from reclock.definitions.formats import Format
+from reclock.definitions.sources import KafkaConnector, cannot_resnapshot
 from reclock.errors import (
     SourceError,
     UpstreamChanged,

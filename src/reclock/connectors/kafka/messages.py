@@ -11,7 +11,8 @@ from confluent_kafka import Message
 
 from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
-from reclock.definitions.sources import Format, KafkaConnector
+from reclock.definitions.formats import Format
+from reclock.definitions.sources import KafkaConnector
 from reclock.formats.envelope import changes
 from reclock.formats.messages import decode_messages
 

@@ -43,7 +43,8 @@ from reclock.connectors.objects.readings import (
     restarted,
 )
 from reclock.connectors.objects.scan import Growth, Split
-from reclock.definitions.sources import LineFormat, ObjectsConnector
+from reclock.definitions.formats import LineFormat
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import InvalidOption, UpstreamChanged
 from reclock.formats.decode import decode
 from reclock.reclocking.remap import BoundRange

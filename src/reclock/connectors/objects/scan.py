@@ -14,7 +14,8 @@ from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
 from reclock.connectors.objects.patterns import compile_pattern, literal_prefix
 from reclock.connectors.objects.readings import UNKNOWN_VERSION, ObjectEvidence
-from reclock.definitions.sources import CsvFormat, LineFormat, ObjectsConnector
+from reclock.definitions.formats import CsvFormat, LineFormat
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DecodeFailed, UpstreamChanged
 from reclock.formats.records import last_end, parse_header, quote_of, record_ends
 from reclock.reclocking.remap import BoundRange

@@ -9,8 +9,9 @@ from typing import Any
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
+from reclock.definitions.formats import Format
 from reclock.definitions.sinks import Target as SinkTarget
-from reclock.definitions.sources import Format, Upstream
+from reclock.definitions.sources import Upstream
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 
 

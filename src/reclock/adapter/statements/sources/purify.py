@@ -15,15 +15,8 @@ from reclock.algebra.relations import TEXT, RelationDesc
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.connectors.clients import kafka_client, postgres_parameters, registry_client
 from reclock.definitions.connections import Connection, SecretResolver
-from reclock.definitions.sources import (
-    AvroFormat,
-    BytesFormat,
-    DebeziumConnector,
-    Format,
-    KafkaConnector,
-    PostgresConnector,
-    SchemaFormat,
-)
+from reclock.definitions.formats import AvroFormat, BytesFormat, Format, SchemaFormat
+from reclock.definitions.sources import DebeziumConnector, KafkaConnector, PostgresConnector
 from reclock.errors import InvalidOption
 from reclock.formats import schema_registry
 from reclock.formats.avro_schemas import inline_references, row_columns_of

@@ -20,27 +20,24 @@ from reclock.algebra.relations import (
 )
 from reclock.algebra.timestamps import moment
 from reclock.connectors.objects.patterns import compile_pattern
-from reclock.definitions.connections import (
-    AWS,
-    KAFKA,
-    POSTGRES,
-    broker,
-)
-from reclock.definitions.load_generators import GENERATED
-from reclock.definitions.sources import (
+from reclock.definitions.connections import AWS, KAFKA, POSTGRES, broker
+from reclock.definitions.formats import (
     AvroFormat,
     BytesFormat,
     CsvFormat,
-    DebeziumConnector,
     Format,
     JsonFormat,
+    SchemaFormat,
+    TextFormat,
+)
+from reclock.definitions.load_generators import GENERATED
+from reclock.definitions.sources import (
+    DebeziumConnector,
     KafkaConnector,
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
     PublishedTable,
-    SchemaFormat,
-    TextFormat,
 )
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.sql.catalog.definitions import SourceDefinition

@@ -7,10 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from reclock.algebra.relations import BYTEA, TEXT, Column
-from reclock.definitions.connections import (
-    SCHEMA_REGISTRY,
-)
-from reclock.definitions.sources import (
+from reclock.definitions.connections import SCHEMA_REGISTRY
+from reclock.definitions.formats import (
     BytesFormat,
     CsvFormat,
     Format,

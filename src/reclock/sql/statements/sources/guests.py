@@ -9,7 +9,8 @@ host cannot be dropped before its guests.
 from __future__ import annotations
 
 from reclock.algebra.ids import GlobalId
-from reclock.definitions.sources import DebeziumConnector, Format, Upstream
+from reclock.definitions.formats import Format
+from reclock.definitions.sources import DebeziumConnector, Upstream
 from reclock.errors import InvalidOption
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from reclock.algebra.relations import Column
 from reclock.definitions.connections import Connection
-from reclock.definitions.sources import AvroFormat, ProtobufFormat, SchemaFormat
+from reclock.definitions.formats import AvroFormat, ProtobufFormat, SchemaFormat
 from reclock.errors import InvalidOption
 from reclock.formats import avro_schemas, protobuf_schemas
 from reclock.sql.queries.columns import check_stored

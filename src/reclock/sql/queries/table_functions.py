@@ -1,0 +1,176 @@
+"""Functions in FROM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
+from reclock.errors import UnsupportedSql
+from reclock.plan.build import distinct, join, map_columns, project
+from reclock.plan.relational import FlatMap, JoinKind
+from reclock.plan.scalars import Call, ColumnRef, Literal
+from reclock.sql.names import fold
+from reclock.sql.queries.attach import attach
+from reclock.sql.queries.coercion import coerce, default_to_text
+from reclock.sql.queries.context import Context
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
+from reclock.sql.queries.joins import check_names, filtered, join_conditions
+from reclock.sql.queries.overloads import call
+from reclock.sql.queries.planned import Elements, OuterRef, TypedExpr, has, scalar_of, scalars_of
+from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
+from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
+from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.queries.subquery_rows import correlated_error
+from reclock.sql.queries.table_aliases import aliased
+from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.dialect import to_sql
+
+
+def is_function(node: exp.Expr) -> bool:
+    is_call = isinstance(node, exp.Unnest) or (
+        isinstance(node, exp.Table)
+        and bool(isinstance(node.this, exp.Anonymous) or node.args.get("rows_from"))
+    )
+    return is_call and not node.args.get("joins")
+
+
+def with_function(left: ScopedPlan, node: exp.Expr, context: Context) -> ScopedPlan:
+    right = rows_of_function(node, left, context)
+    check_names(left, right)
+    return ScopedPlan(right.plan, left.scope.beside(right.scope))
+
+
+def rows_of_function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
+    """The rows of ``left``, each with those that the functions answer for it. The scope is of their
+    columns alone."""
+    reject_unsupported(
+        node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from"
+    )
+    expr_context = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
+    number = node.args.get("offset") or node.args.get("ordinality")
+    functions = [_called(part) for part in node.args.get("rows_from") or [node]]
+    first = functions[0].name.lower()
+    if len(functions) == 1 and first not in ROW_FUNCTIONS and not number:
+        return _one_value(functions[0], node, left, expr_context)
+    alias = node.args.get("alias")
+    called = fold(alias.this) if alias is not None and alias.this else first
+    named_arrays = [
+        array
+        for function in functions
+        for array in _arrays(function, called, len(functions), expr_context)
+    ]
+    names, arrays = [name for name, _ in named_arrays], [array for _, array in named_arrays]
+    is_value = len(arrays) == 1
+    plan, arrays = attach(left.plan, arrays)
+    if any(has(array, OuterRef) for array in arrays):
+        raise correlated_error()
+    if number:
+        names = [*names, fold(number) if isinstance(number, exp.Identifier) else "ordinality"]
+        arrays = [*arrays, _numbers(arrays)]
+    columns = tuple(
+        Column(name, Elements(value).type) for name, value in zip(names, arrays, strict=True)
+    )
+    spread = FlatMap(plan, tuple(scalars_of(arrays)), RelationDesc(plan.desc.columns + columns))
+    width = len(plan.desc)
+    shown = project(spread, [*range(len(left.plan.desc)), *range(width, width + len(columns))])
+    scope_of_columns = Scope(
+        tuple(
+            ScopeColumn(called, column.name, column.type, is_value=is_value and i == 0)
+            for i, column in enumerate(columns)
+        )
+    )
+    return ScopedPlan(shown, aliased(ScopedPlan(shown, scope_of_columns), node).scope)
+
+
+def _called(node: exp.Expr) -> exp.Anonymous:
+    """The call that ``node`` of FROM is. Raises ``UnsupportedSql`` for one of another schema."""
+    reject_unsupported(
+        node, "this", "db", "alias", "expressions", "ordinality", "offset", "rows_from"
+    )
+    if isinstance(node, exp.Unnest):
+        return exp.Anonymous(this="unnest", expressions=node.expressions)
+    if fold(node.args.get("db")) not in ("", "pg_catalog") or not isinstance(
+        node.this, exp.Anonymous
+    ):
+        raise UnsupportedSql(f"table function {to_sql(node)[:80]} is not supported")
+    return node.this
+
+
+def _arrays(
+    function: exp.Anonymous, called: str, functions: int, expr_context: ExprContext
+) -> list[tuple[str, TypedExpr]]:
+    """The columns of a function in FROM as arrays, and their names. A function that answers no rows
+    has one row."""
+    name = function.name.lower()
+    if name not in ROW_FUNCTIONS:
+        return [
+            (name if functions > 1 else called, call("array", [scalar(function, expr_context)]))
+        ]
+    arrays = ROW_FUNCTIONS[name](
+        call, [scalar(argument, expr_context) for argument in function.expressions]
+    )
+    alone = called if functions == 1 else name
+    unnamed = [alone] if len(arrays) == 1 else [name] * len(arrays)
+    return list(zip(COLUMNS.get(name, unnamed), arrays, strict=True))
+
+
+def _numbers(arrays: Sequence[TypedExpr]) -> TypedExpr:
+    """The numbers of the elements, from 1: the column of WITH ORDINALITY."""
+    lengths = [call("array_length", [rows, Literal(1, INTEGER)]) for rows in arrays]
+    longest = lengths[0] if len(lengths) == 1 else call("greatest", lengths)
+    return call("series", [Literal(1, BIGINT), coerce(longest, BIGINT)])
+
+
+def _one_value(
+    call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_context: ExprContext
+) -> ScopedPlan:
+    """A scalar function in FROM: its value is one row for each row of ``left``."""
+    plan, (value,) = attach(left.plan, [default_to_text(scalar(call_node, expr_context))])
+    if has(value, OuterRef):
+        raise correlated_error()
+    alias = node.args.get("alias")
+    called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
+    computed = map_columns(plan, [scalar_of(value)])
+    computed = project(computed, [*range(len(left.plan.desc)), len(plan.desc)])
+    return ScopedPlan(
+        computed,
+        aliased(
+            ScopedPlan(computed, Scope((ScopeColumn(called, called, value.type),))), node
+        ).scope,
+    )
+
+
+def lateral_function(
+    left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context
+) -> ScopedPlan:
+    copied = tracked_copy(node.this)
+    function = copied if isinstance(copied, exp.Unnest) else exp.Table(this=copied)
+    function.set("alias", node.args.get("alias"))
+    on = joining.args.get("on")
+    if (joining.args.get("side") or "").upper() == "LEFT":
+        return with_function_or_nulls(left, function, on, context)
+    joined = with_function(left, function, context)
+    return joined if on is None else filtered(joined, join_conditions(on, joined.scope, context))
+
+
+def with_function_or_nulls(
+    left: ScopedPlan, function: exp.Expr, on: exp.Expr | None, context: Context
+) -> ScopedPlan:
+    """The rows of ``left``, each with the rows of ``function`` that meet ``on``, or with NULLs."""
+    width = len(left.plan.desc)
+    rows = distinct(left.plan)
+    function_rows = with_function(ScopedPlan(rows, left.scope), function, context)
+    same = [
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
+        for i, type in enumerate(left.plan.desc.types)
+    ]
+    matching_rows = filtered(
+        function_rows,
+        join_conditions(None if on == exp.true() else on, function_rows.scope, context),
+    )
+    joined = join(left.plan, matching_rows.plan, JoinKind.LEFT, same)
+    return ScopedPlan(
+        project(joined, [*range(width), *range(2 * width, len(joined.desc))]), function_rows.scope
+    )
