@@ -81,7 +81,7 @@ def create_connection(
     if skipped is not None:
         return skipped
     normal = tracked_copy(node)
-    defined = define_connection(normal, catalog, session)
+    definition = define_connection(normal, catalog, session)
     is_validated = True
     for option in node.args.get("options") or ():
         if fold(option.this) != "validate" or not isinstance(option.args["value"], exp.Boolean):
@@ -91,7 +91,7 @@ def create_connection(
         normal.set(argument, None)
     normal.set("this", name.to_table())
     return CreateConnection(
-        name, definition_text(normal), defined.connection, defined.depends_on, is_validated
+        name, definition_text(normal), definition.connection, definition.depends_on, is_validated
     )
 
 
@@ -216,7 +216,7 @@ def secret_entry(
 def connection_entry(
     node: CreateConnectionStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
 ) -> ConnectionEntry:
-    defined = define_connection(node, catalog, SessionNames())
+    definition = define_connection(node, catalog, SessionNames())
     return ConnectionEntry(
-        item.id, name, defined.connection, item.create_sql or "", defined.depends_on
+        item.id, name, definition.connection, item.create_sql or "", definition.depends_on
     )

@@ -88,10 +88,11 @@ def create_sink(
     cluster_id = chosen_cluster(node, catalog, session)
     normal = tracked_copy(node)
     sink = define_sink(normal, on, catalog, session)
-    for other in catalog.sinks():
-        if _overlap(other.sink.target, sink.target):
+    for existing_sink in catalog.sinks():
+        if _overlap(existing_sink.sink.target, sink.target):
             raise InvalidOption(
-                f'sink "{other.name}" writes there already', hint="drop it, or write somewhere else"
+                f'sink "{existing_sink.name}" writes there already',
+                hint="drop it, or write somewhere else",
             )
     as_of = (
         plan_as_of(node.args["as_of"], session.parameters)
@@ -149,17 +150,18 @@ def define_sink(
     return SinkDefinition(target, with_snapshot, frozenset(names.used))
 
 
-def _overlap(one: Target, other: Target) -> bool:
+def _overlap(first_target: Target, second_target: Target) -> bool:
     """Whether two targets overlap. A topic takes any number of sinks, but a table only one."""
-    if isinstance(one, DeltaTarget) and isinstance(other, DeltaTarget):
+    if isinstance(first_target, DeltaTarget) and isinstance(second_target, DeltaTarget):
         first, second = sorted(
-            (PurePosixPath(one.path), PurePosixPath(other.path)), key=lambda path: len(path.parts)
+            (PurePosixPath(first_target.path), PurePosixPath(second_target.path)),
+            key=lambda path: len(path.parts),
         )
         return second.is_relative_to(first)
-    if isinstance(one, PostgresTarget) and isinstance(other, PostgresTarget):
-        return replace(one, key=()) == replace(other, key=())
-    if isinstance(one, IcebergTarget) and isinstance(other, IcebergTarget):
-        return one == other
+    if isinstance(first_target, PostgresTarget) and isinstance(second_target, PostgresTarget):
+        return replace(first_target, key=()) == replace(second_target, key=())
+    if isinstance(first_target, IcebergTarget) and isinstance(second_target, IcebergTarget):
+        return first_target == second_target
     return False
 
 
@@ -170,18 +172,18 @@ def _target(into: exp.Expression, on: RelationEntry, names: NameResolver) -> Tar
 
 @_target.register
 def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
-    written = into.args["path"].name
-    path = PurePosixPath(written)
+    path_text = into.args["path"].name
+    path = PurePosixPath(path_text)
     if (
-        not written
-        or "://" in written
-        or "\\" in written
+        not path_text
+        or "://" in path_text
+        or "\\" in path_text
         or path.is_absolute()
         or ".." in path.parts
         or str(path) in ("", ".")
     ):
         raise InvalidOption(
-            f'"{written}" is no path of a Delta table',
+            f'"{path_text}" is no path of a Delta table',
             hint="a relative path, such as 'reports/daily': it lies below the setting sinks",
         )
     if not on.desc.columns:
@@ -191,15 +193,15 @@ def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
 
 @_target.register
 def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
-    named = into.args.get("connection")
-    addresses, topic, written = (
+    addresses, topic, progress_name = (
         into.args[name].name if into.args.get(name) is not None else ""
         for name in ("broker", "topic", "progress_topic")
     )
     progress_topic = (
-        written if into.args.get("progress_topic") is not None else f"{topic}-{_PROGRESS}"
+        progress_name if into.args.get("progress_topic") is not None else f"{topic}-{_PROGRESS}"
     )
-    if not (named or addresses) or not topic or not progress_topic or progress_topic == topic:
+    has_broker = into.args.get("connection") or addresses
+    if not has_broker or not topic or progress_topic in ("", topic):
         raise InvalidOption(
             "the broker and the topic cannot be empty, and progress has a topic of its own"
         )
@@ -208,7 +210,7 @@ def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
         raise InvalidOption(
             "ENVELOPE UPSERT needs a KEY", hint="KEY (…) names the columns that tell the rows apart"
         )
-    connection = names.connection(named, KAFKA) if named is not None else broker(addresses)
+    connection = names.connection_in(into, KAFKA) or broker(addresses)
     format, key_format = _formats(into, names)
     if isinstance(key_format, Plain):
         _check_plain([column for column in on.desc.columns if column.name in key], key_format.kind)
@@ -258,7 +260,6 @@ def _(into: PostgresInto, on: RelationEntry, names: NameResolver) -> Target:
 
 @_target.register
 def _(into: IcebergInto, on: RelationEntry, names: NameResolver) -> Target:
-    named = into.args.get("connection")
     namespace, table = into.args["namespace"].name, into.args["table"].name
     for name in (namespace, table):
         if not _PLAIN_NAME.fullmatch(name):
@@ -268,8 +269,7 @@ def _(into: IcebergInto, on: RelationEntry, names: NameResolver) -> Target:
             )
     if not on.desc.columns:
         raise InvalidOption("an Iceberg table has at least one column")
-    connection = names.connection(named, ICEBERG) if named is not None else None
-    return IcebergTarget(connection, namespace, table)
+    return IcebergTarget(names.connection_in(into, ICEBERG), namespace, table)
 
 
 def _key(into: KafkaInto | PostgresInto, on: RelationEntry) -> tuple[str, ...]:

@@ -58,8 +58,8 @@ def resnapshot(
     node: AlterSourceResnapshotStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> ResnapshotSource:
     source = _source(node, catalog, session)
-    described = source.source if isinstance(source, RelationEntry) else None
-    reason = cannot_resnapshot(described.connector if described is not None else None)
+    definition = source.source if isinstance(source, RelationEntry) else None
+    reason = cannot_resnapshot(definition.connector if definition is not None else None)
     if reason:
         raise InvalidOption(f'source "{source.name}" cannot be read anew', detail=reason)
     return ResnapshotSource(source.id, source.name)
@@ -90,8 +90,8 @@ def skip(
     node: AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> SkipRange:
     source = _source(node, catalog, session)
-    described = source.source if isinstance(source, RelationEntry) else None
-    if described is not None and (reason := getattr(described.connector, "cannot_skip", "")):
+    definition = source.source if isinstance(source, RelationEntry) else None
+    if definition is not None and (reason := getattr(definition.connector, "cannot_skip", "")):
         raise InvalidOption(f'offsets of source "{source.name}" cannot be skipped', detail=reason)
     lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
     if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):

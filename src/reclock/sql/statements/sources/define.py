@@ -108,17 +108,19 @@ def define_source(
             continue
         name = fold(option.this)
         if name not in SOURCE_OPTIONS:
-            known = f"options are {', '.join(sorted(SOURCE_OPTIONS)).upper()} and RETAIN HISTORY"
+            known_options = (
+                f"options are {', '.join(sorted(SOURCE_OPTIONS)).upper()} and RETAIN HISTORY"
+            )
             raise InvalidOption(
-                f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known
+                f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known_options
             )
         if name in options:
             raise InvalidOption(f'option "{name}" is given twice')
         options[name] = option.args["value"].name or to_sql(option.args["value"])
     names = NameResolver(catalog, session)
-    described = _define(node.args["connector"], node, names)
-    host = host_of(described.connector, described.format, catalog)
-    source = replace(described, depends_on=frozenset(names.used), retain_ms=retain_ms, host=host)
+    definition = _define(node.args["connector"], node, names)
+    host = host_of(definition.connector, definition.format, catalog)
+    source = replace(definition, depends_on=frozenset(names.used), retain_ms=retain_ms, host=host)
     if "start" not in options:
         return source
     if source.connector.lacks_history:
@@ -145,11 +147,8 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
     compile_pattern(pattern)
     if not connector.args["bucket"].name:
         raise InvalidOption("the name of a bucket cannot be empty")
-    named, queue = (
-        connector.args.get("connection"),
-        connector.args["queue"].name if connector.args.get("queue") else "",
-    )
-    if queue and named is None:
+    queue = connector.args["queue"].name if connector.args.get("queue") else ""
+    if queue and connector.args.get("connection") is None:
         raise InvalidOption(
             "notifications are read over a connection",
             hint="FROM S3 CONNECTION c DISCOVER OBJECTS …",
@@ -162,7 +161,7 @@ def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) 
         connector.args["bucket"].name,
         pattern,
         connector.args.get("compression") or "AUTO",
-        names.connection(named, AWS) if named is not None else None,
+        names.connection_in(connector, AWS),
         queue,
     )
     return SourceDefinition(RelationDesc(columns), upstream, format)
@@ -191,22 +190,22 @@ def _(
     if "" in tables:
         reject_clauses(node, f"LOAD GENERATOR {kind}", "all_tables", "tables")
         return SourceDefinition(tables[""], upstream, None)
-    wanted = (
+    table_names = (
         list(tables)
         if node.args.get("all_tables")
         else [fold(table.this) for table in node.args.get("tables") or ()]
     )
-    if not wanted:
+    if not table_names:
         raise InvalidOption(
             f"LOAD GENERATOR {kind} has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)"
         )
-    for i, table in enumerate(wanted):
-        if table not in tables or table in wanted[:i]:
+    for i, table in enumerate(table_names):
+        if table not in tables or table in table_names[:i]:
             raise InvalidOption(
                 f'table "{table}" is not there, or named twice', hint=nearest(table, tables)
             )
     return SourceDefinition(
-        RelationDesc(()), upstream, None, {table: tables[table] for table in wanted}
+        RelationDesc(()), upstream, None, {table: tables[table] for table in table_names}
     )
 
 
@@ -229,7 +228,7 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
         if not isinstance(value, JsonFormat | AvroFormat):
             raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON or AVRO")
     include: list[tuple[str, str]] = []
-    described = list(columns)
+    all_columns = list(columns)
     metadata = [
         (clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()
     ]
@@ -247,13 +246,13 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
         )
         name = fold(alias) if alias is not None else plain.name
         include.append((kind, name))
-        described.append(Column(name, plain.type, plain.is_nullable))
+        all_columns.append(Column(name, plain.type, plain.is_nullable))
     # else the columns are yet to come
     if columns or not isinstance(value, SchemaFormat) or value.schema:
-        check_columns([column.name for column in described])
+        check_columns([column.name for column in all_columns])
     keys = [name for kind, name in include if kind == "KEY"]
-    named, topic = connector.args.get("connection"), connector.args.get("topic")
-    if topic is None or not topic.name or (named is None and not connector.args["broker"].name):
+    topic, address = connector.args.get("topic"), connector.text("broker")
+    if topic is None or not topic.name or not (connector.args.get("connection") or address):
         raise InvalidOption("the broker and the topic cannot be empty")
     group = connector.args.get("group")
     starts, start_timestamp = _bounds(connector, "start")
@@ -261,9 +260,7 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
     if any(start > end for start, end in zip(starts, ends, strict=False)):
         raise InvalidOption("a partition cannot end before it starts")
     upstream = KafkaConnector(
-        names.connection(named, KAFKA)
-        if named is not None
-        else broker(connector.args["broker"].name),
+        names.connection_in(connector, KAFKA) or broker(address),
         topic.name,
         starts,
         start_timestamp,
@@ -275,7 +272,7 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
         end_timestamp,
     )
     return SourceDefinition(
-        RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None),
+        RelationDesc(tuple(all_columns), key=tuple(keys) if envelope == "UPSERT" else None),
         upstream,
         value,
     )
@@ -362,14 +359,14 @@ def _(connector: KinesisFrom, node: CreateSourceStatement, names: NameResolver) 
             raise InvalidOption(f"records of a stream have no {clause.args['kind']}")
         name = fold(clause.args["alias"]) if clause.args.get("alias") is not None else plain.name
         included.append((clause.args["kind"], Column(name, plain.type, plain.is_nullable)))
-    described = (*columns, *(column for _, column in included))
-    check_columns([column.name for column in described])
-    named = connector.args.get("connection")
-    connection = names.connection(named, AWS) if named is not None else None
+    all_columns = (*columns, *(column for _, column in included))
+    check_columns([column.name for column in all_columns])
     upstream = kinesis_connector(
-        connector, tuple((kind, column.name) for kind, column in included), connection
+        connector,
+        tuple((kind, column.name) for kind, column in included),
+        names.connection_in(connector, AWS),
     )
-    return SourceDefinition(RelationDesc(described), upstream, value)
+    return SourceDefinition(RelationDesc(all_columns), upstream, value)
 
 
 @_define.register
@@ -411,12 +408,14 @@ def _(
             "the name of a publication is missing",
             hint="FROM POSTGRES CONNECTION c (PUBLICATION '…')",
         )
-    written, publication = connector.args["connection"], connector.args["publication"].name
+    connection_node, publication = connector.args["connection"], connector.args["publication"].name
     connection = (
-        names.connection(written, POSTGRES) if isinstance(written, exp.Table) else written.name
+        names.connection(connection_node, POSTGRES)
+        if isinstance(connection_node, exp.Table)
+        else connection_node.name
     )
     slot = connector.args["slot"].name if connector.args.get("slot") is not None else ""
-    known = tuple(
+    known_tables = tuple(
         PublishedTable(
             upstream_name(table),
             int(table.args["oid"].name),
@@ -426,7 +425,10 @@ def _(
         if table.args.get("oid")
     )
     return SourceDefinition(
-        RelationDesc(()), PostgresConnector(connection, publication, slot, known), None, tables
+        RelationDesc(()),
+        PostgresConnector(connection, publication, slot, known_tables),
+        None,
+        tables,
     )
 
 
@@ -459,9 +461,9 @@ def duration_ms(text: str) -> int:
     """``1s``, ``500ms``, ``2 min``, ``30 days``. Raises ``InvalidOption``."""
     digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
     unit = text.strip()[len(digits) :].strip()
-    each = _UNITS_MS.get(unit) or _UNITS_MS.get(unit.removesuffix("s"))
-    if not (digits.isascii() and digits.isdigit()) or each is None or not int(digits[:12]) > 0:
+    unit_ms = _UNITS_MS.get(unit) or _UNITS_MS.get(unit.removesuffix("s"))
+    if not (digits.isascii() and digits.isdigit()) or unit_ms is None or not int(digits[:12]) > 0:
         raise InvalidOption(
             f'invalid interval "{text}"', hint="for example '500ms', '1s', '5m' or '30 days'"
         )
-    return int(digits[:12]) * each
+    return int(digits[:12]) * unit_ms

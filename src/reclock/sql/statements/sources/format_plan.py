@@ -59,10 +59,7 @@ def declared_columns(node: exp.Expression) -> tuple[Column, ...]:
 
 
 def format_with_schema(clause: exp.Expression, names: NameResolver) -> SchemaFormat:
-    named = clause.args.get("connection")
-    return schema_format(
-        clause, names.connection(named, SCHEMA_REGISTRY) if named is not None else None
-    )
+    return schema_format(clause, names.connection_in(clause, SCHEMA_REGISTRY))
 
 
 def key_format(

@@ -160,8 +160,10 @@ def _write_registry_format(write: Generator, node: exp.Expression) -> str:
         clause(write, "AVRO VALUE FULLNAME", node, "value_name"),
         when(node, "null_defaults", "NULL DEFAULTS"),
     ]
-    said = ", ".join(option for option in options if option)
-    return joined(using, f"({said})" if said else "", clause(write, "SEED SCHEMA", node, "seed"))
+    option_list = ", ".join(option for option in options if option)
+    return joined(
+        using, f"({option_list})" if option_list else "", clause(write, "SEED SCHEMA", node, "seed")
+    )
 
 
 @generates(ProtobufFormatClause)

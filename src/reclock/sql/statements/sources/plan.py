@@ -98,9 +98,9 @@ def create_source(
         )
     index = None
     if node.args.get("materialized"):
-        taken = [name.item, progress_name.item]
+        taken_names = [name.item, progress_name.item]
         index = default_index(
-            name, source.desc, None, chosen_cluster(node, catalog, session), catalog, taken
+            name, source.desc, None, chosen_cluster(node, catalog, session), catalog, taken_names
         )
     for argument in ("exists", "materialized", "cluster"):
         normal.set(argument, None)
@@ -111,10 +111,10 @@ def create_source(
     subsources = _subsources(node, name, source, catalog, session)
     if source.subsources:
         normal.set("all_tables", None)
-        described = {upstream_name(table): table for table in normal.args.get("tables") or ()}
+        table_clauses = {upstream_name(table): table for table in normal.args.get("tables") or ()}
         tables = []
         for table, subsource in zip(source.subsources, subsources, strict=True):
-            part = described.get(table) or SubsourceOf(this=identifier(table))
+            part = table_clauses.get(table) or SubsourceOf(this=identifier(table))
             is_default = subsource.name == name.sibling(table.rpartition(".")[2])
             part.set("alias", None if is_default else subsource.name.to_table())
             tables.append(part)

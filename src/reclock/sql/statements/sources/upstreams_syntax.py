@@ -366,8 +366,11 @@ def _write_objects_from(write: Generator, node: exp.Expression) -> str:
 def _write_kinesis_from(write: Generator, node: exp.Expression) -> str:
     connection = clause(write, "CONNECTION", node, "connection")
     if node.args.get("arn"):
-        named = (clause(write, "ARN", node, "arn"), clause(write, "ENDPOINT", node, "endpoint"))
-        return joined("KINESIS", connection, *named, write.sql(node, "start"))
+        stream_clauses = (
+            clause(write, "ARN", node, "arn"),
+            clause(write, "ENDPOINT", node, "endpoint"),
+        )
+        return joined("KINESIS", connection, *stream_clauses, write.sql(node, "start"))
     options = [clause(write, name.upper(), node, name) for name in ("stream", "region", "endpoint")]
     return joined(
         "KINESIS",
@@ -379,11 +382,11 @@ def _write_kinesis_from(write: Generator, node: exp.Expression) -> str:
 
 @generates(PubNubFrom)
 def _write_pubnub_from(write: Generator, node: exp.Expression) -> str:
-    named = (
+    upstream_text = (
         f"PUBNUB SUBSCRIBE KEY {write.sql(node, 'subscribe_key')} CHANNEL "
         f"{write.sql(node, 'channel')}"
     )
-    return joined(named, clause(write, "ORIGIN", node, "origin"))
+    return joined(upstream_text, clause(write, "ORIGIN", node, "origin"))
 
 
 @generates(StreamStart)

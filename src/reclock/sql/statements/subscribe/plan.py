@@ -67,13 +67,13 @@ def plan_subscribe(
     )
     envelope = Envelope(node.args["envelope"]) if node.args.get("envelope") else None
     key = column_positions([fold(column) for column in node.args.get("key") or ()], select.desc)
-    sent = _sent(select.desc.columns, envelope, key)
+    change_columns = _sent(select.desc.columns, envelope, key)
     if has_progress:
-        sent = [replace(column, is_nullable=True) for column in sent]
+        change_columns = [replace(column, is_nullable=True) for column in change_columns]
     is_with_snapshot = _is_on(node, "snapshot", default=True)
     return SubscribeQuery(
         select,
-        RelationDesc((*first, *sent)),
+        RelationDesc((*first, *change_columns)),
         is_with_snapshot,
         has_progress,
         up_to,

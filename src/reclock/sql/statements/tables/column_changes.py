@@ -105,9 +105,9 @@ def check_assignable(desc: RelationDesc, old: Column, new: Column) -> None:
 def constrained_columns(constraint: TableConstraint) -> set[str]:
     """The columns of its table that the constraint names."""
     check = constraint.args.get("check")
-    named = constraint.args.get("columns") or ()
+    columns = constraint.args.get("columns") or ()
     used = check.find_all(exp.Column) if check is not None else ()
-    return {*map(fold, named), *(fold(column.this) for column in used)}
+    return {*map(fold, columns), *(fold(column.this) for column in used)}
 
 
 def rename_in_constraint(

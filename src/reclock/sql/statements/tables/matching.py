@@ -28,21 +28,23 @@ def matching(
 ) -> Plan:
     """The rows of the table that meet WHERE, and behind their columns ``values``. Of several rows
     of the other relations that one row meets, one gives the values, as in PostgreSQL."""
-    others = [tracked_copy(other) for other in node.args.get("others") or ()]
+    other_relations = [tracked_copy(other) for other in node.args.get("others") or ()]
     where = (
         exp.Where(this=tracked_copy(node.args["where"]))
         if node.args.get("where") is not None
         else None
     )
-    if not others:
+    if not other_relations:
         from_ = exp.From(this=tracked_copy(node.this))
         select = exp.Select(expressions=[*_columns(node, table), *values], from_=from_, where=where)
     elif values:
-        select = _with_values(node, table, others, where, values)
+        select = _with_values(node, table, other_relations, where, values)
     else:
         # where a name is ambiguous, it says so
-        plan_query(_beside(node, others, where, _columns(node, table)), context)
-        inside = exp.Select(expressions=[exp.Literal.number(1)], where=where, **_from(others))
+        plan_query(_beside(node, other_relations, where, _columns(node, table)), context)
+        inside = exp.Select(
+            expressions=[exp.Literal.number(1)], where=where, **_from(other_relations)
+        )
         exists = exp.Where(this=exp.Exists(this=inside))
         select = exp.Select(
             expressions=_columns(node, table),
@@ -55,10 +57,10 @@ def matching(
 def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[exp.Expr]]:
     """The columns of the other relations that RETURNING may name, and their names in the query;
     none without RETURNING."""
-    others = [tracked_copy(other) for other in node.args.get("others") or ()]
-    if not others or not node.args.get("returning"):
+    other_relations = [tracked_copy(other) for other in node.args.get("others") or ()]
+    if not other_relations or not node.args.get("returning"):
         return Scope(), []
-    scope = plan_from(exp.Select(**_from(others)), context).scope
+    scope = plan_from(exp.Select(**_from(other_relations)), context).scope
     return scope, [
         exp.Column(
             this=exp.to_identifier(column.name, quoted=True),
@@ -73,7 +75,7 @@ def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[ex
 def _with_values(
     node: exp.Expr,
     table: RelationEntry,
-    others: list[exp.Expr],
+    other_relations: list[exp.Expr],
     where: exp.Where | None,
     values: Sequence[exp.Expr],
 ) -> exp.Select:
@@ -81,14 +83,14 @@ def _with_values(
     given to all of its copies."""
     names = [f"c{number}" for number in range(len(table.desc))]
     from_there = {number: value for number, value in enumerate(values) if value.find(exp.Column)}
-    shown = [
+    select_items = [
         exp.alias_(column, name) for column, name in zip(_columns(node, table), names, strict=True)
     ]
-    shown += [
+    select_items += [
         exp.alias_(tracked_copy(value), f"v{number}", copy=False)
         for number, value in from_there.items()
     ]
-    inner = _beside(node, others, where, shown)
+    inner = _beside(node, other_relations, where, select_items)
     inner.set("distinct", exp.Distinct(on=exp.Tuple(expressions=_columns(node, table))))
     matched = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(_MATCHED)))
     again = exp.Table(
@@ -140,8 +142,8 @@ def _from(relations: list[exp.Expr]) -> dict[str, object]:
 
 def _columns(node: exp.Expr, table: RelationEntry) -> list[exp.Expr]:
     target = node.this
-    called = target.args["alias"].this if target.args.get("alias") else target.this
+    alias = target.args["alias"].this if target.args.get("alias") else target.this
     return [
-        exp.Column(this=exp.to_identifier(name, quoted=True), table=tracked_copy(called))
+        exp.Column(this=exp.to_identifier(name, quoted=True), table=tracked_copy(alias))
         for name in table.desc.names
     ]

@@ -86,12 +86,12 @@ def create_table_as(
     columns = ", ".join(
         f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True)
     )
-    made = parse_one(f"CREATE TABLE t ({columns})")
-    assert isinstance(made, CreateTableStatement)
-    made.set("this", name.to_table())
-    table = define_table(made)
+    create_table = parse_one(f"CREATE TABLE t ({columns})")
+    assert isinstance(create_table, CreateTableStatement)
+    create_table.set("this", name.to_table())
+    table = define_table(create_table)
     return CreateTable(
-        name, definition_text(made), table, None if node.args.get("is_empty") else query
+        name, definition_text(create_table), table, None if node.args.get("is_empty") else query
     )
 
 

@@ -71,12 +71,12 @@ def plan_returning(
     if not returning:
         return plan, None
     alias = node.this.args.get("alias")
-    shown = Scope.of(
+    table_scope = Scope.of(
         table.desc, fold(alias.this) if alias else table.name.item, None if alias else table.name
     )
     hidden = tuple(ScopeColumn(None, "", type, None, True) for type in plan.desc.types[:start])
     items = select_list(
-        returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING"
+        returning, Scope(hidden + table_scope.columns + others.columns), context, "RETURNING"
     )
     wide, values = attach(plan, [value for _, value in items])
     width = len(plan.desc) - len(others.columns)
