@@ -33,10 +33,10 @@ def check(
     from reclock.cli.output import print_json
     from reclock.runtime.environment import Environment
 
-    missing = 0
+    failures = 0
     with errors_on_stderr(), Environment.open(home) as environment:
         for result in check_source(environment, name, timeout_s=seconds(timeout)):
-            missing += not result.ok
+            failures += not result.ok
             if is_json:
                 print_json({"what": result.name, "is_fine": result.ok, "seen": result.detail})
                 continue
@@ -44,4 +44,4 @@ def check(
                 f"{'ok     ' if result.ok else 'MISSING'}  {result.name}: {result.detail}",
                 flush=True,
             )
-    raise typer.Exit(1 if missing else 0)
+    raise typer.Exit(1 if failures else 0)

@@ -1,4 +1,4 @@
-"""Which object holds another one back."""
+"""Finds the object that delays another one."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ def culprit(
     depends_on: Callable[[GlobalId], Iterable[GlobalId]],
     stalled: Collection[GlobalId],
 ) -> GlobalId | None:
-    """The end of the path from the object down its dependencies, at each step to the one that is
-    complete the least far. A stalled one goes before others that are as far. None if no dependency
-    is as late as the object: it is late of itself."""
-    current, seen = id, {id}
+    """The object that delays ``id``: the last on a path of dependencies, of which each step takes
+    the one with the lowest upper, and of equal uppers a stalled one. None if no dependency is as
+    late as the object itself."""
+    current, visited = id, {id}
     while True:
-        later = [other for other in depends_on(current) if other in uppers and other not in seen]
-        candidates = [other for other in later if uppers[other] <= uppers[current]]
+        candidates = [
+            input
+            for input in depends_on(current)
+            if input in uppers and input not in visited and uppers[input] <= uppers[current]
+        ]
         if not candidates:
             return None if current == id else current
-        current = min(candidates, key=lambda other: (uppers[other], other not in stalled, other))
-        seen.add(current)
+        current = min(candidates, key=lambda id: (uppers[id], id not in stalled, id))
+        visited.add(current)
 
 
 def with_derived(
     uppers: Mapping[GlobalId, Timestamp], depends_on: Mapping[GlobalId, Collection[GlobalId]]
 ) -> dict[GlobalId, Timestamp]:
-    """The uppers, and for each object without one of its own the least of its dependencies', if
-    they have any."""
+    """``uppers``, and for each object without an upper the lowest one of its dependencies."""
     derived = dict(uppers)
 
     def upper_of(id: GlobalId, path: frozenset[GlobalId]) -> Timestamp | None:
         if id not in derived and id not in path:
-            found = [upper_of(other, path | {id}) for other in depends_on.get(id, ())]
-            known = [upper for upper in found if upper is not None]
-            if known:
-                derived[id] = min(known)
+            input_uppers = [upper_of(input, path | {id}) for input in depends_on.get(id, ())]
+            known_uppers = [upper for upper in input_uppers if upper is not None]
+            if known_uppers:
+                derived[id] = min(known_uppers)
         return derived.get(id)
 
     for id in depends_on:

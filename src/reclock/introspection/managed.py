@@ -77,10 +77,10 @@ class LakeManagedCollections:
     def read(self, collections: Set[IntrospectionType]) -> Contents:
         ids, at = self.ids(), self.newest()
         rows: dict[IntrospectionType, Mapping[Row, int]] = {}
-        known = self._known_among(ids[collection] for collection in collections)
-        self.tables.pin(known, at)  # all by one reading of the log
+        known_ids = self._known_among(ids[collection] for collection in collections)
+        self.tables.pin(known_ids, at)  # all by one reading of the log
         for collection in collections:
-            if ids[collection] in known:
+            if ids[collection] in known_ids:
                 columns = self._snapshot(ids[collection], MANAGED[collection].desc, at).to_pydict()
                 diffs = columns.pop(DIFF_COLUMN)
                 rows[collection] = dict(
@@ -140,10 +140,10 @@ class LakeManagedCollections:
 
     def _known_among(self, ids: Iterable[GlobalId]) -> Set[GlobalId]:
         """Those that were ever written. At most one read."""
-        wanted = frozenset(ids)
-        if not wanted <= self._known:
+        id_set = frozenset(ids)
+        if not id_set <= self._known:
             self._known = self.tables.log.known()
-        return wanted & self._known
+        return id_set & self._known
 
     def _snapshot(self, id: GlobalId, desc: RelationDesc, at: Timestamp) -> pa.Table:
         [pinned] = self.tables.pin([id], at).values()

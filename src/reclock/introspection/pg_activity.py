@@ -40,19 +40,19 @@ def _activity(state: SystemState) -> Rows:
         if not state.reader.sees(backend):
             yield (*who, *[None] * 13, HIDDEN, None)
             continue
-        work, shown = backend.work, backend.state
+        work, activity = backend.work, backend.state
         yield (
             *who,
             backend.client_address,
             None,
             backend.client_port,
             _moment(backend.began_at),
-            _moment(work.began_at) if work is not None and shown == "active" else None,
+            _moment(work.began_at) if work is not None and activity == "active" else None,
             _moment(work.began_at) if work is not None else None,
             _moment(backend.began_at if work is None else work.ended_at or work.began_at),
-            None if shown == "active" else "Client",
-            None if shown == "active" else "ClientRead",
-            shown,
+            None if activity == "active" else "Client",
+            None if activity == "active" else "ClientRead",
+            activity,
             None,
             None,
             None,

@@ -1,5 +1,5 @@
-"""How sources, indexes and sinks are doing, as relations: the present status of each, those it
-had, and what sources gave up."""
+"""Statuses of sources, indexes and sinks as relations: the current status of each, the earlier ones,
+and the ranges that sources skipped."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def _row(id: str, name: str, status: str, at: Timestamp, *error: str | None) -> 
 
 
 def _current(type: ItemType, state: SystemState) -> Rows:
-    """One that nobody has worked on yet is ``created``; an index then says what it waits for. A
-    subsource has a status only where it differs from its source's."""
-    known = {status.name for status in state.statuses()}
+    """The current status of each object of the type. Before its first step or refresh it is
+    ``created``, and the detail of an index says what it waits for. A subsource has a row only if
+    its status differs from its source's."""
+    names_with_status = {status.name for status in state.statuses()}
     for item in state.catalog.items.values():
         if (
             item.type is type
-            and item.id not in known
+            and item.id not in names_with_status
             and state.of_catalog.source_types.get(item.id) != SUBSOURCE
         ):
             reason = _awaited(item.id, state) if type is ItemType.INDEX else (None, None)

@@ -63,18 +63,20 @@ theirs."""
 
 
 def functions_of(type_name: str) -> TypeFunctions:
-    """Those of the type that ``pg_type`` calls so."""
+    """The functions of the type that has this name in ``pg_type``."""
     return (_ARRAY if type_name.startswith("_") else _FUNCTIONS[type_name])[1]
 
 
 def type_function_rows(state: CatalogState) -> Rows:
-    """Object id, name, type of the argument and of the answer, of each function."""
+    """Of each function its object id, its name, and the types of its arguments and result."""
     internal, cstring = PSEUDO_TYPES["internal"], PSEUDO_TYPES["cstring"]
-    type_oids = {each.name: each.oid for each in type_rows()} | {
+    type_oids = {type_row.name: type_row.oid for type_row in type_rows()} | {
         name: oid for name, (oid, *_) in TEXTS.items()
     }
-    known = [(*_FUNCTIONS[name], oid) for name, oid in type_oids.items() if name in _FUNCTIONS]
-    for prefix, functions, oid in [*known, (*_ARRAY, _ANYARRAY_OID)]:
+    functions_by_oid = [
+        (*_FUNCTIONS[name], oid) for name, oid in type_oids.items() if name in _FUNCTIONS
+    ]
+    for prefix, functions, oid in [*functions_by_oid, (*_ARRAY, _ANYARRAY_OID)]:
         signatures = (
             ("in", cstring, oid),
             ("out", oid, cstring),

@@ -117,10 +117,10 @@ def respond(
     text: str,
     *headers: tuple[str, str],
 ) -> Iterable[bytes]:
-    own = [
+    standard_headers = [
         ("Content-Type", f"{media_type}; charset=utf-8"),
         ("Cache-Control", "no-store"),
         ("X-Content-Type-Options", "nosniff"),
     ]
-    start_response(f"{status.value} {status.phrase}", [*own, *headers])
+    start_response(f"{status.value} {status.phrase}", [*standard_headers, *headers])
     return [text.encode()]

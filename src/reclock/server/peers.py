@@ -86,14 +86,14 @@ class WorkerPeers:
     def _answer(self, process_id: int, question: dict[str, Any]) -> Any:
         """None if the worker is gone. Raises ``WorkerUnresponsive``."""
         number = self._number(process_id)
-        with closing(self._ask(number, question)) as asked:
+        with closing(self._ask(number, question)) as connection:
             try:
-                return _read(asked, time.monotonic() + _PATIENCE_S)
+                return _read(connection, time.monotonic() + _PATIENCE_S)
             except TimeoutError:
                 raise WorkerUnresponsive(number, process_id) from None
 
     def _number(self, process_id: int) -> int:
-        """Of the worker that gave the process id."""
+        """The number of the worker that gave the process id."""
         return (process_id - 1) % self.count
 
     def _ask(self, number: int, question: dict[str, Any]) -> socket.socket:
@@ -109,11 +109,11 @@ class WorkerPeers:
 
 def answer(question: bytes, backends: Backends, asker: socket.socket) -> None:
     """Answer a question about the sessions of this process, and close the socket."""
-    asked = json.loads(question)
+    request = json.loads(question)
     with asker:
         asker.settimeout(_PATIENCE_S)
         try:
-            asker.sendall(json.dumps(_answer(asked, backends)).encode())
+            asker.sendall(json.dumps(_answer(request, backends)).encode())
         except OSError as error:  # the asker waits no more
             _log.debug("a question was not answered in time", error=str(error))
 
@@ -151,13 +151,13 @@ def _session(backend: Backend) -> dict[str, Any]:
     }
 
 
-def _read(asked: socket.socket, deadline: float) -> Any:
+def _read(connection: socket.socket, deadline: float) -> Any:
     """The answer, None if the worker is gone. Raises ``TimeoutError``."""
     chunks = []
     while True:
-        asked.settimeout(max(deadline - time.monotonic(), 0.001))
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
         try:
-            chunk = asked.recv(_CHUNK_BYTES)
+            chunk = connection.recv(_CHUNK_BYTES)
         except ConnectionError:
             return None
         if not chunk:

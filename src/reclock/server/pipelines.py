@@ -76,7 +76,7 @@ def executions_ahead(
     if tail is None:
         return None
     binds = [first]
-    known = {first.statement.encode(): _Statement.of(0, first)}
+    statements = {first.statement.encode(): _Statement.of(0, first)}
     rows: list[tuple[int, Parameters]] = [(0, first.parameters)]
     at = len(tail)
     while ahead.startswith(b"B", at) and len(ahead) >= at + 5:
@@ -84,22 +84,22 @@ def executions_ahead(
         if end < begin or not ahead.startswith(tail, end):
             break
         name = ahead[begin + 1 : max(begin + 1, ahead.find(b"\0", begin + 1, end))]
-        if name not in known:
+        if name not in statements:
             bind = _bind(ahead[begin:end])
             if bind is None or bind.portal or not is_repeatable(bind.statement):
                 break
-            known[name] = _Statement.of(len(binds), bind)
+            statements[name] = _Statement.of(len(binds), bind)
             binds.append(bind)
-        values = known[name].parameters(ahead, begin, end)
+        values = statements[name].parameters(ahead, begin, end)
         if values is None:
             break
-        rows.append((known[name].index, values))
+        rows.append((statements[name].index, values))
         at = end + len(tail)
     if len(rows) == 1:
         return None
     (limit,) = _int32(tail, len(tail) - 4)
-    described = (messages.Describe("P", ""),) if tail.startswith(_DESCRIBE) else ()
-    return Executions(binds, rows, (*described, messages.Execute("", max(0, limit))), at)
+    describe = (messages.Describe("P", ""),) if tail.startswith(_DESCRIBE) else ()
+    return Executions(binds, rows, (*describe, messages.Execute("", max(0, limit))), at)
 
 
 def _bind(body: bytes) -> messages.Bind | None:

@@ -44,8 +44,8 @@ class DataRows:
                 self.is_waiting = True
                 break
             if limit and count + len(buffer) > limit:
-                allowed = limit - count
-                buffer, self._ahead = buffer[:allowed], buffer[allowed:]
+                remaining = limit - count
+                buffer, self._ahead = buffer[:remaining], buffer[remaining:]
             pieces.append(buffer.data)
             size += len(buffer.data)
             count += len(buffer)

@@ -205,7 +205,9 @@ class Server:
                 "the client did not finish to connect in time", sqlstate="08006"
             ) from None
         thread = SessionThread(asyncio.get_running_loop())
-        self._session_threads = {each for each in self._session_threads if each.is_alive} | {thread}
+        self._session_threads = {
+            session_thread for session_thread in self._session_threads if session_thread.is_alive
+        } | {thread}
         try:
             await self._serve_session(stream, startup, task, thread)
         finally:

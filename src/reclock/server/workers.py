@@ -91,10 +91,10 @@ class Workers:
 
     def _bound(self) -> socket.socket:
         try:
-            found = socket.getaddrinfo(
+            addresses = socket.getaddrinfo(
                 self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )
-            family, kind, protocol, _, address = found[0]
+            family, kind, protocol, _, address = addresses[0]
             listener = socket.socket(family, kind, protocol)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)

@@ -332,11 +332,11 @@ class SessionVariables:
 
     def get(self, name: str) -> str:
         """Raises ``UnknownObject``."""
-        known = _known(name)
-        if known.name == READ_ONLY and READ_ONLY not in self._local:
+        variable = _known(name)
+        if variable.name == READ_ONLY and READ_ONLY not in self._local:
             return self.get(DEFAULT_READ_ONLY)
-        return self._local.get(known.name) or self._values.get(
-            known.name, self._defaults[known.name]
+        return self._local.get(variable.name) or self._values.get(
+            variable.name, self._defaults[variable.name]
         )
 
     def set(self, name: str, value: str | None, *, is_local: bool = False) -> None:
@@ -346,18 +346,18 @@ class SessionVariables:
         Raises ``UnknownObject``, ``InvalidOption``.
         """
         variable = _known(name)
-        allowed = None if value is None else _allowed(variable, value)
+        new_value = None if value is None else _allowed(variable, value)
         self.changes += 1
         if is_local:
             self._local[variable.name] = (
-                self._defaults[variable.name] if allowed is None else allowed
+                self._defaults[variable.name] if new_value is None else new_value
             )
             return
         self._local.pop(variable.name, None)
-        if allowed is None:
+        if new_value is None:
             self._values.pop(variable.name, None)
         else:
-            self._values[variable.name] = allowed
+            self._values[variable.name] = new_value
 
     def reset(self) -> None:
         self._values.clear()

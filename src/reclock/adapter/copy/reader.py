@@ -37,10 +37,10 @@ class CopyReader:
         self._waiting = b""
 
     def feed(self, data: bytes) -> Iterator[pa.Table]:
-        whole, line_end, rest = (self._waiting + data).rpartition(b"\n")
-        self._waiting = rest
+        complete_lines, line_end, incomplete_line = (self._waiting + data).rpartition(b"\n")
+        self._waiting = incomplete_line
         if line_end:
-            yield from self._read(whole + line_end)
+            yield from self._read(complete_lines + line_end)
 
     def finish(self) -> Iterator[pa.Table]:
         """The last record, if its line is not terminated."""

@@ -120,11 +120,11 @@ class AuthorizationContext:
 
         System relations need no privilege and no cluster.
         """
-        named = [id for id in sorted(ids) if not id.startswith("s")]
-        if named and self.cluster in self.catalog.clusters:
+        user_ids = [id for id in sorted(ids) if not id.startswith("s")]
+        if user_ids and self.cluster in self.catalog.clusters:
             yield self.need((Kind.CLUSTER, self.catalog.clusters[self.cluster]), Privilege.USAGE)
-        waiting = [(id, self.users.current_id) for id in named]
-        seen = set(waiting)
+        waiting = [(id, self.users.current_id) for id in user_ids]
+        queued = set(waiting)
         while waiting:
             id, role_id = waiting.pop(0)
             yield from self.on_item(id, Privilege.SELECT, role_id)
@@ -136,8 +136,8 @@ class AuthorizationContext:
                     for input in sorted(entry.depends_on)
                     if not input.startswith("s")
                 ]
-                waiting += [input for input in inputs if input not in seen]
-                seen.update(inputs)
+                waiting += [input for input in inputs if input not in queued]
+                queued.update(inputs)
 
     def on_item(
         self, id: GlobalId, privilege: Privilege, role_id: str | None = None

@@ -55,7 +55,7 @@ def with_values(select: Select, values: Sequence[Any]) -> Select:
         bound = with_inputs(plan, [visit(part) for part in inputs(plan)])
         if isinstance(bound, Filter):
             return replace(
-                bound, predicates=tuple(rewrite(each, bind) for each in bound.predicates)
+                bound, predicates=tuple(rewrite(predicate, bind) for predicate in bound.predicates)
             )
         return bound
 

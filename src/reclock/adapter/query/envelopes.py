@@ -36,15 +36,15 @@ def messages(
     schema = updates_schema(statement)
     plain = pa.schema([pa.field(field.name, field.type) for field in schema])
     reader = pa.RecordBatchReader.from_batches(plain, read())
-    wanted = result_schema(statement.desc.columns)
-    names = _numbered(len(wanted))
-    sent = pa.schema(
-        [pa.field(name, field.type) for name, field in zip(names, wanted, strict=True)]
+    fields = result_schema(statement.desc.columns)
+    names = _numbered(len(fields))
+    sql_schema = pa.schema(
+        [pa.field(name, field.type) for name, field in zip(names, fields, strict=True)]
     )
     try:
-        for batch in stream_query(reader, _sql(statement), sent):
+        for batch in stream_query(reader, _sql(statement), sql_schema):
             columns = [
-                column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)
+                column.cast(field.type) for column, field in zip(batch.columns, fields, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, names=names)
     except Exception:
@@ -89,20 +89,20 @@ def _sql(statement: SubscribeQuery) -> str:
     progressed = ["false"] if statement.has_progress else []
     width = len(statement.select.desc)
     if statement.envelope is None:
-        shown, source = (
+        expressions, source = (
             [DIFF_COLUMN, *(f"c{index}" for index in range(width))],
             f"(SELECT *, {DIFF_COLUMN} AS c{width} FROM updates)",
         )
         order = order_by(statement.order, (*statement.select.desc.types, BIGINT), "duckdb")
     else:
-        shown, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)
+        expressions, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)
         order = ", ".join(f"c{index} NULLS LAST" for index in statement.key)
-    shown = [TIME_COLUMN, *progressed, *shown]
-    named = ", ".join(
+    expressions = [TIME_COLUMN, *progressed, *expressions]
+    select_list = ", ".join(
         f"{expression} AS {name}"
-        for expression, name in zip(shown, _numbered(len(shown)), strict=True)
+        for expression, name in zip(expressions, _numbered(len(expressions)), strict=True)
     )
-    return f"SELECT {named} FROM {source} ORDER BY {TIME_COLUMN}, {order}"
+    return f"SELECT {select_list} FROM {source} ORDER BY {TIME_COLUMN}, {order}"
 
 
 def _of_keys(statement: SubscribeQuery, is_upsert: bool) -> tuple[list[str], str]:
@@ -128,10 +128,12 @@ def _of_keys(statement: SubscribeQuery, is_upsert: bool) -> tuple[list[str], str
         f"(SELECT {', '.join([grouped, f'{counts[0]} AS went', f'{counts[1]} AS came', *sides])} "
         f"FROM updates GROUP BY {grouped})"
     )
-    shown = [f"CASE {' '.join(states)} ELSE 'upsert' END", *keys]
+    expressions = [f"CASE {' '.join(states)} ELSE 'upsert' END", *keys]
     for _, side in _SIDES[1:] if is_upsert else _SIDES:
-        shown += [f"CASE WHEN went <= 1 AND came <= 1 THEN {value}_{side} END" for value in values]
-    return shown, source
+        expressions += [
+            f"CASE WHEN went <= 1 AND came <= 1 THEN {value}_{side} END" for value in values
+        ]
+    return expressions, source
 
 
 _SIDES = (("<", "before"), (">", "after"))

@@ -80,13 +80,13 @@ def object_of(environment: Environment, id: str) -> ObjectDetail:
     object = gathered.objects.get(GlobalId(id))
     if object is None:
         raise UnknownRelation(id)
-    dependents = (other for other, on in gathered.depends_on.items() if object.id in on)
+    dependents = (by for by, on in gathered.depends_on.items() if object.id in on)
     detail = ObjectDetail(
         object,
         in_order(
             gathered.objects[on] for on in gathered.depends_on[object.id] if on in gathered.objects
         ),
-        in_order(gathered.objects[other] for other in dependents if other in gathered.objects),
+        in_order(gathered.objects[by] for by in dependents if by in gathered.objects),
         tuple(reversed(environment.stores.statuses.history(id))),
     )
     entry = gathered.catalog.entry(object.id)
@@ -177,10 +177,10 @@ class _Gathered:
 
     @cached_property
     def uppers(self) -> dict[GlobalId, Timestamp]:
-        known = {
+        own_uppers = {
             id: frontier.upper for id in self.shown if (frontier := self._frontier(id)) is not None
         }
-        return with_derived(known, self.depends_on)
+        return with_derived(own_uppers, self.depends_on)
 
     @cached_property
     def objects(self) -> dict[GlobalId, ObjectOverview]:
@@ -200,8 +200,10 @@ class _Gathered:
 
     def _status_entry(self, id: GlobalId) -> Status | None:
         index = self.index_on.get(id)
-        own = self.statuses.get(id)
-        return own if own is not None or index is None else self.statuses.get(index.id)
+        object_status = self.statuses.get(id)
+        if object_status is None and index is not None:
+            return self.statuses.get(index.id)
+        return object_status
 
     def _status(self, id: GlobalId) -> str:
         if isinstance(self.shown[id], QuarantinedEntry):

@@ -60,5 +60,5 @@ def default_text(default: exp.Expr) -> str:
     if sequence is None:
         return to_sql(default)
     *_, schema, name = sequence
-    shown = quote(name) if schema == DEFAULT_SCHEMA else f"{quote(schema)}.{quote(name)}"
-    return f"nextval({exp.Literal.string(shown).sql('postgres')}::regclass)"
+    name_text = quote(name) if schema == DEFAULT_SCHEMA else f"{quote(schema)}.{quote(name)}"
+    return f"nextval({exp.Literal.string(name_text).sql('postgres')}::regclass)"

@@ -32,9 +32,9 @@ class Cursor:
         most for ``timeout``.
         """
         fetched: list[pa.RecordBatch] = []
-        missing = count
+        remaining = count
         deadline = time.monotonic() + timeout.total_seconds() if timeout is not None else math.inf
-        while missing is None or missing > 0:
+        while remaining is None or remaining > 0:
             batch = self._next_batch if self._next_batch is not None else next(self._batches, None)
             self._next_batch = None
             if batch is None:
@@ -43,10 +43,10 @@ class Cursor:
                 if fetched or time.monotonic() >= deadline:
                     break
                 continue
-            rows = batch if missing is None else batch.slice(0, missing)
+            rows = batch if remaining is None else batch.slice(0, remaining)
             if rows.num_rows < batch.num_rows:
                 self._next_batch = batch.slice(rows.num_rows)
-            missing = None if missing is None else missing - rows.num_rows
+            remaining = None if remaining is None else remaining - rows.num_rows
             fetched.append(rows)
         return fetched
 

@@ -236,9 +236,9 @@ def _describe(
 def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
     """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for a group that does not
     exist."""
-    wanted = frozenset(groups)
-    frontiers = environment.stores.frontiers.get_all(wanted) if wanted else {}
-    for group in sorted(wanted - frontiers.keys()):
+    group_names = frozenset(groups)
+    frontiers = environment.stores.frontiers.get_all(group_names) if group_names else {}
+    for group in sorted(group_names - frontiers.keys()):
         raise UnknownCollection(group)
     environment.stores.note_published(
         {group: frontier.upper for group, frontier in frontiers.items()}

@@ -32,12 +32,12 @@ def require_ready(
 
     Raises ``CollectionUnready``.
     """
-    wanted = set(ids)
-    if not wanted & environment.stores.stored_objects.unready().keys():
+    required_ids = set(ids)
+    if not required_ids & environment.stores.stored_objects.unready().keys():
         return
     environment.control_plane.storage_controller.step()
     unready = environment.stores.stored_objects.unready()
-    for id in sorted(wanted & unready.keys()):
+    for id in sorted(required_ids & unready.keys()):
         raise CollectionUnready(_name(catalog, id), error=unready[id].error, hint=unready[id].hint)
 
 
@@ -117,18 +117,20 @@ def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[Br
 
 def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Iterator[BrokenObject]:
     """Opens each collection that storage has created."""
-    made = environment.stores.frontiers.get_all().keys() | environment.stores.tables.log.known()
+    created_ids = (
+        environment.stores.frontiers.get_all().keys() | environment.stores.tables.log.known()
+    )
     commands = [
         command
         for command in storage_commands({}, catalog)
         if isinstance(command, CreateCollections)
     ]
-    for wanted in commands:
-        entry = catalog.entry(wanted.id)
-        if entry is None or wanted.id not in made:
+    for creation in commands:
+        entry = catalog.entry(creation.id)
+        if entry is None or creation.id not in created_ids:
             continue
         try:
-            for collection in wanted.collections:
+            for collection in creation.collections:
                 environment.stores.lake.open(collection.id).pin()
         except Unavailable as error:
             cause = named(error, environment, catalog)

@@ -64,16 +64,16 @@ class CatalogChange:
 
     def fork(self, users: Users) -> CatalogChange:
         """A copy by ``users`` that continues from here; this change stays as it is."""
-        other = copy.copy(self)
-        other.users, other.tx = users, self.tx.fork()
-        other._new_passwords, other._old_passwords = (
+        fork = copy.copy(self)
+        fork.users, fork.tx = users, self.tx.fork()
+        fork._new_passwords, fork._old_passwords = (
             dict(self._new_passwords),
             list(self._old_passwords),
         )
-        other._new_secrets, other._old_secrets = list(self._new_secrets), list(self._old_secrets)
-        other._new_holds = list(self._new_holds)
-        other._old_sequences = list(self._old_sequences)
-        return other
+        fork._new_secrets, fork._old_secrets = list(self._new_secrets), list(self._old_secrets)
+        fork._new_holds = list(self._new_holds)
+        fork._old_sequences = list(self._old_sequences)
+        return fork
 
     def audit(
         self, event_type: str, object_type: str, name: QualifiedName | str, **details: object

@@ -162,12 +162,12 @@ def _effects(before: PlannerCatalog, after: PlannerCatalog) -> Iterator[str]:
 def _cluster_effects(
     before: PlannerCatalog, after: PlannerCatalog, cluster_id: int, names: dict[GlobalId, str]
 ) -> Iterator[str]:
-    running, wanted = (
+    old_replicas, new_replicas = (
         {replica.name for replica in replicas_of(catalog, cluster_id)}
         for catalog in (before, after)
     )
-    yield from (f"start replica {quote(name)}" for name in sorted(wanted - running))
-    yield from (f"stop replica {quote(name)}" for name in sorted(running - wanted))
+    yield from (f"start replica {quote(name)}" for name in sorted(new_replicas - old_replicas))
+    yield from (f"stop replica {quote(name)}" for name in sorted(old_replicas - new_replicas))
     for command in compute_commands(dataflows(before, cluster_id), after, cluster_id):
         if isinstance(command, CreateDataflow):
             dataflow = command.dataflow

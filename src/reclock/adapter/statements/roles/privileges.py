@@ -37,10 +37,14 @@ def _(statement: ChangePrivileges, change: CatalogChange) -> None:
 
 def _change_system(grantee: str, privileges: str, change: CatalogChange, *, is_grant: bool) -> None:
     before = change.tx.snapshot.get(Kind.SYSTEM_PRIVILEGE, (grantee, SYSTEM_ROLE_ID))
-    held = before.privileges if before is not None else ""
-    after = acl.letters(held + privileges) if is_grant else acl.without(held, privileges)
-    if after:
-        change.tx.put(SystemPrivilege(grantee, SYSTEM_ROLE_ID, after))
+    old_privileges = before.privileges if before is not None else ""
+    new_privileges = (
+        acl.letters(old_privileges + privileges)
+        if is_grant
+        else acl.without(old_privileges, privileges)
+    )
+    if new_privileges:
+        change.tx.put(SystemPrivilege(grantee, SYSTEM_ROLE_ID, new_privileges))
     elif before is not None:
         change.tx.delete(before)
     _audit_privileges(change, "system", "SYSTEM", grantee, privileges, is_grant=is_grant)
@@ -50,18 +54,20 @@ def _change_one(
     target: Target, grantee: str, privileges: str, change: CatalogChange, *, is_grant: bool
 ) -> None:
     assert target is not None
-    thing: Any = change.tx.snapshot.get(*target)
+    owned_object: Any = change.tx.snapshot.get(*target)
     if not is_grant:
-        after = acl.revoked(thing.privileges, grantee, privileges)
-    elif grantee == thing.owner_role_id:
-        after = thing.privileges  # an owner has them all without a grant
+        new_privileges = acl.revoked(owned_object.privileges, grantee, privileges)
+    elif grantee == owned_object.owner_role_id:
+        new_privileges = owned_object.privileges  # an owner has them all without a grant
     else:
-        after = acl.granted(thing.privileges, grantee, privileges, thing.owner_role_id)
-    change.tx.update(replace(thing, privileges=after))
+        new_privileges = acl.granted(
+            owned_object.privileges, grantee, privileges, owned_object.owner_role_id
+        )
+    change.tx.update(replace(owned_object, privileges=new_privileges))
     _audit_privileges(
         change,
-        type_of(thing),
-        name_of(change.tx.snapshot, thing),
+        type_of(owned_object),
+        name_of(change.tx.snapshot, owned_object),
         grantee,
         privileges,
         is_grant=is_grant,
@@ -91,14 +97,14 @@ def _(statement: ChangeDefaultPrivileges, change: CatalogChange) -> None:
             for grantee in statement.grantees:
                 key = (owner, database_id, schema_id, statement.object_type, grantee)
                 before = change.tx.snapshot.get(Kind.DEFAULT_PRIVILEGE, key)
-                held = before.privileges if before is not None else ""
-                after = (
-                    acl.letters(held + statement.privileges)
+                old_privileges = before.privileges if before is not None else ""
+                new_privileges = (
+                    acl.letters(old_privileges + statement.privileges)
                     if statement.is_grant
-                    else acl.without(held, statement.privileges)
+                    else acl.without(old_privileges, statement.privileges)
                 )
-                if after:
-                    change.tx.put(DefaultPrivilege(*key, after))
+                if new_privileges:
+                    change.tx.put(DefaultPrivilege(*key, new_privileges))
                 elif before is not None:
                     change.tx.delete(before)
         verb = "grant" if statement.is_grant else "revoke"

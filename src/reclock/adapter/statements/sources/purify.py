@@ -188,15 +188,15 @@ def _of_publication(
     if not published:
         raise InvalidOption(f'publication "{upstream.publication}" has no tables')
     if node.args.get("all_tables"):
-        wanted = dict.fromkeys(published)
+        aliases = dict.fromkeys(published)
     else:
-        wanted = {
+        aliases = {
             _resolved(table, published): table.args.get("alias")
             for table in node.args.get("tables") or ()
         }
     node.set("all_tables", None)
-    described = _with_column_options({table: published[table] for table in wanted}, connector)
-    node.set("tables", [_published(described[table], alias) for table, alias in wanted.items()])
+    tables = _with_column_options({table: published[table] for table in aliases}, connector)
+    node.set("tables", [_published(tables[table], alias) for table, alias in aliases.items()])
     connector.set("text_columns", None)
     connector.set("exclude_columns", None)
     return node
@@ -209,9 +209,10 @@ def _with_column_options(
     ``InvalidOption``."""
     described = dict(tables)
     for option in ("text_columns", "exclude_columns"):
-        for named in connector.args.get(option) or ():
-            table = _resolved_table(named.args.get("db"), named.args["table"], described)
-            column, desc = fold(named.this), described[table].desc
+        for column_name in connector.args.get(option) or ():
+            schema, table_name = column_name.args.get("db"), column_name.args["table"]
+            table = _resolved_table(schema, table_name, described)
+            column, desc = fold(column_name.this), described[table].desc
             if column not in desc.names:
                 hint = nearest(column, desc.names)
                 raise InvalidOption(f'table "{table}" has no column "{column}"', hint=hint)
@@ -221,9 +222,9 @@ def _with_column_options(
                     f'column "{column}" of table "{table}" cannot be excluded', detail=detail
                 )
             columns = tuple(
-                replace(other, type=TEXT) if other.name == column else other
-                for other in desc.columns
-                if other.name != column or option == "text_columns"
+                replace(table_column, type=TEXT) if table_column.name == column else table_column
+                for table_column in desc.columns
+                if table_column.name != column or option == "text_columns"
             )
             described[table] = replace(described[table], desc=replace(desc, columns=columns))
     return described
@@ -265,13 +266,13 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> 
         f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}"
         for column in desc.columns
     )
-    described = parse_one(f"CREATE TABLE t ({columns})")
+    create_table = parse_one(f"CREATE TABLE t ({columns})")
     schema, _, name = table.partition(".")
     return SubsourceOf(
         this=identifier(name),
         schema=identifier(schema),
         alias=alias,
-        columns=[_source_column(c) for c in described.args["columns"]],
+        columns=[_source_column(c) for c in create_table.args["columns"]],
         key=[identifier(column) for column in desc.key or ()],
     )
 

@@ -26,9 +26,10 @@ def source_specs(stores: Stores, only: Sequence[str] | None = None) -> list[Sour
     """
     catalog = stores.planner_catalog()
     if only is not None:
-        named = [_named(catalog, name) for name in only]
+        named_sources = [_named(catalog, name) for name in only]
         return [
-            source_spec(catalog, entry) for entry in {entry.id: entry for entry in named}.values()
+            source_spec(catalog, entry)
+            for entry in {entry.id: entry for entry in named_sources}.values()
         ]
     entries = [
         entry

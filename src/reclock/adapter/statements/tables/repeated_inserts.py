@@ -36,13 +36,13 @@ def insert_rows(
         or len(modify.plan.rows) != 1
     ):
         return False
-    stored = inserted_values(context.parsed.node, modify, types, columns, count)
-    if stored is None:
+    values_by_column = inserted_values(context.parsed.node, modify, types, columns, count)
+    if values_by_column is None:
         return False
     transaction.check_writable(modify.kind)
     table = context.catalog.relation(modify.table)
     arrays = [
-        pa.array(stored.get(i) or [modify.plan.rows[0][i]] * count, field.type)
+        pa.array(values_by_column.get(i) or [modify.plan.rows[0][i]] * count, field.type)
         for i, field in enumerate(arrow_schema(modify.desc, with_updates=False))
     ]
     complete = with_generated(pa.table(arrays, list(modify.desc.names)), modify.generated, context)
