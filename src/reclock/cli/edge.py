@@ -1,4 +1,4 @@
-"""What all commands share: the option that names the environment, and the output of errors."""
+"""The option that names the environment, and the output of errors, which all commands share."""
 
 from __future__ import annotations
 

@@ -60,10 +60,11 @@ class Peers(Protocol):
     thread, and wait for a bounded time only."""
 
     def backends(self) -> list[Backend]:
-        """Those of the processes that answer."""
+        """The sessions of the other processes that answer."""
 
     def backend(self, process_id: int) -> Backend | None:
-        """None if no process has such a session. Raises ``WorkerUnresponsive``."""
+        """The session with this process id; None if no other process has it. Raises
+        ``WorkerUnresponsive``."""
 
 
 @dataclass(slots=True)
@@ -87,7 +88,7 @@ class Backends:
         return self._by_process_id.get(process_id)
 
     def all_local(self) -> list[Backend]:
-        """By process id."""
+        """The sessions of this process, in order of their process ids."""
         with self._guard:
             return sorted(self._by_process_id.values(), key=lambda backend: backend.process_id)
 
@@ -101,7 +102,8 @@ class Backends:
         )
 
     def all(self) -> list[Backend]:
-        """Of all processes of the server that answer, by process id."""
+        """The sessions of all processes of the server that answer, in order of their process
+        ids."""
         if self.peers is None:
             return self.all_local()
         return sorted(

@@ -81,7 +81,7 @@ def _objects(state: CatalogState) -> Rows:
 
 
 def _array(acl: Acl) -> str:
-    """As PostgreSQL prints an array of ``aclitem``."""
+    """The privileges in PostgreSQL's text form of an array of ``aclitem``."""
     return "{" + ",".join(map(str, acl)) + "}"
 
 
@@ -158,7 +158,7 @@ def _source_progresses(state: CatalogState) -> Rows:
 
 
 def _pending_cleanups(state: SystemState) -> Rows:
-    """What upstreams still keep for sources that were dropped."""
+    """The resources that upstreams still hold for dropped sources."""
     for cleanup in state.pending_cleanups():
         if cleanup.source_id not in state.catalog.items:
             yield (

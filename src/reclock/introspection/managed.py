@@ -139,7 +139,7 @@ class LakeManagedCollections:
         return id in self._known_among([id])
 
     def _known_among(self, ids: Iterable[GlobalId]) -> Set[GlobalId]:
-        """Those that were ever written. At most one read."""
+        """Those of ``ids`` that were ever written. Reads the log at most once."""
         id_set = frozenset(ids)
         if not id_set <= self._known:
             self._known = self.tables.log.known()

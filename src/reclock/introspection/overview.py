@@ -32,7 +32,7 @@ LATE = "late"
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """What a person may decide about a stalled source: the ``statement``, and what ``follows`` from
+    """A ``statement`` that resumes a stalled source, and what ``follows`` from
     it."""
 
     name: str
@@ -257,7 +257,7 @@ def replica_overviews(
 
 
 def last_refreshes(reported: Mapping[IntrospectionType, Iterable[Row]]) -> dict[str, LastRefresh]:
-    """By index."""
+    """The last refresh of each index."""
     newest: dict[str, tuple[int, LastRefresh]] = {}
     rows: Any = reported.get(IntrospectionType.LAST_REFRESHES, ())
     for _, index, time, how, updates, duration_ns, *figures in rows:

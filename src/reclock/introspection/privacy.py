@@ -18,7 +18,7 @@ HIDDEN = "<insufficient privilege>"
 
 @dataclass(frozen=True, slots=True)
 class IntrospectionReader:
-    """Who reads a system relation: a role, by the session of a process id."""
+    """The reader of a system relation: a role, in the session with this process id."""
 
     snapshot: CatalogSnapshot
     role_id: str

@@ -1,4 +1,5 @@
-"""What a process reports: its sessions, the statements that it executed, and the lag of objects."""
+"""The reports of a process: its sessions, the statements that it executed, and the lag of
+objects."""
 
 from __future__ import annotations
 

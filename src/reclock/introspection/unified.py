@@ -1,4 +1,4 @@
-"""What replicas and processes say of themselves, as relations: the third part of unified
+"""The reports of replicas and processes, as relations: the third part of unified
 introspection.
 
 ``…_unified`` and its like are collections, readable whatever becomes of those who reported; a log

@@ -431,7 +431,8 @@ class ClientConnection:
 
 
 def _parameter_formats(bind: messages.Bind, prepared: PreparedStatement) -> Sequence[int]:
-    """Of each parameter. Raises ``ProtocolViolation``, ``WrongNumberOfParameters``."""
+    """The format code of each parameter. Raises ``ProtocolViolation``,
+    ``WrongNumberOfParameters``."""
     formats, count = bind.parameter_formats, len(bind.parameters)
     if len(formats) not in (0, 1, count):
         raise ProtocolViolation(

@@ -1,4 +1,4 @@
-"""What a superuser may ask a server for over HTTP: pages about the environment, and steps of
+"""The HTTP interface for superusers: pages about the environment, and steps of
 DAGs."""
 
 from __future__ import annotations

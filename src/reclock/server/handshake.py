@@ -38,7 +38,7 @@ def credential_of(role: Role | None, verifiers: Mapping[str, str]) -> Credential
 
 @dataclass(frozen=True, slots=True)
 class StartupParameters:
-    """What a client asked for. ``variables`` are those that its session begins with."""
+    """The parameters of a startup message. The session begins with ``variables``."""
 
     user: str
     minor: int

@@ -1,5 +1,5 @@
-"""Who may ask a process over HTTP for more than its metrics: superusers, by the rules of the SQL
-port."""
+"""Authentication of HTTP requests for more than metrics: they need a superuser, by the rules of the
+SQL port."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class PortListener:
         self._server: asyncio.Server | None = None
 
     def share(self, backends: Backends) -> None:
-        """There is no other server."""
+        """Does nothing, since there is no other server."""
 
     async def start(self, accept: Accept, cancel: Cancel) -> None:
         del cancel
@@ -103,7 +103,7 @@ class PortListener:
         """Nobody else counts them."""
 
     def forward_cancel(self, request: CancelRequest) -> None:
-        """There is no other server to ask."""
+        """Does nothing, since there is no other server to ask."""
 
     def close(self) -> None:
         if self._server is not None:

@@ -1,4 +1,4 @@
-"""How the workers of a server see and end each other's sessions.
+"""The sessions of the other workers of a server: listing, canceling and terminating them.
 
 A worker sends a question and one end of a socket through the process that listens. The asked worker
 writes its answer, JSON, to that socket and closes it. So a worker that is gone answers nothing at
@@ -84,7 +84,7 @@ class WorkerPeers:
         )
 
     def _answer(self, process_id: int, question: dict[str, Any]) -> Any:
-        """None if the worker is gone. Raises ``WorkerUnresponsive``."""
+        """The worker's answer; None if the worker is gone. Raises ``WorkerUnresponsive``."""
         number = self._number(process_id)
         with closing(self._ask(number, question)) as connection:
             try:

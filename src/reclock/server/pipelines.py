@@ -42,7 +42,7 @@ class Executions:
 
 @dataclass(slots=True)
 class _Statement:
-    """What every Bind of one prepared statement has before and after its parameters."""
+    """The bytes that every Bind of one prepared statement has before and after its parameters."""
 
     index: int
     head: bytes
@@ -57,7 +57,8 @@ class _Statement:
         return cls(index, head, _formats(bind.result_formats), count)
 
     def parameters(self, ahead: bytes, begin: int, end: int) -> list[bytes | None] | None:
-        """Of the Bind between the two offsets; None if it differs in more than the values."""
+        """The parameters of the Bind between the two offsets; None if it differs in more than
+        these."""
         if not ahead.startswith(self.head, begin) or not ahead.endswith(self.foot, begin, end):
             return None
         return _parameters(ahead, begin + len(self.head), end - len(self.foot), self.count)

@@ -26,8 +26,8 @@ class SessionThread:
         self._thread.start()
 
     async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """What ``work`` returns or raises. Work that has begun is not interrupted if the caller is
-        canceled."""
+        """Run ``work`` in the thread, and return or raise its outcome. Work that has begun is not
+        interrupted if the caller is canceled."""
         done: asyncio.Future[T] = self._loop.create_future()
         self._queue.put((done, work, arguments))
         return await done

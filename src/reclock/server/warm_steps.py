@@ -104,7 +104,7 @@ class WarmSteps:
 
 
 class _Progress:
-    """What a step has told so far, and what came of it."""
+    """The progress messages of a step, and its outcome."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -1,4 +1,4 @@
-"""What the families of statements register: one function for each type of planned statement."""
+"""Registries of the families of statements: one function for each type of planned statement."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class EnvironmentCollector(Collector):
         self._replica_id = replica_id
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing, so that registering the collector reads nothing."""
+        """Describes no metric, so that registering the collector reads nothing."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -238,8 +238,8 @@ class EnvironmentCollector(Collector):
     def _histograms(
         self, reported: Mapping[IntrospectionType, Mapping[Row, int]], type: IntrospectionType
     ) -> dict[tuple[int, str], dict[int, int]]:
-        """By replica and by the second column, the counts of buckets by their upper bounds in
-        nanoseconds."""
+        """The counts of buckets by their upper bounds, for each replica and value of the second
+        column, in nanoseconds."""
         histograms: dict[tuple[int, str], dict[int, int]] = defaultdict(dict)
         rows: Any = self._rows(reported, type)
         for replica_id, key, duration_ns, count in sorted(rows):

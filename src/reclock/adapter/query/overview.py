@@ -120,7 +120,7 @@ def _remap(environment: Environment, source: GlobalId, upper: Timestamp) -> Rema
 
 @dataclass
 class _Gathered:
-    """What is read from the stores, each once."""
+    """The state of the stores, of which each part is read once."""
 
     environment: Environment
 
@@ -142,7 +142,7 @@ class _Gathered:
 
     @cached_property
     def index_on(self) -> dict[GlobalId, IndexEntry]:
-        """By relation, an index on it."""
+        """An index on each relation that has one."""
         return {index.on: index for index in self.catalog.indexes() if not index.is_system}
 
     @cached_property
@@ -163,7 +163,7 @@ class _Gathered:
 
     @cached_property
     def depends_on(self) -> dict[GlobalId, list[GlobalId]]:
-        """By shown object, those that it stands on. A subsource counts as its source."""
+        """The dependencies of each object that is shown. A subsource counts as its source."""
         return {
             id: [self._part_of(on) for on in sorted(entry.depends_on)]
             for id, entry in self.shown.items()

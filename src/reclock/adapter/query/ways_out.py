@@ -1,4 +1,4 @@
-"""What a person may decide about a stalled source, as statements."""
+"""The statements with which a person can resume a stalled source."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from reclock.sql.syntax.parse import ParsedStatement
 
 
 class SupportsPrepared(Protocol):
-    """What these statements need of the session."""
+    """The parts of a session that these statements use."""
 
     @property
     def in_block(self) -> bool: ...
@@ -53,7 +53,7 @@ class SupportsPrepared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionCall:
-    """One such statement, and what it is executed with."""
+    """A statement about the session, with the session that executes it."""
 
     parsed: ParsedStatement
     parameters: Parameters

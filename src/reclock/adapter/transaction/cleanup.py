@@ -32,7 +32,7 @@ _log = structlog.get_logger(__name__)
 def pending_of(
     catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment
 ) -> list[PendingCleanup]:
-    """What the upstreams hold for those of ``ids`` that are sources of ``catalog``."""
+    """The resources that upstreams hold for the sources of ``catalog`` among ``ids``."""
     now, pending = environment.stores.clock(), []
     for entry in map(catalog.entry, ids):
         connector = (

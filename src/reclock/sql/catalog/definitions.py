@@ -50,7 +50,7 @@ class SinkDefinition:
 
 @dataclass(frozen=True, slots=True)
 class SequenceDefinition:
-    """What CREATE SEQUENCE says. ``owner`` is the column that owns it: the parts of the table's
+    """The definition of a sequence. ``owner`` is the column that owns it: the parts of the table's
     full name, and the name of the column."""
 
     type: ScalarType
@@ -74,7 +74,7 @@ class GeneratedColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax;
+    """The definition of a table. ``defaults`` are the expressions of DEFAULT, or None, as syntax;
     ``generated`` are the columns that take their default from a sequence, by position.
 
     A plan may rest only on those ``constraints`` that are enforced.

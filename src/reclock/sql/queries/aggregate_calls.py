@@ -127,7 +127,7 @@ def aggregate_call(
 def _first_value(
     node: exp.Expr, ordered: exp.Order, filter: exp.Expr | None, context: ExprContext
 ) -> TypedExpr:
-    """Of ``any_value(x ORDER BY …)``: the first that is not NULL."""
+    """The value of ``any_value(x ORDER BY …)``: the first one that is not NULL."""
     value = ordered.this
     if isinstance(value, exp.Distinct):
         raise UnsupportedSql(

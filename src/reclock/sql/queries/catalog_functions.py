@@ -37,7 +37,7 @@ _BYTES = "coalesce((SELECT size_bytes FROM mz_internal.mz_relation_sizes WHERE o
 
 
 def _named(relation: str, column: str, prefix: str = "") -> str:
-    """What ``::text`` makes of an object id: the name where there is one, else the number."""
+    """The text of an object id: the name of the object if it exists, else the number."""
     return (
         f"coalesce((SELECT {prefix}{column} FROM {relation} WHERE oid = argument1::oid), "
         "argument1::oid::text)"

@@ -150,7 +150,7 @@ def _operand(node: exp.Expr) -> exp.Expr:
 
 
 def row_items(node: exp.Expr) -> list[exp.Expr] | None:
-    """What a row, such as ``(a, b)`` or ``ROW(a)``, is of; None if ``node`` is none."""
+    """The items of a row, such as ``(a, b)`` or ``ROW(a)``; None if ``node`` is no row."""
     if isinstance(node, exp.Tuple) or (
         isinstance(node, exp.Anonymous) and function_name(node) == "row"
     ):

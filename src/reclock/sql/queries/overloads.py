@@ -44,7 +44,7 @@ def operator(name: str, arguments: Sequence[Planned], written: str | None = None
 
 
 def _in_milliseconds(operands: Sequence[Planned]) -> Sequence[Planned]:
-    """What is compared with ``mz_now()``: moments become milliseconds."""
+    """The argument that is compared with ``mz_now()``. A date or timestamp becomes milliseconds."""
     if not any(isinstance(operand, Call) and operand.function == NOW for operand in operands):
         return operands
     return [

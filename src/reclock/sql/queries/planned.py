@@ -1,4 +1,4 @@
-"""What the planner makes of SQL's expressions: scalars, and what exists only during planning."""
+"""Planned expressions: scalars, and nodes that exist only during planning."""
 
 from __future__ import annotations
 

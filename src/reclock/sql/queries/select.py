@@ -320,8 +320,8 @@ def _first_rows(
     order_nodes: Sequence[exp.Expr],
     unique_on: Sequence[Scalar],
 ) -> Plan:
-    """Of the rows of ``plan`` the first of each group of DISTINCT ON, and behind their columns what
-    they were sorted by."""
+    """The first row of ``plan`` in each group of DISTINCT ON, and behind its columns the values
+    that they were sorted by."""
     width = len(plan.desc)
     scalars = [*around_columns, *order, *unique_on]
     computed = list(

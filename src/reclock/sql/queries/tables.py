@@ -244,8 +244,8 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
 
 
 def _outer_width(node: exp.Table, context: Context) -> int:
-    """How many columns of the WITH query that ``node`` names say which row around each row is
-    for."""
+    """The number of columns of the WITH query named by ``node`` that identify the row around it
+    that each of its rows is for."""
     name = parts(node) if isinstance(node.this, exp.Identifier) else ()
     return context.outer_widths.get(name[0], 0) if len(name) == 1 else 0
 

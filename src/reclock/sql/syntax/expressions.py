@@ -48,7 +48,7 @@ class Rejected(ParseError):
 
 
 class QueryParser(MaterializeParser):
-    """What all statements have in common."""
+    """The syntax that all statements share: queries and expressions."""
 
     FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {

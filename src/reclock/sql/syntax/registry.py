@@ -71,7 +71,7 @@ def alteration_of(kind: str) -> Alteration | None:
 
 
 def _expanded(pattern: str) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Each sequence of units that ``pattern`` stands for: its first word, the modifiers, the words
+    """The sequences of units that ``pattern`` stands for: its first word, the modifiers, the words
     that remain."""
     verbs, _, rest = pattern.partition(" ")
     groups = re.findall(r"([\[(])(.*?)[\])]", rest)

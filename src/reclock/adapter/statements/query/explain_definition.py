@@ -1,5 +1,5 @@
-"""EXPLAIN of a statement that changes the catalog: what it requires of the role, what it changes, and
-what controllers and upstreams do afterwards. It writes nothing."""
+"""EXPLAIN of a statement that changes the catalog: what it requires of the role, what it changes,
+and what controllers and upstreams do afterwards. It writes nothing."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _fields(thing: CatalogObject) -> dict[str, str]:
 
 
 def _effects(before: PlannerCatalog, after: PlannerCatalog) -> Iterator[str]:
-    """What the controllers do once the change is committed."""
+    """The commands that the controllers give once the change is committed."""
     names = {item.id: item.name for catalog in (before, after) for item in _items(catalog)}
     for command in storage_commands(incarnations(before), after):
         if isinstance(command, CreateCollections):

@@ -135,7 +135,7 @@ def _returned(
     transaction: Transaction,
     context: StatementContext,
 ) -> Result:
-    """What the plan answers over the ``written`` rows."""
+    """The rows of RETURNING: those of its plan over the ``written`` rows."""
     if plan == Get(WRITTEN, "written", statement.desc):
         return Result(tag, statement.returning, written.to_batches())
     if isinstance(plan, Project) and isinstance(plan.input, Get):  # needs no engine
@@ -157,7 +157,7 @@ def _run_over(
 
 
 def _turn(parts: tuple[Modify, ...], catalog: PlannerCatalog) -> Turn:
-    """What the statement reads and writes, for the queues of tables."""
+    """The tables that the statement reads and writes, for the queues of tables."""
     reads: dict[GlobalId, Keys | None] = {}
     for part in parts:
         reads |= tables_read(expand(part.plan, catalog))

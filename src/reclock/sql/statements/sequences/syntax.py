@@ -21,7 +21,7 @@ class SequenceOwner(exp.Expression):
 
 
 class SequenceOptions(exp.Expression):
-    """What describes a sequence. Numbers are literals; ``minimum`` and ``maximum`` are False for NO
+    """The options of a sequence. Numbers are literals; ``minimum`` and ``maximum`` are False for NO
     MINVALUE and NO MAXVALUE. ``is_free`` is OWNED BY NONE. ``restart`` is a
     number, or True."""
 

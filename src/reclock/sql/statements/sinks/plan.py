@@ -299,7 +299,7 @@ def _count(into: KafkaInto, name: str) -> int:
 
 
 def _formats(into: KafkaInto, names: NameResolver) -> tuple[Json | Avro, Json | Avro | Plain]:
-    """Those of values and of keys."""
+    """The formats of values and of keys."""
     clause = into.args["format"]
     key, value = (
         (clause.args["key"], clause.args["value"])
@@ -323,7 +323,7 @@ def _formats(into: KafkaInto, names: NameResolver) -> tuple[Json | Avro, Json | 
 def _format(
     clause: exp.Expression, name: str, default: str, names: NameResolver
 ) -> Json | Avro | None:
-    """None for one that has no fields."""
+    """The format that the clause describes; None for a key without fields."""
     match clause:
         case JsonFormatClause():
             return Json()

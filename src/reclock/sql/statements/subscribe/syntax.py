@@ -16,8 +16,8 @@ from reclock.sql.syntax.writing import generates, joined, when
 
 
 class SubscribeStatement(Statement):
-    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOfClause``;
-    ``snapshot`` and ``progress`` are booleans.
+    """SUBSCRIBE to a relation (``this``) or to a ``query``; ``as_of`` and ``up_to`` are
+    ``AsOfClause``; ``snapshot`` and ``progress`` are booleans.
 
     ``envelope`` is a name, with identifiers as ``key``; or there is an ``order`` instead.
     """

@@ -41,7 +41,7 @@ def alter_table(parser: StatementParser, name: exp.Table, exists: bool) -> Alter
 
 
 def rename_part(parser: StatementParser, name: exp.Table, exists: bool) -> AlterTableStatement:
-    """Behind RENAME, what is not TO: a constraint, or a column."""
+    """The RENAME of a constraint or a column."""
     kind = "RENAME CONSTRAINT" if parser.accept("CONSTRAINT") else "RENAME COLUMN"
     if kind == "RENAME COLUMN":
         parser.accept("COLUMN")

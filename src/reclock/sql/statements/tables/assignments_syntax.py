@@ -1,4 +1,4 @@
-"""What SET assigns to columns."""
+"""The assignments of SET."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Assignment(exp.Expression):
 
 
 def assignments(parser: StatementParser) -> list[Assignment]:
-    """One or more, which commas part."""
+    """One or more assignments, separated by commas."""
     return [assignment for parsed in parser.comma_list(_assignments) for assignment in parsed]
 
 
 def _assignments(parser: StatementParser) -> list[Assignment]:
-    """Of a column, or of a list of columns to a row of as many values."""
+    """Assignments to one column, or to a list of columns from a row of as many values."""
     is_list = parser.sees_token(TokenType.L_PAREN)
     names = parser.wrapped_list(StatementParser.name) if is_list else [parser.name()]
     if not parser.accept_token(TokenType.EQ):

@@ -40,7 +40,7 @@ def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> 
 
 
 def assigned_value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
-    """What an UPDATE assigns, or for DEFAULT what the column is without being told."""
+    """The value that an UPDATE assigns; for DEFAULT, the default of the column."""
     if not is_default(node):
         return tracked_copy(node)
     assert table.table is not None
@@ -92,7 +92,7 @@ WRITTEN = StorageCollectionId(GlobalId("t0"))
 def plan_returning_written(
     node: exp.Expr, table: RelationEntry, context: Context
 ) -> tuple[Plan | None, RelationDesc | None]:
-    """What RETURNING says as a plan over ``WRITTEN``; None without it."""
+    """RETURNING as a plan over ``WRITTEN``; None without the clause."""
     written = Get(WRITTEN, "written", table.desc)
     wide, returned = plan_returning(node, written, 0, table, context)
     if returned is None:
