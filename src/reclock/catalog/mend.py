@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.catalog.encoding import CatalogUpdate, decode, encode, encode_rows, rows_of
@@ -26,6 +26,8 @@ from reclock.errors import (
     EditRefused,
     UnknownObject,
 )
+
+T = TypeVar("T", bound=CatalogObject)
 
 Stored = Sequence[CatalogUpdate]
 """The sums of a changelog, unchecked: a key may occur twice, or with another diff than 1."""
@@ -119,7 +121,7 @@ def read_leadership(stored: Stored) -> Header:
 
 def read_config(stored: Stored, key: str) -> int | None:
     """The number of a config object, None if it is missing or cannot be read."""
-    config: Config | None = _only(stored, Config(key, 0))
+    config = _only(stored, Config(key, 0))
     return None if config is None else config.value
 
 
@@ -137,7 +139,7 @@ def event_of(stored: Stored, edit: Edit, *, user: str, occurred_at: Timestamp) -
 def audited(stored: Stored, event: AuditEvent) -> dict[tuple[str, str], str]:
     """The rows that add ``event`` to the audit log, under its next id in ``stored``. Raises
     ``CatalogCorrupt`` without that id."""
-    allocator: IdAllocator | None = _only(stored, IdAllocator(Kind.AUDIT_LOG, 0))
+    allocator = _only(stored, IdAllocator(Kind.AUDIT_LOG, 0))
     if allocator is None:
         detail = (
             "it is missing or cannot be read, and every edit is recorded in the audit log: "
@@ -197,11 +199,13 @@ def copies(stored: Stored, kind: str, key: str) -> list[CatalogUpdate]:
     return [update for update in stored if (update.kind, update.key) == (kind, key)]
 
 
-def _only(stored: Stored, like: CatalogObject) -> Any | None:
+def _only(stored: Stored, like: T) -> T | None:
     """The object of the same kind and key as ``like``; None unless it is stored once and can be
     read."""
     matching = copies(stored, *encode(like)[:2])
-    return _read(matching[0]) if len(matching) == 1 and matching[0].diff == 1 else None
+    if len(matching) != 1 or matching[0].diff != 1:
+        return None
+    return cast("T | None", _read(matching[0]))
 
 
 def _read(update: CatalogUpdate) -> CatalogObject | None:

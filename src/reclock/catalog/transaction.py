@@ -4,7 +4,7 @@ together or not at all."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
@@ -21,6 +21,8 @@ from reclock.catalog.kinds import (
 from reclock.catalog.objects import AuditEvent, IdAllocator, Kind, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import CatalogError, DependentObjects, DuplicateObject, UnknownObject
+
+T = TypeVar("T", bound=CatalogObject)
 
 GUARDED_CONFIG = frozenset({"version", "epoch", "deploy_generation", "sealed"})
 """Configuration that only opening the catalog changes: the layout, and who may write."""
@@ -77,11 +79,8 @@ class CatalogTransaction:
         """Replace the object of the same key. Raises ``UnknownObject``, or ``DuplicateObject`` if
         the new name is taken."""
         before = self._existing(thing)
-        if isinstance(thing, IdAllocator) and thing.next_id < before.next_id:
-            raise CatalogError(
-                f'id allocator "{thing.name}" cannot go back from {before.next_id} to '
-                f"{thing.next_id}"
-            )
+        if isinstance(thing, IdAllocator) and isinstance(before, IdAllocator):
+            _require_forward(before, thing)
         self._set(identity(thing), thing)
 
     def put(self, thing: CatalogObject) -> None:
@@ -220,11 +219,13 @@ class CatalogTransaction:
 
     # --- inside ---
 
-    def _existing(self, thing: CatalogObject) -> Any:
+    def _existing(self, thing: T) -> T:
+        """The object as it is now that has the kind and key of ``thing``. Raises
+        ``UnknownObject``."""
         spec = spec_of(thing)
         if spec.is_append_only:
             raise CatalogError(f"objects of kind {spec.kind} are never changed")
-        before = self.snapshot.get(*identity(thing))
+        before: T | None = self.snapshot.get(*identity(thing))
         if before is None:
             raise UnknownObject(spec.kind, label(thing))
         return before
@@ -252,3 +253,10 @@ class CatalogTransaction:
                 raise UnknownObject(
                     kind, str(key), detail=f'{spec.kind} "{label(thing)}" refers to it'
                 )
+
+
+def _require_forward(before: IdAllocator, after: IdAllocator) -> None:
+    if after.next_id < before.next_id:
+        raise CatalogError(
+            f'id allocator "{after.name}" cannot go back from {before.next_id} to {after.next_id}'
+        )

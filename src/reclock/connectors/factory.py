@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any
+from typing import TypeVar
 
 from reclock.algebra.timestamps import Clock, system_clock
 from reclock.connectors.clients import (
@@ -20,7 +20,14 @@ from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import ObjectStore, S3Buckets
 from reclock.definitions.connections import SecretResolver, no_secrets
-from reclock.definitions.formats import BytesFormat, CsvFormat, JsonFormat, SchemaFormat, TextFormat
+from reclock.definitions.formats import (
+    BytesFormat,
+    CsvFormat,
+    Format,
+    JsonFormat,
+    SchemaFormat,
+    TextFormat,
+)
 from reclock.definitions.sources import (
     DebeziumConnector,
     KafkaConnector,
@@ -32,6 +39,8 @@ from reclock.definitions.sources import (
     SourceSpec,
     Upstream,
 )
+
+F = TypeVar("F", bound=Format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,7 @@ def _(upstream: DebeziumConnector, source: SourceSpec, context: ConnectionContex
     )
 
 
-def _reachable(format: Any, context: ConnectionContext) -> Any:
+def _reachable(format: F, context: ConnectionContext) -> F:
     """The format with the settings of its schema registry's client, if it has a registry."""
     if isinstance(format, SchemaFormat) and format.registry is not None:
         return replace(format, client=registry_client(format.registry, context.resolve_secret))

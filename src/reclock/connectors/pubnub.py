@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -33,6 +33,9 @@ from reclock.connectors.connector import (
 )
 from reclock.definitions.sources import PubNubConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from pubnub.pubnub import PubNub as PubNubClient
 
 TIMETOKEN_NS = 100
 """The unit of a timetoken, in nanoseconds."""
@@ -276,7 +279,7 @@ class PubNub:
 
 
 @lru_cache
-def connected(subscribe_key: str, origin: str) -> Any:
+def connected(subscribe_key: str, origin: str) -> PubNubClient:
     """A client of PubNub, or of the server at ``origin`` if it is given."""
     from pubnub.pnconfiguration import PNConfiguration
     from pubnub.pubnub import PubNub as Client

@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reclock.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from confluent_kafka.schema_registry import SchemaRegistryClient
 
 _MISSING = (40401, 40402, 40403, 404)
 _REFUSED = (409, 422)
@@ -122,7 +125,7 @@ def subjects(settings: Mapping[str, Any]) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _client(settings: tuple[tuple[str, Any], ...]) -> Any:
+def _client(settings: tuple[tuple[str, Any], ...]) -> SchemaRegistryClient:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
     return SchemaRegistryClient(dict(settings))

@@ -140,7 +140,7 @@ def decode_responses(data: bytes) -> list[LogResponse]:
     ]
 
 
-def write_value(value: Any) -> Any:
+def write_value(value: Any) -> object:
     """A constant of a plan as JSON."""
     if value is None or isinstance(value, (bool, int, str)):
         return value

@@ -26,6 +26,9 @@ _log = structlog.get_logger(__name__)
 _PATIENCE_S = 2.0
 _CHUNK_BYTES = 1 << 16
 
+Sessions = list[dict[str, Any]]
+"""Facts about sessions, as JSON."""
+
 Send = Callable[[int, bytes, socket.socket], None]
 """Sends a question to the worker of that number, with the socket for its answer. Raises
 ``OSError``."""
@@ -83,7 +86,7 @@ class WorkerPeers:
             None if work is None else Work(lambda: work["sql"], work["began_at"], work["ended_at"]),
         )
 
-    def _answer(self, process_id: int, question: dict[str, Any]) -> Any:
+    def _answer(self, process_id: int, question: dict[str, Any]) -> Sessions | None:
         """The worker's answer; None if the worker is gone. Raises ``WorkerUnresponsive``."""
         number = self._number(process_id)
         with closing(self._ask(number, question)) as connection:
@@ -118,7 +121,7 @@ def answer(question: bytes, backends: Backends, asker: socket.socket) -> None:
             _log.debug("a question was not answered in time", error=str(error))
 
 
-def _answer(question: dict[str, Any], backends: Backends) -> Any:
+def _answer(question: dict[str, Any], backends: Backends) -> Sessions | None:
     process_id = question.get("process_id")
     if process_id is None:
         return [_session(backend) for backend in backends.all_local()]
@@ -151,7 +154,7 @@ def _session(backend: Backend) -> dict[str, Any]:
     }
 
 
-def _read(connection: socket.socket, deadline: float) -> Any:
+def _read(connection: socket.socket, deadline: float) -> Sessions | None:
     """The answer, None if the worker is gone. Raises ``TimeoutError``."""
     chunks = []
     while True:
@@ -164,6 +167,7 @@ def _read(connection: socket.socket, deadline: float) -> Any:
             break
         chunks.append(chunk)
     try:
-        return json.loads(b"".join(chunks))
+        answer: Sessions | None = json.loads(b"".join(chunks))
+        return answer
     except ValueError:  # it ended before it had answered
         return None

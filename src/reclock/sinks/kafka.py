@@ -130,7 +130,7 @@ class KafkaWriter:
         return Written(count, size)
 
     @cached_property
-    def _producer(self) -> Any:
+    def _producer(self) -> Producer:
         return Producer(
             {
                 **self._client,
@@ -144,7 +144,7 @@ class KafkaWriter:
         )
 
     @cached_property
-    def _admin(self) -> Any:
+    def _admin(self) -> AdminClient:
         return AdminClient(self._client)
 
     def _find(self, topic: str) -> str | None:

@@ -13,6 +13,7 @@ from reclock.adapter.context.results import Result
 from reclock.adapter.context.sequences import SessionSequences
 from reclock.adapter.session.cursors import Cursor, Cursors
 from reclock.adapter.session.prepared import PreparedStatement, PreparedStatements, describe
+from reclock.adapter.statement_context import Answer
 from reclock.algebra.relations import ScalarType
 from reclock.errors import NoTransaction, TypeMismatch, WrongNumberOfParameters
 from reclock.plan.scalars import Literal
@@ -44,7 +45,9 @@ class SupportsPrepared(Protocol):
 
     @property
     def in_block(self) -> bool: ...
-    def execute_prepared(self, prepared: PreparedStatement, values: Sequence[Any] = ()) -> Any: ...
+    def execute_prepared(
+        self, prepared: PreparedStatement, values: Sequence[Any] = ()
+    ) -> Answer: ...
     def discard(self) -> None: ...
     def discard_temporary(self) -> None: ...
     @property

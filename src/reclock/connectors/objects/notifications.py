@@ -17,10 +17,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from reclock.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
 
 SCAN_EVERY_S = 3600
 
@@ -180,7 +183,7 @@ def _queue_url(name: str, settings: tuple[tuple[str, str], ...]) -> str:
 
 
 @lru_cache(maxsize=32)
-def _client(settings: tuple[tuple[str, str], ...]) -> Any:
+def _client(settings: tuple[tuple[str, str], ...]) -> BaseClient:
     from boto3.session import Session
     from botocore.config import Config
 

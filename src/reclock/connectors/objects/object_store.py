@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
 
 CHUNK_BYTES = 8 << 20
 """How many bytes are read at once."""
@@ -260,7 +263,7 @@ class S3Buckets:
         if lower < upper:
             raise ObjectMissing(bucket, key, detail=f"it ends at byte {lower}, expected {upper}")
 
-    def _client(self) -> Any:
+    def _client(self) -> BaseClient:
         return _s3_client(
             self.endpoint,
             self.region,
@@ -286,7 +289,7 @@ def _code(error: Any) -> str:
 @lru_cache(maxsize=32)
 def _s3_client(
     endpoint: str, region: str, access_key_id: str, secret_access_key: str, session_token: str
-) -> Any:
+) -> BaseClient:
     from boto3.session import Session
     from botocore.config import Config
 

@@ -4,6 +4,7 @@ the server can be interrupted."""
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import psycopg
@@ -31,17 +32,17 @@ class InterruptibleConnection(psycopg.Connection[Any]):
         interrupted: list[BaseException] = []
 
         def checked() -> Generator[Any, Any, T]:
-            wanted = next_of(gen.__next__)
-            while not isinstance(wanted, _Done):
-                ready = yield wanted
+            step: object = next_of(gen.__next__)
+            while not isinstance(step, _Done):
+                ready = yield step
                 if not ready:
                     try:
                         check(_WAITING_FOR)
                     except BaseException as error:
                         interrupted.append(error)
                         raise
-                wanted = next_of(lambda ready=ready: gen.send(ready))  # type: ignore[misc]
-            result: T = wanted.result
+                step = next_of(lambda ready=ready: gen.send(ready))  # type: ignore[misc]
+            result: T = step.result
             return result
 
         try:
@@ -63,12 +64,12 @@ class InterruptibleConnection(psycopg.Connection[Any]):
             self.pgconn.finish()
 
 
+@dataclass(frozen=True, slots=True)
 class _Done:
-    def __init__(self, result: Any) -> None:
-        self.result = result
+    result: Any
 
 
-def next_of(step: Callable[[], Any]) -> Any:
+def next_of(step: Callable[[], T]) -> T | _Done:
     """The generator's next item, or the value that it returned, as ``_Done``."""
     try:
         return step()
