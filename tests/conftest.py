@@ -26,6 +26,7 @@ pytest_plugins = [
     "fixtures.postgres",
     "fixtures.publications",
     "fixtures.server",
+    "fixtures.sessions",
     "fixtures.dbt",
     "fixtures.spark",
     "fixtures.engines",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.copy.transfer import CopyIn
 from reclock.adapter.session.session import Session
@@ -57,10 +58,6 @@ def postgres(postgres_server) -> Iterator[psycopg.Connection]:
     with psycopg.connect(postgres_server.dsn(), autocommit=True) as connection:
         connection.execute(f"CREATE TEMP TABLE t ({TABLE})")
         yield connection
-
-
-def run(session: Session, sql: str) -> list[tuple[object, ...]]:
-    return [row for result in session.execute(sql) for row in result.rows()]
 
 
 def test_what_is_assigned_is_stored_or_refused_as_by_postgresql(

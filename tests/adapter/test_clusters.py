@@ -6,11 +6,11 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.planning.plan_cache import CachedPlan
 from reclock.adapter.query.queries import QueryExecution
@@ -43,16 +43,6 @@ SIZES = ("1", "2", "4")
 NAMES = ("a", "b", '"C d"', "default")
 ENDLESS = "SELECT count(*) FROM t a, t b, t c, t d"
 REPLICAS = ("r1", "r2", "r3")
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path) as opened:
-        yield opened
-
-
-def sql(session: Session, text: str) -> list[tuple]:
-    return [row for result in session.execute(text) for row in result.rows()]
 
 
 class Model:
@@ -151,7 +141,7 @@ def step(model: Model, chance: random.Random) -> tuple[str, bool]:
 
 def succeeds(session: Session, text: str) -> bool:
     try:
-        sql(session, text)
+        run(session, text)
     except ReclockError:
         return False
     return True
@@ -162,7 +152,7 @@ def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(
     environment: Environment, seed: int
 ) -> None:
     session, model, chance = Session(environment), Model(), random.Random(seed)
-    sql(session, "CREATE TABLE t (x int)")
+    run(session, "CREATE TABLE t (x int)")
     cluster_ids: set[int] = set()
     replica_of: dict[int, tuple[int, str | None]] = {}
     for _ in range(120):
@@ -225,11 +215,11 @@ def test_without_experimental_mode_clusters_stay_as_they_are(
         session = Session(environment)
         for text, what in STATEMENTS.items():
             with pytest.raises(ExperimentalFeature) as error:
-                sql(session, text)
+                run(session, text)
             assert error.value.message == f"{what} requires experimental mode"
             assert error.value.sqlstate == "0A000"
-        sql(session, "CREATE TABLE t (x int); CREATE INDEX i IN CLUSTER default ON t (x)")
-        assert sql(session, "SELECT name FROM mz_clusters; SHOW cluster") == [
+        run(session, "CREATE TABLE t (x int); CREATE INDEX i IN CLUSTER default ON t (x)")
+        assert run(session, "SELECT name FROM mz_clusters; SHOW cluster") == [
             ("default",),
             ("default",),
         ]
@@ -239,14 +229,14 @@ def test_the_active_cluster_is_the_sessions_the_roles_or_the_systems(
     environment: Environment,
 ) -> None:
     active = "SHOW cluster"
-    assert sql(Session(environment), active) == [("default",)]
-    sql(Session(environment), "ALTER SYSTEM SET cluster = of_system; CREATE CLUSTER of_role")
-    assert sql(Session(environment), active) == [("of_system",)]
-    sql(Session(environment), "ALTER ROLE reclock SET cluster = of_role")
-    assert sql(Session(environment), active) == [("of_role",)]
+    assert run(Session(environment), active) == [("default",)]
+    run(Session(environment), "ALTER SYSTEM SET cluster = of_system; CREATE CLUSTER of_role")
+    assert run(Session(environment), active) == [("of_system",)]
+    run(Session(environment), "ALTER ROLE reclock SET cluster = of_role")
+    assert run(Session(environment), active) == [("of_role",)]
     session = Session(environment, startup={"cluster": "of_start"})
-    assert sql(session, active) == [("of_start",)]
-    assert sql(
+    assert run(session, active) == [("of_start",)]
+    assert run(
         session,
         (
             f"SET cluster = own; {active}; BEGIN; SET LOCAL cluster = inner; {active}; "
@@ -257,9 +247,9 @@ def test_the_active_cluster_is_the_sessions_the_roles_or_the_systems(
         ("inner",),
         ("own",),
     ]
-    assert sql(session, f"RESET cluster; {active}") == [("of_start",)]
-    sql(Session(environment), "ALTER ROLE reclock RESET cluster; ALTER SYSTEM RESET cluster")
-    assert sql(Session(environment), active) == [("default",)]
+    assert run(session, f"RESET cluster; {active}") == [("of_start",)]
+    run(Session(environment), "ALTER ROLE reclock RESET cluster; ALTER SYSTEM RESET cluster")
+    assert run(Session(environment), active) == [("default",)]
 
 
 @pytest.mark.parametrize("name", ["bad", "DEFAULT"])
@@ -268,8 +258,8 @@ def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(
 ) -> None:
     notices: list[str] = []
     session = Session(environment, notices.append)
-    sql(session, "CREATE TABLE t (x int); INSERT INTO t VALUES (1)")
-    sql(session, f"SET cluster = '{name}'")
+    run(session, "CREATE TABLE t (x int); INSERT INTO t VALUES (1)")
+    run(session, f"SET cluster = '{name}'")
     assert notices == [f'cluster "{name}" does not exist']
     for text in (
         "SELECT 1",
@@ -282,16 +272,16 @@ def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(
         "CREATE MATERIALIZED SOURCE s FROM LOAD GENERATOR COUNTER",
     ):
         with pytest.raises(UnknownObject) as error:
-            sql(session, text)
+            run(session, text)
         assert error.value.message == f'unknown cluster "{name}"', text
-    sql(
+    run(
         session,
         (
             "INSERT INTO t VALUES (2); CREATE VIEW v AS SELECT x FROM t; CREATE INDEX IN "
             "CLUSTER default ON t (x)"
         ),
     )
-    assert sql(
+    assert run(
         session,
         "SHOW CLUSTERS; SELECT name FROM mz_clusters; SELECT count(*) FROM pg_class WHERE false",
     ) == [
@@ -304,16 +294,16 @@ def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(
 def test_what_the_environment_is_known_by_is_no_cluster_any_more(environment: Environment) -> None:
     session = Session(environment)
     with pytest.raises(UnknownFunction) as error:
-        sql(session, "SELECT mz_cluster_id()")
+        run(session, "SELECT mz_cluster_id()")
     assert error.value.hint is not None
     assert "mz_legacy_installation_id()" in error.value.hint
-    assert sql(session, "SELECT mz_legacy_installation_id()") == [(environment.stores.mark.id,)]
+    assert run(session, "SELECT mz_legacy_installation_id()") == [(environment.stores.mark.id,)]
 
 
 def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: Environment) -> None:
     """Whether it computes, answers, or has yet to begin; what runs on others goes on."""
-    sql(Session(environment), "CREATE CLUSTER c; CREATE TABLE t (x int)")
-    sql(
+    run(Session(environment), "CREATE CLUSTER c; CREATE TABLE t (x int)")
+    run(
         Session(environment),
         "INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)),
     )
@@ -325,7 +315,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
 
     def compute() -> None:
         try:
-            sql(
+            run(
                 Session(environment, startup={"cluster": "c"}),
                 "SELECT count(*) FROM t a, t b, t c, t d WHERE a.x + b.x = c.x + d.x",
             )
@@ -337,7 +327,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     catalog = environment.stores.planner_catalog()
     while sum(asked.cluster == "c" for asked in environment.control_plane.active_peeks._active) < 2:
         time.sleep(0.01)
-    sql(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
+    run(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
     thread.join(timeout=60)
     for dropped in (lambda: next(answering.batches), query_at(catalog, on_c).run):
         with pytest.raises(ClusterDropped) as error:
@@ -363,7 +353,7 @@ def query_at(catalog: PlannerCatalog, session: Session) -> QueryExecution:
 
 def test_a_cluster_is_its_owners_and_of_those_it_is_granted_to(environment: Environment) -> None:
     root = Session(environment)
-    sql(
+    run(
         root,
         (
             "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE TABLE t (x int); GRANT "
@@ -372,13 +362,13 @@ def test_a_cluster_is_its_owners_and_of_those_it_is_granted_to(environment: Envi
     )
     ada, bob = Session(environment, user="ada"), Session(environment, user="bob")
     with pytest.raises(PermissionDenied):
-        sql(ada, "CREATE CLUSTER own")
-    sql(root, "GRANT CREATECLUSTER ON SYSTEM TO ada")
-    sql(
+        run(ada, "CREATE CLUSTER own")
+    run(root, "GRANT CREATECLUSTER ON SYSTEM TO ada")
+    run(
         ada,
         "ALTER DEFAULT PRIVILEGES GRANT USAGE ON CLUSTERS TO bob; CREATE CLUSTER shared SIZE '1'",
     )
-    sql(
+    run(
         ada,
         (
             "ALTER DEFAULT PRIVILEGES REVOKE USAGE ON CLUSTERS FROM bob; CREATE CLUSTER own; "
@@ -392,17 +382,17 @@ def test_a_cluster_is_its_owners_and_of_those_it_is_granted_to(environment: Envi
         "CREATE CLUSTER c",
     ):
         with pytest.raises(PermissionDenied):
-            sql(bob, text)
-    assert sql(bob, "SET cluster = shared; SELECT x FROM t; SET cluster = own") == []
+            run(bob, text)
+    assert run(bob, "SET cluster = shared; SELECT x FROM t; SET cluster = own") == []
     with pytest.raises(PermissionDenied):
-        sql(bob, "SELECT x FROM t")
-    sql(ada, "GRANT USAGE ON CLUSTER own TO bob")
-    assert sql(bob, "SELECT x FROM t") == []
-    assert sql(root, "SELECT name, privileges FROM mz_clusters WHERE id > 1 ORDER BY id") == [
+        run(bob, "SELECT x FROM t")
+    run(ada, "GRANT USAGE ON CLUSTER own TO bob")
+    assert run(bob, "SELECT x FROM t") == []
+    assert run(root, "SELECT name, privileges FROM mz_clusters WHERE id > 1 ORDER BY id") == [
         ("shared", "{u2=UC/u2,u3=U/u2}"),
         ("own", "{u2=UC/u2,u3=U/u2}"),
     ]
-    sql(ada, "DROP CLUSTER shared, own")
+    run(ada, "DROP CLUSTER shared, own")
 
 
 @pytest.mark.spark
@@ -418,11 +408,11 @@ def test_spark_jobs_of_a_virtual_cluster_are_in_a_pool_of_its_own(
     )
     with Environment.initialise(tmp_path, spark=spark) as environment:
         session = Session(environment)
-        sql(session, "CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
+        run(session, "CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
         environment.stores.tables.apply()
         # an id that is not that of another test's cluster in the same Spark session
         for number in range(20):
-            sql(session, f"CREATE CLUSTER c{number}")
+            run(session, f"CREATE CLUSTER c{number}")
         [id] = [
             cluster.id
             for cluster in environment.stores.catalog.sync().clusters.values()

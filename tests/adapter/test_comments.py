@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError
@@ -36,10 +37,6 @@ QUESTIONS = (
        JOIN pg_class AS c ON c.oid = d.objoid AND d.classoid = 'pg_class'::regclass
        WHERE c.relname IN ('t', 'v', 's') ORDER BY 1, 2""",
 )
-
-
-def run(session: Session, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in session.execute(text) if result.desc for row in result.rows()]
 
 
 def test_clients_read_comments_as_in_postgresql(tmp_path: Path, postgres_server: Any) -> None:

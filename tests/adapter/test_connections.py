@@ -4,7 +4,6 @@ holds it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -33,12 +32,6 @@ from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse, parse_one
 
 VALUE = "aubergine-parapet"
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path / "home") as opened:
-        yield opened
 
 
 def run(environment: Environment, text: str, **more: Any) -> list[tuple[Any, ...]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.copy.transfer import CopyIn
 from reclock.adapter.session.session import Session
@@ -38,10 +39,6 @@ QUESTIONS = (
 def session(tmp_path: Path) -> Iterator[Session]:
     with Environment.initialise(tmp_path / "home") as environment:
         yield Session(environment)
-
-
-def run(session: Session, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in session.execute(text) if result.desc for row in result.rows()]
 
 
 def test_each_row_or_statement_has_a_default_of_its_own_as_in_postgresql(

@@ -1,7 +1,7 @@
 """Definitions in transaction blocks: the block sees them, others do after its COMMIT, all of them
 at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,6 @@ from reclock.errors import (
 )
 from reclock.pipeline import maintenance
 from reclock.runtime.environment import Environment
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path / "home") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -7,14 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError
 from reclock.runtime.environment import Environment
-
-
-def run(session: Session, text: str) -> list[tuple[object, ...]]:
-    return [row for result in session.execute(text) if result.desc for row in result.rows()]
 
 
 def test_counts_of_writers_add_up(tmp_path: Path) -> None:

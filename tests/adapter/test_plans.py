@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from itertools import product
@@ -57,12 +56,6 @@ CHANGES = (
     "ALTER ROLE bob RENAME TO robert",
     "ALTER ROLE robert RENAME TO bob",
 )
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path) as opened:
-        yield opened
 
 
 def run(session: Session, text: str) -> Any:

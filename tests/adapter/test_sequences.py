@@ -6,12 +6,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.copy.transfer import CopyIn
 from reclock.adapter.session.session import Session
@@ -103,16 +103,6 @@ INSERT INTO made (v) VALUES ('c') RETURNING id;
 DROP SEQUENCE backwards, short;
 DROP TABLE made;
 """
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path / "home") as opened:
-        yield opened
-
-
-def run(session: Session, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in session.execute(text) if result.desc for row in result.rows()]
 
 
 def test_answers_are_those_of_postgresql(environment: Environment, postgres_server: Any) -> None:

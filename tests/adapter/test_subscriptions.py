@@ -5,7 +5,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -43,12 +42,6 @@ QUERIES = (
     "SELECT max(n) FROM a",
     "SELECT id FROM a ORDER BY n DESC LIMIT 1",
 )
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path / "home") as opened:
-        yield opened
 
 
 @pytest.fixture

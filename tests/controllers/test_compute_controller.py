@@ -3,14 +3,12 @@ refused or cancelled by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from fixtures.sessions import sql
 
-from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.controllers.compute import ComputeController
 from reclock.errors import QueryCanceled, ReplicaBehind, UnknownCollection
@@ -24,16 +22,6 @@ from reclock.sql.statements.query.values import Select
 from reclock.sql.syntax.parse import parse
 
 CLUSTER = 1
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path) as opened:
-        yield opened
-
-
-def sql(environment: Environment, text: str) -> list[tuple]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
 def peek_of(environment: Environment, name: str) -> Peek:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.sessions import sql
 from fixtures.waiting import eventually
 
 from reclock import failpoints
@@ -25,10 +26,6 @@ from reclock.controllers.storage import StorageController
 from reclock.errors import DroppedMeanwhile, QueryCanceled, StatementTimeout
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
-
-
-def sql(environment: Environment, text: str) -> list[tuple]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
 def seat(environment: Environment, owner: str, lease_ms: int = 600_000) -> Seat:

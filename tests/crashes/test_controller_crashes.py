@@ -14,8 +14,8 @@ from crashes import storage_worker
 from fixtures.forks import die_at
 from fixtures.replicas import killing
 from fixtures.server import SqlServer
+from fixtures.sessions import sql
 
-from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
 from reclock.runtime.environment import Environment
 
@@ -35,10 +35,6 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RECLOCK_CONTROLLER_LEASE_MS", "500")
     with Environment.initialise(tmp_path) as opened:
         yield opened
-
-
-def sql(environment: Environment, text: str) -> list[tuple]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
 @pytest.mark.parametrize("killed_at", POINTS)

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from fixtures.forks import die_at, fork
+from fixtures.sessions import sql
 from fixtures.waiting import eventually
 
 from reclock import failpoints
-from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.pipeline import cluster_steps, tick
 from reclock.pipeline.index_maintenance import maintaining
@@ -36,10 +36,6 @@ VIEWS = {
 def _leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", "1000")
     monkeypatch.setenv("RECLOCK_CONTROLLER_LEASE_MS", "500")
-
-
-def sql(environment: Environment, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
 def create(folder: Path) -> Environment:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
+from fixtures.sessions import sql
 
-from reclock.adapter.session.session import Session
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -25,13 +25,9 @@ def environment(tmp_path: Path, spark: Any) -> Iterator[Environment]:
         yield opened
 
 
-def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
-
-
 def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
     topic = kafka.topic()
-    run(
+    sql(
         environment,
         f"""CREATE SOURCE t (id int NOT NULL, w text) FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}'
         FORMAT JSON ENVELOPE DEBEZIUM""",
@@ -47,10 +43,10 @@ def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
         ],
     )
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM t ORDER BY id") == [(1, "y"), (2, None)]
+    assert sql(environment, "SELECT * FROM t ORDER BY id") == [(1, "y"), (2, None)]
     kafka.send(topic, [event("d", two, None), None])
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM t") == [(1, "y")]
+    assert sql(environment, "SELECT * FROM t") == [(1, "y")]
     kafka.send(topic, [event("u", None, two)])
     [stalled] = tick.run(environment, owner="tests").failed
     assert stalled.message == 'record at offset 6 of "0" does not decode'
@@ -63,14 +59,14 @@ def test_money_between_two_tables_is_the_same_at_every_time(
     connector = Connector(kafka, f"shop{chance.randrange(10**9)}-{id(environment)}")
     for name in ("transaction", "public.giro", "public.savings"):
         kafka.create(f"{connector.prefix}.{name}")
-    run(
+    sql(
         environment,
         f"""CREATE CONNECTION k TO KAFKA (BROKER '{kafka.address}');
         CREATE SOURCE bank FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction')
         FORMAT JSON ENVELOPE DEBEZIUM
         FOR TABLES (public.giro (id int NOT NULL, money bigint), public.savings AS saved (id int NOT NULL, money bigint))""",
     )
-    run(  # a guest whose topic is not there holds nothing up
+    sql(  # a guest whose topic is not there holds nothing up
         environment,
         f"""CREATE SOURCE other FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction')
         FORMAT JSON ENVELOPE DEBEZIUM FOR TABLES (public.loans (id int NOT NULL))""",
@@ -114,23 +110,23 @@ def test_money_between_two_tables_is_the_same_at_every_time(
     report = tick.run(environment, owner="tests")
     assert not report.failed
     total = "SELECT sum(money) FROM (SELECT * FROM giro UNION ALL SELECT * FROM saved) AS x"
-    seen = [run(environment, f"{total} AS OF {at}")[0][0] for at in [*times, report.at]]
+    seen = [sql(environment, f"{total} AS OF {at}")[0][0] for at in [*times, report.at]]
     assert set(seen) <= {None, 1000}
     assert seen.count(1000) > 3
     rows = "SELECT 'giro', * FROM giro UNION ALL SELECT 'savings', * FROM saved ORDER BY 1, 2"
-    assert run(environment, rows) == [(table, id, money[table, id]) for table, id in sorted(money)]
+    assert sql(environment, rows) == [(table, id, money[table, id]) for table, id in sorted(money)]
     ends = {
         f"{topic}/0": len(messages)
         for topic, messages in connector.topics.items()
         if not topic.endswith(".unread")
     }
-    assert dict(run(environment, "SELECT partition, offset FROM bank_progress")) == ends
+    assert dict(sql(environment, "SELECT partition, offset FROM bank_progress")) == ends
 
     giro = f"{connector.prefix}.public.giro"
     kafka.send(giro, [b"no event"])
     [stalled] = tick.run(environment, owner="tests").failed
     assert stalled.message == f'record at offset {ends[f"{giro}/0"]} of "{giro}/0" does not decode'
-    run(
+    sql(
         environment,
         f"ALTER SOURCE bank SKIP '{giro}/0' FROM {ends[f'{giro}/0']} TO {ends[f'{giro}/0'] + 1}",
     )
@@ -143,5 +139,5 @@ def test_money_between_two_tables_is_the_same_at_every_time(
     )
     connector.deliver()
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, total) == [(1000,)]
-    assert run(environment, "SELECT money FROM giro WHERE id = 9") == [(1,)]
+    assert sql(environment, total) == [(1000,)]
+    assert sql(environment, "SELECT money FROM giro WHERE id = 9") == [(1,)]

@@ -19,9 +19,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 from fixtures.registry import Registry, framed
+from fixtures.sessions import sql
 from google.protobuf.message_factory import GetMessageClass
 
-from reclock.adapter.session.session import Session
 from reclock.errors import (
     DependentObjects,
     InvalidOption,
@@ -46,16 +46,12 @@ def environment(
     tmp_path: Path, spark: Any, kafka: Broker, registry: Registry
 ) -> Iterator[Environment]:
     with Environment.initialise(tmp_path, spark=spark) as opened:
-        run(
+        sql(
             opened,
             f"""CREATE CONNECTION schemas TO CONFLUENT SCHEMA REGISTRY (URL '{registry.url}');
             CREATE CONNECTION k TO KAFKA (BROKER '{kafka.address}')""",
         )
         yield opened
-
-
-def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
 def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> None:
@@ -66,7 +62,7 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         "INCLUDE KEY AS id ENVELOPE UPSERT"
     )
     with pytest.raises(InvalidOption, match="no schema"):
-        run(environment, source)
+        sql(environment, source)
     one: Any = {
         "type": "record",
         "name": "r",
@@ -91,7 +87,7 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         registry.register(f"{topic}-key", "long"),
         registry.register(f"{topic}-value", one, **{"shop.Place": f"{topic}-place"}),
     )
-    run(environment, source)
+    sql(environment, source)
     two_id = registry.register(f"{topic}-value", two)
     kafka.send(
         topic,
@@ -106,7 +102,7 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         ],
     )
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM s ORDER BY id") == [
+    assert sql(environment, "SELECT * FROM s ORDER BY id") == [
         (20, None, '{"town": "Bern"}', "2"),
         (30, None, None, "3"),
     ]
@@ -118,9 +114,9 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
             for entry in again.stores.planner_catalog().relations()
             if entry.name.item == "s"
         ] == [("n", "w", "at", "id")]
-    run(environment, source.replace("SOURCE s", "SOURCE newer"))
-    assert [name for name, *_ in run(environment, "SHOW COLUMNS FROM newer")] == ["more", "n", "id"]
-    run(environment, "DROP SOURCE newer")
+    sql(environment, source.replace("SOURCE s", "SOURCE newer"))
+    assert [name for name, *_ in sql(environment, "SHOW COLUMNS FROM newer")] == ["more", "n", "id"]
+    sql(environment, "DROP SOURCE newer")
     kafka.send(topic, [(framed(key_id, "long", 4), b"\x00\x00\x00\x00\x63!")])
     [stalled] = tick.run(environment, owner="tests").failed
     assert stalled.message == 'record at offset 4 of "0" does not decode'
@@ -138,11 +134,11 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
             f"{topic}-{half}", ORDER, **{"parts/part.proto": f"{topic}-part"}
         )
     with pytest.raises(InvalidOption, match="has 2 messages"):
-        run(
+        sql(
             environment,
             f"CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC '{topic}') FORMAT PROTOBUF {protobuf}",
         )
-    run(environment, source)
+    sql(environment, source)
 
     schema = compiled(ORDER, (("parts/part.proto", part),))
 
@@ -182,7 +178,7 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
         ],
     )
     assert not tick.run(environment, owner="tests").failed
-    rows = run(environment, "SELECT id, n, w, at::text, part FROM s ORDER BY n")
+    rows = sql(environment, "SELECT id, n, w, at::text, part FROM s ORDER BY n")
     assert rows == [
         ('{"id": "1"}', 10, "x", "2023-11-14 22:13:20", '{"name": "p"}'),
         ('{"id": "3"}', 30, None, None, None),
@@ -190,7 +186,7 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
 
     bare = kafka.topic()
     text = ORDER.replace('import "parts/part.proto";', "").replace("parts.Part", "Key")
-    run(
+    sql(
         environment,
         (
             f"CREATE SOURCE b FROM KAFKA CONNECTION k (TOPIC '{bare}') FORMAT PROTOBUF "
@@ -199,7 +195,7 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     )
     kafka.send(bare, [b"\x08\x05", b""])
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT n, w FROM b ORDER BY n") == [(0, None), (5, None)]
+    assert sql(environment, "SELECT n, w FROM b ORDER BY n") == [(0, None), (5, None)]
     kafka.send(bare, [b"\x08"])
     kafka.send(topic, [(keys[0], keys[0])])
     stalled = tick.run(environment, owner="tests").failed
@@ -266,7 +262,7 @@ def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: En
         FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas ENVELOPE DEBEZIUM
         FOR TABLES (public.giro, public.savings AS saved (id int NOT NULL, money bigint))"""
     with pytest.raises(InvalidOption, match="no schema"):
-        run(environment, source)
+        sql(environment, source)
     rows = [{"id": 1, "money": money} for money in (100, 70, 130)]
     opening, reduced, raised = rows
     connector.transaction(1, [(table, event("c", None, opening)) for table in ("giro", "savings")])
@@ -277,20 +273,20 @@ def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: En
         3, [("giro", event("d", reduced, None)), ("savings", event("u", raised, opening))], upto=1
     )
     connector.deliver()
-    run(environment, source)
+    sql(environment, source)
     alone = f"{connector.prefix}.public.savings"
-    run(
+    sql(
         environment,
         f"""CREATE SOURCE alone FROM KAFKA CONNECTION k (TOPIC '{alone}')
         FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas ENVELOPE DEBEZIUM""",
     )
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM giro UNION ALL SELECT * FROM saved ORDER BY 2") == [
+    assert sql(environment, "SELECT * FROM giro UNION ALL SELECT * FROM saved ORDER BY 2") == [
         (1, 70),
         (1, 130),
     ]
-    assert run(environment, "SELECT * FROM alone") == [(1, 130)]
-    assert [row[:2] for row in run(environment, "SHOW COLUMNS FROM giro")] == [
+    assert sql(environment, "SELECT * FROM alone") == [(1, 130)]
+    assert [row[:2] for row in sql(environment, "SHOW COLUMNS FROM giro")] == [
         ("id", False),
         ("money", False),
     ]
@@ -335,11 +331,11 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(
 ) -> None:
     events, latest = kafka.topic(retention_ms="-1"), kafka.topic(retention_ms="-1")
     avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
-    run(
+    sql(
         environment,
         "CREATE TABLE t (id int NOT NULL, price numeric(10, 2), at timestamp, note text)",
     )
-    run(
+    sql(
         environment,
         (
             f"CREATE SINK events FROM t INTO KAFKA CONNECTION k (TOPIC '{events}') {avro} "
@@ -348,17 +344,17 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(
     )
     keyed = "KEY (id) NOT ENFORCED"
     said = "(AVRO KEY FULLNAME 'shop.Id', AVRO VALUE FULLNAME 'shop.Latest', NULL DEFAULTS)"
-    run(
+    sql(
         environment,
         (
             f"CREATE SINK latest FROM t INTO KAFKA CONNECTION k (TOPIC '{latest}') {keyed} "
             f"{avro} {said} ENVELOPE UPSERT"
         ),
     )
-    [(_, created)] = run(environment, "SHOW CREATE SINK latest")
+    [(_, created)] = sql(environment, "SHOW CREATE SINK latest")
     assert "AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION reclock.public.schemas" in created
     with pytest.raises(DependentObjects):
-        run(environment, "DROP CONNECTION schemas")
+        sql(environment, "DROP CONNECTION schemas")
     assert not tick.run(environment, owner="tests").failed
     schema = json.loads(registry.client.get_latest_version(f"{latest}-value").schema.schema_str)
     assert schema["fields"][1] == {
@@ -376,7 +372,7 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(
         "UPDATE t SET note = 'new' WHERE id = 1",
         "DELETE FROM t WHERE id = 2",
     ):
-        run(environment, statement)
+        sql(environment, statement)
     assert not tick.run(environment, owner="tests").failed
     row = {
         "id": 1,
@@ -407,12 +403,12 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(
         ("back", events, f"{avro} ENVELOPE DEBEZIUM"),
         ("kept", latest, f"KEY {avro} VALUE {avro} ENVELOPE UPSERT"),
     ):
-        run(environment, f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPIC '{topic}') {rest}")
+        sql(environment, f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPIC '{topic}') {rest}")
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT * FROM back") == run(
+    assert sql(environment, "SELECT * FROM back") == sql(
         environment, "SELECT id, price, at, note FROM kept"
     )
-    assert run(environment, "SELECT * FROM back") == run(environment, "SELECT * FROM t")
+    assert sql(environment, "SELECT * FROM back") == sql(environment, "SELECT * FROM t")
 
 
 def test_a_schema_that_the_registry_refuses_stalls_its_sink_alone(
@@ -425,8 +421,8 @@ def test_a_schema_that_the_registry_refuses_stalls_its_sink_alone(
     )
     registry.client.set_compatibility(f"{topic}-value", "FULL")
     avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
-    run(environment, "CREATE TABLE t (id int NOT NULL)")
-    run(
+    sql(environment, "CREATE TABLE t (id int NOT NULL)")
+    sql(
         environment,
         (
             "CREATE CONNECTION away TO CONFLUENT SCHEMA REGISTRY (URL 'http://127.0.0.1:1') "
@@ -434,7 +430,7 @@ def test_a_schema_that_the_registry_refuses_stalls_its_sink_alone(
         ),
     )
     for name, format in (("refused", avro), ("unheard", avro.replace("schemas", "away"))):
-        run(
+        sql(
             environment,
             (
                 f"CREATE SINK {name} FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') "
@@ -446,14 +442,14 @@ def test_a_schema_that_the_registry_refuses_stalls_its_sink_alone(
         ("FORMAT TEXT", "JSON or AVRO"),
     ):
         with pytest.raises((InvalidOption, UnsupportedSql), match=reason):
-            run(
+            sql(
                 environment,
                 (
                     f"CREATE SINK s FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') "
                     f"{refused} ENVELOPE DEBEZIUM"
                 ),
             )
-    run(environment, "INSERT INTO t VALUES (1)")
+    sql(environment, "INSERT INTO t VALUES (1)")
     failed = {
         failure.name.rpartition(".")[2]: failure.sqlstate
         for failure in tick.run(environment, owner="tests").failed

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from fixtures.kafka import USER, Broker
+from fixtures.sessions import sql
 
-from reclock.adapter.session.session import Session
 from reclock.errors import UpstreamUnavailable
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -25,15 +25,11 @@ def environment(tmp_path: Path, spark: Any) -> Iterator[Environment]:
         yield opened
 
 
-def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
-
-
 def connect(
     environment: Environment, kafka: Broker, name: str, mechanism: str, password: str
 ) -> None:
     options = f"BROKER '{kafka.secure}', SASL MECHANISMS '{mechanism}', SASL USERNAME '{USER[0]}'"
-    run(
+    sql(
         environment,
         (
             f"CREATE CONNECTION {name} TO KAFKA ({options}, SASL PASSWORD SECRET {password}, "
@@ -51,7 +47,7 @@ def test_tls_and_passwords_by_either_mechanism(kafka: Broker, environment: Envir
     topic = kafka.topic()
     kafka.send(topic, [b"a", b"b"])
     authority = (kafka.home / "authority.pem").read_text()
-    run(
+    sql(
         environment,
         (
             f"CREATE SECRET ca AS '{authority}'; CREATE SECRET right_one AS '{password}'; "
@@ -63,8 +59,8 @@ def test_tls_and_passwords_by_either_mechanism(kafka: Broker, environment: Envir
             connect(environment, kafka, name, mechanism, "wrong")
         assert "uthentication" in (failure.value.detail or "")
         connect(environment, kafka, name, mechanism, "right_one")
-        run(environment, f"VALIDATE CONNECTION {name}")
-        run(
+        sql(environment, f"VALIDATE CONNECTION {name}")
+        sql(
             environment,
             (
                 f"CREATE SOURCE {name}_source FROM KAFKA CONNECTION {name} (TOPIC '{topic}', "
@@ -73,17 +69,17 @@ def test_tls_and_passwords_by_either_mechanism(kafka: Broker, environment: Envir
         )
     assert not tick.run(environment, owner="tests").failed
     query = "SELECT text FROM plain_source UNION ALL SELECT text FROM scram_source ORDER BY 1"
-    assert run(environment, query) == [("a",), ("a",), ("b",), ("b",)]
+    assert sql(environment, query) == [("a",), ("a",), ("b",), ("b",)]
 
-    run(environment, "ALTER SECRET right_one AS 'no more'")
+    sql(environment, "ALTER SECRET right_one AS 'no more'")
     kafka.send(topic, [b"c"])
     [stalled, _] = tick.run(environment, owner="tests").failed
     assert "cannot read topic" in stalled.message
-    run(environment, f"ALTER SECRET right_one AS '{password}'")
+    sql(environment, f"ALTER SECRET right_one AS '{password}'")
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT count(*) FROM plain_source") == [(3,)]
+    assert sql(environment, "SELECT count(*) FROM plain_source") == [(3,)]
     with pytest.raises(UpstreamUnavailable):  # whom nobody trusts
-        run(
+        sql(
             environment,
             f"CREATE CONNECTION naked TO KAFKA (BROKER '{kafka.secure}', SECURITY PROTOCOL 'SSL')",
         )

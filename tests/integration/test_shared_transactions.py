@@ -11,17 +11,16 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 from fixtures.memory_topics import InThisProcess
+from fixtures.sessions import sql
 from fixtures.waiting import PATIENCE_S, eventually
 
 import reclock
 from reclock import failpoints
-from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import DependentObjects, InvalidOption, NotBegun, NotReadable
@@ -38,10 +37,6 @@ def environment(tmp_path: Path) -> Iterator[Environment]:
     (tmp_path / "reclock.toml").write_text("claim_lease_ms = 3000\n")
     with Environment.initialise(tmp_path, spark=InThisProcess()) as opened:
         yield opened
-
-
-def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
 def completed(environment: Environment) -> int:
@@ -68,7 +63,7 @@ def await_drop(environment: Environment, collection: StorageCollectionId) -> Non
 
 
 def statuses(environment: Environment) -> dict[str, tuple[str, str | None, str | None]]:
-    rows = run(
+    rows = sql(
         environment, "SELECT name, status, error, detail FROM mz_internal.mz_source_statuses"
     )
     return {name: (status, error, detail) for name, status, error, detail in rows}
@@ -94,7 +89,7 @@ def test_two_sources_share_the_transactions_of_one_connector(
         kafka.create(f"{connector.prefix}.{name}")
     source = f"""FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction') FORMAT JSON ENVELOPE DEBEZIUM"""
     columns = "(id int NOT NULL, money bigint)"
-    run(
+    sql(
         environment,
         f"""CREATE CONNECTION k TO KAFKA (BROKER '{kafka.address}');
         CREATE CONNECTION other TO KAFKA (BROKER '{kafka.address},{kafka.address}');
@@ -121,7 +116,7 @@ def test_two_sources_share_the_transactions_of_one_connector(
     first = completed(environment)
 
     with pytest.raises(InvalidOption, match="has the transactions of these tables"):
-        run(
+        sql(
             environment,
             (
                 f"CREATE SOURCE saver {source.replace('CONNECTION k', 'CONNECTION other')} "
@@ -129,16 +124,16 @@ def test_two_sources_share_the_transactions_of_one_connector(
             ),
         )
     with pytest.raises(InvalidOption, match="has the transactions of these tables"):
-        run(
+        sql(
             environment,
             (
                 f"CREATE SOURCE saver {source} FOR TABLES (public.savings {columns}) WITH "
                 "(RETAIN HISTORY = FOR '1 day')"
             ),
         )
-    run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns})")
+    sql(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns})")
     with pytest.raises(NotBegun):
-        run(environment, MONEY)
+        sql(environment, MONEY)
 
     # its beginning is bound, and not read
     killed_at("ingest.after_bound", environment.stores.settings.home)
@@ -163,32 +158,32 @@ def test_two_sources_share_the_transactions_of_one_connector(
     for before, after in pairwise(times):
         for at in (before, (before + after) // 2, after):
             if at >= begins:
-                assert run(environment, f"{MONEY} AS OF {at}") == [(1000,)]
+                assert sql(environment, f"{MONEY} AS OF {at}") == [(1000,)]
             else:
                 with pytest.raises(NotReadable):
-                    run(environment, f"{MONEY} AS OF {at}")
+                    sql(environment, f"{MONEY} AS OF {at}")
     assert first < begins <= begun
-    assert run(
+    assert sql(
         environment,
         "SELECT 'giro', money FROM giro UNION ALL SELECT 'savings', money FROM saved ORDER BY 1",
     ) == list(money.items())
 
-    lines = [line for (line,) in run(environment, f"EXPLAIN TIMESTAMP FOR {MONEY}")]
+    lines = [line for (line,) in sql(environment, f"EXPLAIN TIMESTAMP FOR {MONEY}")]
     assert "  bound with the transactions of: reclock.public.bank" in lines
-    assert run(
+    assert sql(
         environment, "SELECT count(*) FROM (SELECT DISTINCT status FROM mz_source_statuses) AS x"
     ) == [(1,)]
     with pytest.raises(DependentObjects):
-        run(environment, "DROP SOURCE bank")
+        sql(environment, "DROP SOURCE bank")
     collection = saver.collection
-    run(environment, "DROP SOURCE saver")
+    sql(environment, "DROP SOURCE saver")
     transfer(number)
     connector.deliver()
     completed(environment)
-    assert run(environment, "SELECT money FROM giro") == [(money["giro"],)]
+    assert sql(environment, "SELECT money FROM giro") == [(money["giro"],)]
     await_drop(environment, collection)
 
-    run(
+    sql(
         environment,
         (
             f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns}, "
@@ -196,8 +191,8 @@ def test_two_sources_share_the_transactions_of_one_connector(
         ),
     )
     completed(environment)
-    assert run(environment, MONEY) == [(1000,)]
-    assert run(environment, "SELECT * FROM again") == run(environment, "SELECT * FROM giro")
+    assert sql(environment, MONEY) == [(1000,)]
+    assert sql(environment, "SELECT * FROM again") == sql(environment, "SELECT * FROM giro")
 
     # one that waits, and then stalls them all
     fees = f"{connector.prefix}.public.fees"
@@ -208,7 +203,7 @@ def test_two_sources_share_the_transactions_of_one_connector(
     connector.sent[fees] = 1
     connector.deliver()
     completed(environment)
-    run(environment, f"CREATE SOURCE fees {source} FOR TABLES (public.fees AS fee {columns})")
+    sql(environment, f"CREATE SOURCE fees {source} FOR TABLES (public.fees AS fee {columns})")
     completed(environment)
     waits_for = f'waits for 1 events of transaction "{number}" in topic "{fees}"'
     running = ("running", None, None)
@@ -219,7 +214,7 @@ def test_two_sources_share_the_transactions_of_one_connector(
     }
     kafka.send(fees, connector.topics[fees])
     completed(environment)
-    assert run(environment, "SELECT money FROM fee") == [(5,)]
+    assert sql(environment, "SELECT money FROM fee") == [(5,)]
     assert statuses(environment)["fees"] == running
     number += 1
     connector.transaction(
@@ -237,8 +232,8 @@ def test_two_sources_share_the_transactions_of_one_connector(
         assert failure.message == bad
         stalled = ("stalled", bad, failure.detail)
         assert statuses(environment) == dict.fromkeys(("bank", "saver", "fees"), stalled)
-    run(environment, "DROP SOURCE fees")
+    sql(environment, "DROP SOURCE fees")
     await_drop(environment, fee)
     completed(environment)
-    assert run(environment, "SELECT count(*) FROM giro") == [(2,)]
+    assert sql(environment, "SELECT count(*) FROM giro") == [(2,)]
     assert statuses(environment) == {"bank": running, "saver": running}

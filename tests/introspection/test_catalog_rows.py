@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from fixtures.sessions import run
 
 from reclock.adapter.query.peek_rows import PeekRows
 from reclock.adapter.session.session import Session
@@ -44,10 +45,6 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(PeekRows, "_view_rows", counted)
     return computed
-
-
-def run(session: Session, sql: str) -> list[tuple[object, ...]]:
-    return [row for result in session.execute(sql) for row in result.rows()]
 
 
 def test_views_are_computed_once_until_the_catalog_changes(

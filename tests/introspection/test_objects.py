@@ -3,28 +3,17 @@ and statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fixtures.sessions import sql
 from fixtures.waiting import eventually
 
-from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.objects.statistics import Moved, Total
 from reclock.pipeline import cluster_steps, tick
 from reclock.runtime.environment import Environment
 from reclock.runtime.reporting import reporting
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path) as opened:
-        yield opened
-
-
-def sql(environment: Environment, text: str) -> list[tuple]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
 def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from fixtures.server import SqlServer
+from fixtures.sessions import sql
 from fixtures.waiting import eventually
 
 from reclock.adapter.query.overview import overview_of
@@ -53,20 +54,6 @@ from reclock.runtime.environment import Environment
 from reclock.runtime.reporting import reporting
 
 CLUSTER = 1
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path) as opened:
-        yield opened
-
-
-def sql(environment: Environment, text: str, **variables: str) -> list[tuple]:
-    return [
-        row
-        for result in Session(environment, startup=variables).execute(text)
-        for row in result.rows()
-    ]
 
 
 class Scripted:

@@ -6,13 +6,6 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from reclock.adapter.session.session import Session
-from reclock.runtime.environment import Environment
-
-
-def sql(environment: Environment, text: str) -> list[tuple]:
-    return [row for result in Session(environment).execute(text) for row in result.rows()]
-
 
 def copy_consensus(home: Path, to: Path) -> None:
     with sqlite3.connect(home / "consensus.db") as source, sqlite3.connect(to) as target:

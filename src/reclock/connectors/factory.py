@@ -40,7 +40,7 @@ from reclock.definitions.sources import (
     Upstream,
 )
 
-F = TypeVar("F", bound=Format)
+F = TypeVar("F", bound=Format | None)
 
 
 @dataclass(frozen=True, slots=True)

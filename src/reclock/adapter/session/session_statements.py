@@ -73,7 +73,7 @@ class SessionCall:
         return describe(replace(self.parsed, node=node), types, self.catalog, self.names, name)
 
 
-executes_syntax: Registry[Callable[[Any, SessionCall], Result]] = Registry(
+executes_syntax: Registry[Callable[[Any, SessionCall], Answer]] = Registry(
     "an execution in the session"
 )
 
@@ -113,7 +113,7 @@ class SessionStatements:
         session: SupportsPrepared,
         catalog: PlannerCatalog,
         names: SessionNames,
-    ) -> Result:
+    ) -> Answer:
         """Raises ``UnknownPrepared``, ``DuplicatePrepared``, ``UnknownCursor``,
         ``DuplicateCursor``, and what it executes."""
         call = SessionCall(parsed, parameters, session, catalog, names, self.prepared, self.cursors)
@@ -128,10 +128,9 @@ def _(node: PrepareStatement, call: SessionCall) -> Result:
 
 
 @executes_syntax(ExecuteStatement)
-def _(node: ExecuteStatement, call: SessionCall) -> Result:
+def _(node: ExecuteStatement, call: SessionCall) -> Answer:
     prepared = call.prepared.get(fold(node.this))
-    result: Result = call.session.execute_prepared(prepared, _values(node, prepared))
-    return result
+    return call.session.execute_prepared(prepared, _values(node, prepared))
 
 
 @executes_syntax(DeallocateStatement)
@@ -152,6 +151,7 @@ def _(node: DeclareStatement, call: SessionCall) -> Result:
     query = call.describe(node.args["query"], call.parameters.types)
     assert query.desc is not None
     result = call.session.execute_prepared(query, call.parameters.values or ())
+    assert isinstance(result, Result)
     call.cursors.open(name, Cursor(query.desc, result, is_held=is_held))
     return Result("DECLARE CURSOR")
 
