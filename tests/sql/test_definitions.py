@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from fixtures.planning import SYSTEM_RELATION, World, new_york
+from fixtures.planning import S3, SYSTEM_RELATION, World
+from sql.test_planned_statements import shown
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
-from reclock.catalog.objects import Cluster, ItemType
+from reclock.catalog.objects import Cluster
 from reclock.definitions.formats import CsvFormat, JsonFormat
 from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import DependentObjects, ReclockError, RequiredIndex, UnsupportedSql
-from reclock.plan.relational import Get, collections
-from reclock.sql.catalog.entries import RelationEntry
-from reclock.sql.catalog_builder import build_catalog
+from reclock.plan.relational import collections
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planning.registry import Skipped
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.objects.plan import Drop, Rename
-from reclock.sql.statements.query.values import AsOf, Explain, ExplainKind
-from reclock.sql.statements.session.plan import ResetVariable, SetVariable, ShowVariable
 from reclock.sql.statements.sources.alter_plan import RetrySource, SkipRange, WaiveCheck
 from reclock.sql.statements.sources.plan import CreateSource
-from reclock.sql.statements.transactions.plan import TransactionControl
 from reclock.sql.statements.views.plan import CreateIndex, CreateView
-
-S3 = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b'"
-
-
-@pytest.fixture
-def world() -> World:
-    return new_york()
-
 
 # --- sources ---
 
@@ -425,170 +413,6 @@ def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
     with pytest.raises(ReclockError, match="unknown relation"):
         world.plan("SELECT * FROM flights")
     assert isinstance(world.plan("ALTER SOURCE IF EXISTS flights RENAME TO x"), Skipped)
-
-
-# --- catalog ---
-
-
-def test_views_are_read_by_their_own_id_until_they_are_expanded(world: World) -> None:
-    select = world.select("SELECT carrier FROM delays")
-    view, flights = world.item("delays").id, world.item("flights").id
-    assert collections(select.plan) == {StorageCollectionId(view)}
-    assert collections(expand(select.plan, world.catalog)) == {StorageCollectionId(flights)}
-    index = StorageCollectionId(SYSTEM_RELATION.id)
-    chosen = expand(
-        select.plan,
-        world.catalog,
-        lambda collection: index if collection.source_id == view else None,
-    )
-    assert collections(chosen) == {index}
-
-
-def test_names_are_looked_up_along_the_search_path(world: World) -> None:
-    world.execute("CREATE VIEW lab.delays AS SELECT 1 AS a; CREATE VIEW lab.solo AS SELECT 2 AS b")
-    assert world.select("SELECT * FROM delays").desc.names[0] == "carrier"
-    assert world.select("SELECT * FROM lab.delays").desc.names == ("a",)
-    assert world.select("SELECT * FROM reclock.lab.delays").desc.names == ("a",)
-    world.session = SessionNames(search_path=("lab", "public"))
-    assert world.select("SELECT * FROM delays").desc.names == ("a",)
-    assert world.select("SELECT name FROM airlines").desc.names == ("name",)
-    created = world.plan("CREATE VIEW here AS SELECT b FROM solo")
-    assert isinstance(created, CreateView)
-    assert str(created.name) == "reclock.lab.here"
-    assert created.create_sql.endswith("FROM reclock.lab.solo")
-
-
-def test_a_newer_catalog_keeps_the_entries_that_did_not_change(world: World) -> None:
-    before = {entry.name.item: entry for entry in world.catalog.entries()}
-    world.execute("CREATE VIEW another AS SELECT 1 AS a")
-    after = {entry.name.item: entry for entry in world.catalog.entries()}
-    assert all(after[name] is entry for name, entry in before.items())
-    assert "another" in after
-
-
-def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
-    one, other = World(), World()
-    one.execute(f"CREATE SOURCE s (a int) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
-    other.execute(f"CREATE SOURCE s (b text) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
-    assert other.catalog.snapshot is not None
-    mixed = build_catalog(other.catalog.snapshot, [SYSTEM_RELATION], one.catalog)
-    assert mixed.relation(other.item("v").id).desc.names == ("b",)
-
-
-def test_an_entry_says_what_a_source_is(world: World) -> None:
-    entry = world.catalog.relation(world.item("flights").id)
-    assert isinstance(entry, RelationEntry)
-    assert entry.type is ItemType.SOURCE
-    assert entry.source is not None
-    assert entry.source.connector == ObjectsConnector("nyc", "flights/**/*.csv")
-    progress = world.catalog.progress_of(entry.id)
-    assert progress is not None
-    assert progress.name.item == "flights_progress"
-    assert world.select("SELECT * FROM flights").plan == Get(
-        entry.collection, "flights", entry.desc
-    )
-
-
-# --- SHOW, session ---
-
-
-def shown(world: World, sql: str) -> list[tuple[object, ...]]:
-    """The rows that a SHOW without a filter lists."""
-    plan = world.select(sql).plan
-    return sorted(getattr(plan, "rows", None) or plan.input.rows)  # type: ignore[union-attr]
-
-
-def test_what_show_lists(world: World) -> None:
-    world.execute(
-        "CREATE MATERIALIZED VIEW m AS SELECT carrier, name FROM airlines; CREATE INDEX "
-        "i IN CLUSTER other ON delays (flights)"
-    )
-    assert shown(world, "SHOW SOURCES") == [
-        ("airlines", "s3"),
-        ("flights", "s3"),
-        ("weather", "s3"),
-    ]
-    assert shown(world, "SHOW VIEWS") == [("delays",), ("m",)]
-    assert shown(world, "SHOW MATERIALIZED VIEWS") == [("delays", "other"), ("m", "default")]
-    assert shown(world, "SHOW MATERIALIZED VIEWS IN CLUSTER default") == [("m", "default")]
-    assert shown(world, "SHOW INDEXES") == [
-        ("default", "m", "m_primary_idx", 1, "carrier", None, False),
-        ("default", "m", "m_primary_idx", 2, "name", None, True),
-        ("other", "delays", "i", 1, "flights", None, False),
-    ]
-    assert shown(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [
-        ("other", "delays", "i", 1, "flights", None, False)
-    ]
-    assert ("m_primary_idx", "index") in shown(world, "SHOW OBJECTS")
-    assert ("flights_progress", "source_progress") in shown(
-        world, "SHOW OBJECTS FROM reclock.public"
-    )
-    assert shown(world, "SHOW OBJECTS FROM mz_catalog") == [("mz_sources", "table")]
-    assert shown(world, "SHOW DATABASES") == [("reclock",)]
-    assert ("lab",) in shown(world, "SHOW SCHEMAS")
-    assert shown(world, "SHOW CLUSTERS") == [("default",), ("other",), ("sized",)]
-    assert world.select("SHOW COLUMNS FROM airlines").desc.names == ("name", "nullable", "type")
-    (created,) = shown(world, "SHOW CREATE MATERIALIZED VIEW m")
-    assert created[1] == (
-        "CREATE MATERIALIZED VIEW reclock.public.m IN CLUSTER default AS SELECT carrier, "
-        "name FROM reclock.public.airlines"
-    )
-    (created,) = shown(world, "SHOW CREATE INDEX i")
-    assert created == (
-        "reclock.public.i",
-        "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)",
-    )
-
-
-def test_a_filter_of_show_is_typed(world: World) -> None:
-    assert (
-        world.explained("SHOW SOURCES LIKE 'fl%'").splitlines()[1] == "  Filter (name like 'fl%')"
-    )
-    assert (
-        world.explained("SHOW INDEXES WHERE seq_in_index > 1.5")
-        .splitlines()[1]
-        .startswith("  Filter (seq_in_index::numeric")
-    )
-    with pytest.raises(ReclockError, match="must be type boolean"):
-        world.plan("SHOW SOURCES WHERE name")
-
-
-def test_session_statements(world: World) -> None:
-    assert world.plan("SET cluster = Other") == SetVariable("cluster", ("other",))
-    assert world.plan("SET LOCAL search_path TO a, \"B\", 'c'") == SetVariable(
-        "search_path", ("a", "B", "c"), True
-    )
-    assert world.plan("SET x = true") == SetVariable("x", ("on",))
-    assert world.plan("SET x TO DEFAULT") == SetVariable("x", None)
-    assert world.plan("RESET ALL") == ResetVariable(None)
-    assert world.plan("SHOW Cluster") == ShowVariable("cluster")
-    assert world.plan("SHOW ALL") == ShowVariable(None)
-    assert world.plan("START TRANSACTION READ ONLY") == TransactionControl(
-        "BEGIN", access="READ ONLY"
-    )
-    assert world.plan("ABORT") == TransactionControl("ROLLBACK")
-
-
-@pytest.mark.parametrize(
-    ("text", "at"),
-    [
-        ("1649686079488", 1649686079488),
-        ("'1649686079488'", 1649686079488),
-        ("'2022-04-11 14:07:59.488'", 1649686079488),
-        ("TIMESTAMP '2022-04-11 14:07:59.488'", 1649686079488),
-        ("'2022-04-11 16:07:59.488999+02'", 1649686079488),
-        ("DATE '1970-01-02'", 86_400_000),
-        ("5.0", 5),
-        ("0", 0),
-    ],
-)
-def test_a_time_to_read_at(world: World, text: str, at: int) -> None:
-    assert world.select(f"SELECT 1 AS OF {text}").as_of == AsOf(at)  # type: ignore[arg-type]
-    assert world.select(f"SELECT 1 AS OF AT LEAST {text}").as_of == AsOf(at, is_at_least=True)  # type: ignore[arg-type]
-    explain = world.plan(f"EXPLAIN TIMESTAMP FOR SELECT 1 AS OF {text}")
-    assert isinstance(explain, Explain)
-    assert explain.kind is ExplainKind.TIMESTAMP
-    assert explain.select.as_of == AsOf(at)  # type: ignore[arg-type]
 
 
 def test_columns_of_sources_have_lengths_and_those_of_publications_do_not() -> None:

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from fixtures.planning import World, new_york
+from fixtures.planning import S3, World
 
 from reclock.errors import ReclockError
-
-S3 = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b'"
-
-
-@pytest.fixture
-def world() -> World:
-    return new_york()
-
 
 REFUSED = {
     "CREATE VIEW flights AS SELECT 1 AS a": (

@@ -1,0 +1,74 @@
+"""The catalog as planning reads it: names, entries, and views by their own id."""
+
+from __future__ import annotations
+
+from fixtures.planning import S3, SYSTEM_RELATION, World
+
+from reclock.algebra.ids import StorageCollectionId
+from reclock.catalog.objects import ItemType
+from reclock.definitions.sources import ObjectsConnector
+from reclock.plan.relational import Get, collections
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog_builder import build_catalog
+from reclock.sql.names import SessionNames
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.views.plan import CreateView
+
+
+def test_views_are_read_by_their_own_id_until_they_are_expanded(world: World) -> None:
+    select = world.select("SELECT carrier FROM delays")
+    view, flights = world.item("delays").id, world.item("flights").id
+    assert collections(select.plan) == {StorageCollectionId(view)}
+    assert collections(expand(select.plan, world.catalog)) == {StorageCollectionId(flights)}
+    index = StorageCollectionId(SYSTEM_RELATION.id)
+    chosen = expand(
+        select.plan,
+        world.catalog,
+        lambda collection: index if collection.source_id == view else None,
+    )
+    assert collections(chosen) == {index}
+
+
+def test_names_are_looked_up_along_the_search_path(world: World) -> None:
+    world.execute("CREATE VIEW lab.delays AS SELECT 1 AS a; CREATE VIEW lab.solo AS SELECT 2 AS b")
+    assert world.select("SELECT * FROM delays").desc.names[0] == "carrier"
+    assert world.select("SELECT * FROM lab.delays").desc.names == ("a",)
+    assert world.select("SELECT * FROM reclock.lab.delays").desc.names == ("a",)
+    world.session = SessionNames(search_path=("lab", "public"))
+    assert world.select("SELECT * FROM delays").desc.names == ("a",)
+    assert world.select("SELECT name FROM airlines").desc.names == ("name",)
+    created = world.plan("CREATE VIEW here AS SELECT b FROM solo")
+    assert isinstance(created, CreateView)
+    assert str(created.name) == "reclock.lab.here"
+    assert created.create_sql.endswith("FROM reclock.lab.solo")
+
+
+def test_a_newer_catalog_keeps_the_entries_that_did_not_change(world: World) -> None:
+    before = {entry.name.item: entry for entry in world.catalog.entries()}
+    world.execute("CREATE VIEW another AS SELECT 1 AS a")
+    after = {entry.name.item: entry for entry in world.catalog.entries()}
+    assert all(after[name] is entry for name, entry in before.items())
+    assert "another" in after
+
+
+def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
+    one, other = World(), World()
+    one.execute(f"CREATE SOURCE s (a int) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
+    other.execute(f"CREATE SOURCE s (b text) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
+    assert other.catalog.snapshot is not None
+    mixed = build_catalog(other.catalog.snapshot, [SYSTEM_RELATION], one.catalog)
+    assert mixed.relation(other.item("v").id).desc.names == ("b",)
+
+
+def test_an_entry_says_what_a_source_is(world: World) -> None:
+    entry = world.catalog.relation(world.item("flights").id)
+    assert isinstance(entry, RelationEntry)
+    assert entry.type is ItemType.SOURCE
+    assert entry.source is not None
+    assert entry.source.connector == ObjectsConnector("nyc", "flights/**/*.csv")
+    progress = world.catalog.progress_of(entry.id)
+    assert progress is not None
+    assert progress.name.item == "flights_progress"
+    assert world.select("SELECT * FROM flights").plan == Get(
+        entry.collection, "flights", entry.desc
+    )
