@@ -204,10 +204,8 @@ def test_one_value_cannot_be_put_in_the_place_of_another(environment: Environmen
         parse_one(item.create_sql or "").args["reference"].name
         for item in environment.stores.catalog.sync().items.values()
     ]
-    find, swap = (
-        "SELECT reference, token FROM reclock_secrets",
-        "UPDATE reclock_secrets SET token = ? WHERE reference = ?",
-    )
+    find = "SELECT reference, token FROM reclock_secrets"
+    swap = "UPDATE reclock_secrets SET token = ? WHERE reference = ?"
 
     def exchange(connection: sa.Connection) -> None:  # whoever can write to consensus can do that
         tokens = dict(connection.exec_driver_sql(find).all())

@@ -95,10 +95,8 @@ def test_arrays_of_a_group_are_ordered_by_what_they_are_told_then_by_value(engin
         (1, None, None),
         (2, 1, "z"),
     )
-    plain, told = (
-        aggregate("array_agg", ref(given, 2)),
-        aggregate("array_agg", ref(given, 2), ref(given, 1), "ASC NULLS LAST"),
-    )
+    plain = aggregate("array_agg", ref(given, 2))
+    told = aggregate("array_agg", ref(given, 2), ref(given, 1), "ASC NULLS LAST")
     kept = aggregate("array_agg", ref(given, 2), filter=call("=", ref(given, 1), 1))
     last = aggregate(
         "array_agg",

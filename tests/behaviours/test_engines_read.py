@@ -103,12 +103,10 @@ def test_a_collection_is_read_at_a_time_with_its_multiplicities(engine: Engine, 
         ],
     )
     plan = get(U2, DESC)
-    nothing, first, second, third = (
-        [],
-        [("a", 1.5, 7, NOON)] * 2,
-        [("a", 1.5, 7, NOON)],
-        [("a", 1.5, 7, NOON)],
-    )
+    nothing = []
+    first = [("a", 1.5, 7, NOON)] * 2
+    second = [("a", 1.5, 7, NOON)]
+    third = [("a", 1.5, 7, NOON)]
     null = [(None, NAN, 7, NOON)]
     for at, wanted in (
         (4, nothing),

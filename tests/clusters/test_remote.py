@@ -138,10 +138,8 @@ def test_a_sink_is_emitted_behind_the_wire(world: World) -> None:
 
 
 def test_it_answers_as_the_replica_does(world: World) -> None:
-    remote, peek = (
-        world.remote(world.serve()),
-        world.peek("SELECT a, a::text AS b FROM t WHERE a > 1990 ORDER BY a DESC"),
-    )
+    remote = world.remote(world.serve())
+    peek = world.peek("SELECT a, a::text AS b FROM t WHERE a > 1990 ORDER BY a DESC")
     assert remote.running() == world.replica.running() != {}
     assert remote.engine_of(peek) == world.replica.engine_of(peek) == "duckdb"
     near, far = world.replica.peek(peek), remote.peek(peek)

@@ -27,12 +27,10 @@ class Gate:
     """Holds the first commit up until it is opened; tells the sizes of the batches."""
 
     def __init__(self, real) -> None:
-        self.real, self.sizes, self.entered, self.opened = (
-            real,
-            [],
-            threading.Event(),
-            threading.Event(),
-        )
+        self.real = real
+        self.sizes = []
+        self.entered = threading.Event()
+        self.opened = threading.Event()
 
     def __call__(self, choose, **options):
         batch = choose()

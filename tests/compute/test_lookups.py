@@ -159,10 +159,8 @@ def test_a_lookup_is_the_scan_at_every_time(
     *stored, tail = parts
     for number, part in enumerate(stored):
         put(collection, *part, to=4 * number + 4)
-    read, arrangements = (
-        CollectionInput(collection.pin(), updates_table(tail, DESC)),
-        Arrangements(1 << 20),
-    )
+    read = CollectionInput(collection.pin(), updates_table(tail, DESC))
+    arrangements = Arrangements(1 << 20)
     for plan, finishing, at in asked * 2:
         scanned = rows(small.run(plan, finishing, {FLIGHTS: read}, Timestamp(at)))
         found = ask(plan, finishing, read, at, arrangements, small)

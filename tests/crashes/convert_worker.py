@@ -18,10 +18,8 @@ from reclock.oracle.oracle import ConsensusOracle
 def work(url: str, home: Path, operation: str) -> None:
     """``operation`` is ``mend``, or the implementation to convert to."""
     settings, consensus = Settings.load(home), Consensus.connect(url)
-    oracle, now = (
-        ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM),
-        system_clock(),
-    )
+    oracle = ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM)
+    now = system_clock()
     if operation == "mend":
         mark = find_mark(settings, consensus, may_make=False)
         log = open_log(mark.catalog, mark.id, settings, consensus)

@@ -238,10 +238,8 @@ def test_what_is_no_schema_of_a_relation() -> None:
 
 def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them() -> None:
     good, chance, refused = order(), random.Random(20261122), 0
-    format, desc = (
-        ProtobufFormat(None, SCHEMA, "shop.Order"),
-        RelationDesc(columns_of(SCHEMA, "shop.Order")),
-    )
+    format = ProtobufFormat(None, SCHEMA, "shop.Order")
+    desc = RelationDesc(columns_of(SCHEMA, "shop.Order"))
     for _ in range(10_000):
         bad = bytearray(good)
         match chance.randrange(4):

@@ -168,10 +168,8 @@ def made_up(chance: random.Random, overlap: int = 30, lost: float = 0.15) -> lis
     state: TablesState = EMPTY
     history = []
     for moment in range(0, 400, 10):
-        began, returned = (
-            moment - chance.randint(0, overlap),
-            moment + 1 + chance.randint(0, overlap),
-        )
+        began = moment - chance.randint(0, overlap)
+        returned = moment + 1 + chance.randint(0, overlap)
         kind = chance.choice(("read", "append", "insert", "delete"))
         key = (
             BAG

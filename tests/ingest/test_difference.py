@@ -170,10 +170,8 @@ def test_what_a_change_did_not_send_is_what_its_lineage_had_last(
     difference: Difference, output: Collection
 ) -> None:
     name, number = DESC.names[2], DESC.names.index("exact")
-    a, b = (
-        {"k": "a", "n": 1, name: "large", "exact": Decimal(5)},
-        {"k": "b", "n": 1, name: None, "exact": None},
-    )
+    a = {"k": "a", "n": 1, name: "large", "exact": Decimal(5)}
+    b = {"k": "b", "n": 1, name: None, "exact": None}
     difference(ByLineage(), [change(1, a, ("a", 1), born=1), change(2, b, ("b", 1), born=2)])
     moved, unsent = {"k": "z", "n": 9, "flag": True}, f",2,,{number},"
     difference(

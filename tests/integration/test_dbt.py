@@ -126,10 +126,8 @@ def test_a_project_is_built_and_built_again(
 
 def test_a_materialized_view_stays_one(dbt: Callable[[str], Dbt], sql_server: SqlServer) -> None:
     """dbt drops the indexes that it did not ask for, and refreshes."""
-    project, query = (
-        dbt("kept"),
-        "select n % 10 as digit, count(*) as numbers from public.numbers group by 1",
-    )
+    project = dbt("kept")
+    query = "select n % 10 as digit, count(*) as numbers from public.numbers group by 1"
     project.write("models/plain.sql", "{{ config(materialized='materialized_view') }} " + query)
     project.write(
         "models/indexed.sql",

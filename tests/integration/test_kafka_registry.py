@@ -83,10 +83,8 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         "name": "r",
         "fields": [{"name": "more", "type": "string"}, {"name": "n", "type": "int"}],
     }
-    key_id, one_id = (
-        registry.register(f"{topic}-key", "long"),
-        registry.register(f"{topic}-value", one, **{"shop.Place": f"{topic}-place"}),
-    )
+    key_id = registry.register(f"{topic}-key", "long")
+    one_id = registry.register(f"{topic}-value", one, **{"shop.Place": f"{topic}-place"})
     sql(environment, source)
     two_id = registry.register(f"{topic}-value", two)
     kafka.send(

@@ -344,11 +344,9 @@ class Rounds:
 def test_a_round_is_one_commit_however_many_replicas_report(
     environment: Environment, reported: Reports, count: int
 ) -> None:
-    log, manager, rounds = (
-        environment.stores.managed.tables.log,
-        environment.runtime.collection_manager,
-        3,
-    )
+    log = environment.stores.managed.tables.log
+    manager = environment.runtime.collection_manager
+    rounds = 3
     replicas = {id: Scripted() for id in range(1, count + 1)}
     own = ReportedReplicas(
         lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()},

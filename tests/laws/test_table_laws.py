@@ -76,10 +76,8 @@ def test_every_time_reads_as_the_model_whoever_applies_what_when(
     for step in script:
         match step:
             case ("write", writes, is_staged):
-                before, tables_module.STAGED_FROM_BYTES = (
-                    tables_module.STAGED_FROM_BYTES,
-                    0 if is_staged else 1 << 20,
-                )
+                before = tables_module.STAGED_FROM_BYTES
+                tables_module.STAGED_FROM_BYTES = 0 if is_staged else 1 << 20
                 try:
                     remember(commit(writes), writes)
                 finally:

@@ -161,10 +161,8 @@ def test_peeks_and_refreshes() -> None:
     peek = Peek(
         "p", Timestamp(3), Timestamp(4), GET, finishing, frozenset({GlobalId("u9")}), rows, rows
     )
-    refresh, refreshed = (
-        Refresh((GlobalId("u9"),), Timestamp(4), "tick"),
-        Refreshed("v", Timestamp(5), (Timestamp(4),), 2),
-    )
+    refresh = Refresh((GlobalId("u9"),), Timestamp(4), "tick")
+    refreshed = Refreshed("v", Timestamp(5), (Timestamp(4),), 2)
     for value in (peek, refresh, refreshed, Emitted("k", Timestamp(5), 1, 2, 3)):
         assert wire.decode(wire.encode(value), type(value)) == value
 

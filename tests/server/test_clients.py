@@ -225,12 +225,9 @@ def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> N
 def test_a_statement_is_described_with_the_types_its_client_declared(sql_server: SqlServer) -> None:
     """pgjdbc ends the connection when a type that it declared comes back as another."""
     with sql_server.connect() as connection:
-        wire, text = (
-            connection.pgconn,
-            (
-                b"SELECT n FROM numbers WHERE name = $1 AND name = $2 AND n = $3 AND name = "
-                b"$4 LIMIT $5"
-            ),
+        wire = connection.pgconn
+        text = (
+            b"SELECT n FROM numbers WHERE name = $1 AND name = $2 AND n = $3 AND name = $4 LIMIT $5"
         )
         prepared = wire.prepare(b"declared", text, [VARCHAR, NAME, 0, UNKNOWN])
         assert prepared.status == pq.ExecStatus.COMMAND_OK, prepared.error_message

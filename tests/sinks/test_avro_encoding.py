@@ -93,10 +93,8 @@ def test_every_value_reads_back() -> None:
         {"before": CHANCE.choice([None, row()]), "after": CHANCE.choice([None, row()])}
         for _ in range(1000)
     ]
-    whole, parsed = (
-        pa.array(rows, pa.struct([("before", ROW), ("after", ROW)])),
-        fastavro.parse_schema(SCHEMA),
-    )
+    whole = pa.array(rows, pa.struct([("before", ROW), ("after", ROW)]))
+    parsed = fastavro.parse_schema(SCHEMA)
     for values, expected in (
         (whole, rows),
         (whole.slice(17, 40), rows[17:57]),

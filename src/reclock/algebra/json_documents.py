@@ -43,10 +43,8 @@ def normal_form(text: str) -> str:
     except RecursionError:
         raise InvalidJson(message="JSON document is nested too deeply", sqlstate="54001") from None
     if _NULL_CHARACTER.search(document):
-        message, detail = (
-            "unsupported Unicode escape sequence",
-            "\\u0000 cannot be converted to text.",
-        )
+        message = "unsupported Unicode escape sequence"
+        detail = "\\u0000 cannot be converted to text."
         raise InvalidJson(detail, message=message, sqlstate="22P05")
     return document
 

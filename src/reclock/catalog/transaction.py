@@ -46,11 +46,9 @@ class CatalogTransaction:
     def fork(self) -> CatalogTransaction:
         """A copy of this transaction, which can change without changing this one."""
         copy = CatalogTransaction(self.base)
-        copy.snapshot, copy._touched, copy._appended = (
-            self.snapshot,
-            dict(self._touched),
-            list(self._appended),
-        )
+        copy.snapshot = self.snapshot
+        copy._touched = dict(self._touched)
+        copy._appended = list(self._appended)
         copy._expired = list(self._expired)
         copy._allocated = set(self._allocated)
         return copy

@@ -120,10 +120,8 @@ def run_shell(
             history = Settings.load(home).home / "sql_history"
         else:
             environment = scope.enter_context(Environment.open(home))
-            session, where = (
-                Session(environment, print_notice, user=user),
-                f"environment {environment.stores.settings.home.absolute()}",
-            )
+            session = Session(environment, print_notice, user=user)
+            where = f"environment {environment.stores.settings.home.absolute()}"
             history = environment.stores.settings.home / "sql_history"
         shell = Shell(session, format_, timing=timing)
         if not texts and not sys.stdin.isatty():

@@ -23,13 +23,11 @@ from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Emit, Peek, Refresh, Replica
 from reclock.protocol.introspection import LogName
 
-CARRY_OUT, RUNNING, ENGINE_OF, REFRESH, EMIT = (
-    "carry_out",
-    "running",
-    "engine_of",
-    "refresh",
-    "emit",
-)
+CARRY_OUT = "carry_out"
+RUNNING = "running"
+ENGINE_OF = "engine_of"
+REFRESH = "refresh"
+EMIT = "emit"
 TAKE_CHANGES, LOG = "take_changes", "log"
 
 HEADER = "authorization"

@@ -192,10 +192,8 @@ class IndexSteps:
         self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp
     ) -> tuple[pa.Table, MaintenanceMode, RefreshFigures | None]:
         """The updates at ``at``, found in the cheaper way where there are two."""
-        maintainer, before = (
-            maintenance.maintainer(index.plan, index.desc, index.id),
-            stored.answered_through,
-        )
+        maintainer = maintenance.maintainer(index.plan, index.desc, index.id)
+        before = stored.answered_through
         how = maintenance.maintenance_mode(maintainer, inputs, before)
         work = (
             None

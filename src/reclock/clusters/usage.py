@@ -52,8 +52,6 @@ class Usage:
                 memory_bytes += process.memory_info().rss
         used_s = sum(cpu_s - before.get(pid, 0) for pid, cpu_s in self._cpu_s.items())
         available_s = max(self._sampled_s - before_s, 0.001) * size.cores
-        cpu_percent, memory_percent = (
-            100 * used_s / available_s,
-            100 * memory_bytes / size.memory_bytes,
-        )
+        cpu_percent = 100 * used_s / available_s
+        memory_percent = 100 * memory_bytes / size.memory_bytes
         return self.process, round(cpu_percent, 1), memory_bytes, round(memory_percent, 2)

@@ -80,10 +80,8 @@ def compact(
             if collection.pin().rewrites == version.rewrites:
                 raise
             continue  # another maintainer has replaced the files, and vacuumed
-        rows_before, rows_after = (
-            sum(file.rows for file in removed),
-            sum(file.rows for file in added),
-        )
+        rows_before = sum(file.rows for file in removed)
+        rows_after = sum(file.rows for file in added)
         if len(removed) == 1 and rows_after == rows_before and keeps_last_times:
             collection.folder.delete(file.path for file in added)
             return None  # each row has one time already, though not the same one

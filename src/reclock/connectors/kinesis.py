@@ -192,10 +192,8 @@ class Kinesis:
             for record in page.records[:1]:
                 begin = begin or int(record["SequenceNumber"])
             for record in page.records[-1:]:
-                last, arrived_at = (
-                    int(record["SequenceNumber"]),
-                    _milliseconds(record["ApproximateArrivalTimestamp"]),
-                )
+                last = int(record["SequenceNumber"])
+                arrived_at = _milliseconds(record["ApproximateArrivalTimestamp"])
             is_end = page.is_end
             is_complete = page.is_end or page.is_tip
             if page.is_end or (page.is_tip and shard.ending is None):

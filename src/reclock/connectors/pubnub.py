@@ -176,10 +176,8 @@ class PubNub:
                 if message.offset >= frontier.get(message.region, 0)
             ]
             is_joined = len(new_messages) < len(answer.messages)
-            is_full, is_late = (
-                len(answer.messages) >= CACHE_MESSAGES,
-                now.timetoken - heard_at > CACHE_TIMETOKENS,
-            )
+            is_full = len(answer.messages) >= CACHE_MESSAGES
+            is_late = now.timetoken - heard_at > CACHE_TIMETOKENS
             if not is_joined and (is_full or is_late):
                 if unbound:  # the next step continues from these
                     break
@@ -189,11 +187,9 @@ class PubNub:
             for message in new_messages:
                 frontier[message.region] = message.offset + TIMETOKEN_NS
             unbound += new_messages
-            cursor, region, heard_at = (
-                max(message.timetoken for message in new_messages),
-                answer.region,
-                now.timetoken,
-            )
+            cursor = max(message.timetoken for message in new_messages)
+            region = answer.region
+            heard_at = now.timetoken
         return unbound
 
     def _check(self, known: Known, first: int, skips: Sequence[Skip]) -> None:

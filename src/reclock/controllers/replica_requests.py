@@ -64,11 +64,9 @@ class ReplicaRequests:
     ) -> None:
         """``lead_if_needed`` is called while no replica answers: one may have to be started, or
         commanded."""
-        self._current_catalog, self._cluster_id, self._registry = (
-            current_catalog,
-            cluster_id,
-            registry,
-        )
+        self._current_catalog = current_catalog
+        self._cluster_id = cluster_id
+        self._registry = registry
         self._start_ms, self._lead_if_needed = start_ms, lead_if_needed
         self.links = ReplicaLinks(connect)
         self._peeks: dict[str, list[Replica]] = {}

@@ -29,10 +29,8 @@ from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
 _NAMELESS = "Failed to convert JSON"
 """The beginning of Arrow's message about a JSON value if it does not name the field."""
 
-_BLANK, _NO_OBJECT = (
-    re.compile(rb"^[ \t\r]*$", re.MULTILINE),
-    re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE),
-)
+_BLANK = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
+_NO_OBJECT = re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
 """Lines of spaces alone, and other lines that do not begin and end with braces: no JSON value that
 has a newline in it has none."""
 

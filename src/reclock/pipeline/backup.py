@@ -119,10 +119,8 @@ class _Attempt:
         staged = TableWal(consensus, leadership, self.stores.clock).pending()
         copied = {}
         for id in sorted({*before, *self.stores.lake.list()}):
-            folder, target = (
-                self.stores.lake.folder_of(id),
-                Folder(str(self.folder / LAKE / str(id))),
-            )
+            folder = self.stores.lake.folder_of(id)
+            target = Folder(str(self.folder / LAKE / str(id)))
             newest = newest_state(folder, str(id))
             if newest is None:
                 raise BackupFailed(f'"{id}" was dropped while it was to be copied')

@@ -280,10 +280,8 @@ def _with_keys(plan: Plan, keys: Sequence[Scalar]) -> tuple[Plan, list[int]]:
 def _join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return left.desc
-    left_may_miss, right_may_miss = (
-        kind in (JoinKind.RIGHT, JoinKind.FULL),
-        kind in (JoinKind.LEFT, JoinKind.FULL),
-    )
+    left_may_miss = kind in (JoinKind.RIGHT, JoinKind.FULL)
+    right_may_miss = kind in (JoinKind.LEFT, JoinKind.FULL)
     columns = [replace(c, is_nullable=c.is_nullable or left_may_miss) for c in left.desc.columns]
     columns += [replace(c, is_nullable=c.is_nullable or right_may_miss) for c in right.desc.columns]
     return RelationDesc(tuple(columns))

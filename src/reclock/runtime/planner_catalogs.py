@@ -26,12 +26,10 @@ class PlannerCatalogs:
         on_snapshot: Callable[[CatalogSnapshot], None],
     ) -> None:
         """``on_snapshot`` is called with each version that this process learns of."""
-        self._catalog, self._oracle, self._settings, self._on_snapshot = (
-            catalog,
-            oracle,
-            settings,
-            on_snapshot,
-        )
+        self._catalog = catalog
+        self._oracle = oracle
+        self._settings = settings
+        self._on_snapshot = on_snapshot
         self._newest: PlannerCatalog | None = None
 
     def current(self) -> PlannerCatalog:

@@ -101,11 +101,9 @@ def _live(
     stopping: threading.Event,
     server: ReplicaServer,
 ) -> str:
-    settings, registry, seat = (
-        environment.stores.settings,
-        environment.stores.replicas,
-        environment.control_plane.seat(f"compute {replica.cluster_id}"),
-    )
+    settings = environment.stores.settings
+    registry = environment.stores.replicas
+    seat = environment.control_plane.seat(f"compute {replica.cluster_id}")
     led, linger_s = time.monotonic(), settings.replica_linger_ms / 1000
     while not stopping.wait(settings.replica_lease_ms / 3000):
         try:

@@ -73,10 +73,8 @@ class StoreChecks:
 
     def loss(self) -> Loss:
         """What the lake knows. Reads the Delta log of every collection."""
-        lake, newest = (
-            Lake(self.settings.lake_root, self.settings.lake_options),
-            self.marks.newest_in_lake(),
-        )
+        lake = Lake(self.settings.lake_root, self.settings.lake_options)
+        newest = self.marks.newest_in_lake()
         times = [MINIMUM, (newest.timelines or {}).get(EPOCH_MS, MINIMUM)]
         collections = lake.list()
         for id in collections:

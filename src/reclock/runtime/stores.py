@@ -103,10 +103,8 @@ class Stores:
             epoch_above=epoch,
         )
         self._log, self._oracle = log, oracle
-        lake, interval_ms = (
-            Folder(settings.lake_root, settings.lake_options),
-            settings.store_mark_interval_ms,
-        )
+        lake = Folder(settings.lake_root, settings.lake_options)
+        interval_ms = settings.store_mark_interval_ms
         self.marks = StoreMarks(
             self.consensus, lake, self.clock, lambda: self.leadership, interval_ms=interval_ms
         )

@@ -222,10 +222,8 @@ class Server:
     ) -> None:
         session = await thread.run(self._session, startup)
         connection = ClientConnection(stream, session, thread.run, task)
-        process_id, secret = (
-            self._next_id,
-            secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4),
-        )
+        process_id = self._next_id
+        secret = secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4)
         self._next_id += self._listener.count
         self._connections[process_id] = (secret, connection)
         session.variables.process_id = process_id

@@ -89,10 +89,8 @@ def _sql(statement: SubscribeQuery) -> str:
     progressed = ["false"] if statement.has_progress else []
     width = len(statement.select.desc)
     if statement.envelope is None:
-        expressions, source = (
-            [DIFF_COLUMN, *(f"c{index}" for index in range(width))],
-            f"(SELECT *, {DIFF_COLUMN} AS c{width} FROM updates)",
-        )
+        expressions = [DIFF_COLUMN, *(f"c{index}" for index in range(width))]
+        source = f"(SELECT *, {DIFF_COLUMN} AS c{width} FROM updates)"
         order = order_by(statement.order, (*statement.select.desc.types, BIGINT), "duckdb")
     else:
         expressions, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)

@@ -107,10 +107,8 @@ def _timestamp_lines(query: QueryExecution) -> list[str]:
         version = query.environment.stores.lake.open(collection).pin()
         name = query.catalog.kept_in(collection)
         lines.append(f"input {name.name if name else collection} ({collection}):")
-        since, is_readable = (
-            max(frontier.since, version.begins),
-            frontier.is_readable_at(max(ready.time.at, version.begins)),
-        )
+        since = max(frontier.since, version.begins)
+        is_readable = frontier.is_readable_at(max(ready.time.at, version.begins))
         lines.append(
             f"  since: {since}, upper: {frontier.upper}, readable: "
             f"{'yes' if is_readable else 'not yet'}"

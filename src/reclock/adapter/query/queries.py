@@ -156,10 +156,8 @@ class QueryExecution:
 
     def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stop the computation at the session's limit. Raises ``ResultTooLarge``."""
-        limit_bytes, size = (
-            self.context.variables.max_result_bytes if self.changes is None else 0,
-            0,
-        )
+        limit_bytes = self.context.variables.max_result_bytes if self.changes is None else 0
+        size = 0
         for batch in batches:
             size += batch.nbytes
             if 0 < limit_bytes < size:
@@ -190,10 +188,8 @@ class QueryExecution:
         return ReadPlan(time, plan, chosen, self._groups(plan))
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
-        as_of, is_serializable = (
-            self.select.as_of,
-            self.context.variables.get("transaction_isolation") == SERIALIZABLE,
-        )
+        as_of = self.select.as_of
+        is_serializable = self.context.variables.get("transaction_isolation") == SERIALIZABLE
         if not groups and as_of is None and not reads_now(expand(self.select.plan, self.catalog)):
             return NO_TIME
         relevant = (

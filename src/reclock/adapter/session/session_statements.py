@@ -158,11 +158,9 @@ def _(node: DeclareStatement, call: SessionCall) -> Result:
 
 @executes_syntax(FetchStatement)
 def _(node: FetchStatement, call: SessionCall) -> Result:
-    cursor, count, timeout = (
-        call.cursors.get(fold(node.this)),
-        node.args.get("count"),
-        node.args.get("timeout"),
-    )
+    cursor = call.cursors.get(fold(node.this))
+    count = node.args.get("count")
+    timeout = node.args.get("timeout")
     limit = None
     if timeout is not None:
         limit = timedelta(microseconds=interval(timeout.name.strip()).span_us)

@@ -51,11 +51,9 @@ class CatalogChange:
         """Verifiers, by the reference that the catalog will hold."""
         self._old_passwords: list[str] = []
         self._secrets = environment.stores.secrets
-        self._holds, self._actor, self._lease_ms = (
-            environment.stores.holds,
-            environment.stores.actor,
-            environment.stores.settings.read_hold_lease_ms,
-        )
+        self._holds = environment.stores.holds
+        self._actor = environment.stores.actor
+        self._lease_ms = environment.stores.settings.read_hold_lease_ms
         self._new_secrets: list[NewSecret] = []
         self._old_secrets: list[str] = []
         self._new_holds: list[tuple[frozenset[str], Timestamp]] = []
@@ -66,10 +64,8 @@ class CatalogChange:
         """A copy by ``users`` that continues from here; this change stays as it is."""
         fork = copy.copy(self)
         fork.users, fork.tx = users, self.tx.fork()
-        fork._new_passwords, fork._old_passwords = (
-            dict(self._new_passwords),
-            list(self._old_passwords),
-        )
+        fork._new_passwords = dict(self._new_passwords)
+        fork._old_passwords = list(self._old_passwords)
         fork._new_secrets, fork._old_secrets = list(self._new_secrets), list(self._old_secrets)
         fork._new_holds = list(self._new_holds)
         fork._old_sequences = list(self._old_sequences)

@@ -237,10 +237,8 @@ class Definitions:
         return written
 
     def _plan_on_newest(self) -> None:
-        planned, newest = (
-            self._states[0].newest.snapshot,
-            self._environment.stores.planner_catalog().snapshot,
-        )
+        planned = self._states[0].newest.snapshot
+        newest = self._environment.stores.planner_catalog().snapshot
         assert planned is not None
         assert newest is not None
         if planned.content_upper != newest.content_upper:

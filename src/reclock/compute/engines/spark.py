@@ -96,10 +96,8 @@ class SparkEngine:
         relations = _relations(inputs, as_of)
         statement = rendering.select(plan, finishing, NAME, relations, as_of, _unique())
         most = row_limit(plan, finishing)
-        columns, are_few = (
-            rendering.visible(plan.desc, finishing),
-            most is not None and most <= _FEW_ROWS,
-        )
+        columns = rendering.visible(plan.desc, finishing)
+        are_few = most is not None and most <= _FEW_ROWS
         return self._answer(
             statement, self._frames(relations, inputs, as_of), columns, are_few=are_few
         )

@@ -91,14 +91,10 @@ class SparkRows:
     def _by_waves(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
         with self._job():
             partitions, schema = frame._jdf.queryExecution().toRdd(), frame._jdf.schema()
-        spark, session = (
-            self._session.sparkContext._jvm.org.apache.spark,
-            self._session._jsparkSession,
-        )
-        count, at_once = (
-            partitions.getNumPartitions(),
-            max(1, self._session.sparkContext.defaultParallelism),
-        )
+        spark = self._session.sparkContext._jvm.org.apache.spark
+        session = self._session._jsparkSession
+        count = partitions.getNumPartitions()
+        at_once = max(1, self._session.sparkContext.defaultParallelism)
         for start in range(0, count, at_once):
             wave = spark.api.python.PythonUtils.toSeq(
                 list(range(start, min(start + at_once, count)))

@@ -107,10 +107,8 @@ def regrouped(
     whole_changed = step.define(
         f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, group_columns)}"
     )
-    merged, again = (
-        _merged(node, step, merge, whole_previous, whole_changed),
-        computed(InputVersion.NOW, lossy),
-    )
+    merged = _merged(node, step, merge, whole_previous, whole_changed)
+    again = computed(InputVersion.NOW, lossy)
     # The conditions leave out the row that an aggregate without keys returns for no rows.
     return _difference(
         node,

@@ -172,10 +172,8 @@ class Tpch:
         price = quantity * _retail_cents(part)
         discount, tax = noise(line, 54) % 11, noise(line, 55) % 9
         shipped = days[parent] + noise(line, 56) % 121 + 1
-        committed, received = (
-            days[parent] + noise(line, 57) % 61 + 30,
-            shipped + noise(line, 58) % 30 + 1,
-        )
+        committed = days[parent] + noise(line, 57) % 61 + 30
+        received = shipped + noise(line, 58) % 30 + 1
         is_open = shipped > _CURRENT_DAY
         returned = np.where(received > _CURRENT_DAY, 1, noise(line, 59) % 2 * 2)
         charged = (price * (100 - discount) * (100 + tax) + 5_000) // 10_000

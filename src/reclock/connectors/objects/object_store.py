@@ -153,10 +153,8 @@ class LocalBuckets:
         if not stat.S_ISREG(status.st_mode):
             return None
         version = f"{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_size}-{status.st_ino}"
-        key, modified_at = (
-            path.relative_to(folder).as_posix(),
-            Timestamp(status.st_mtime_ns // 1_000_000),
-        )
+        key = path.relative_to(folder).as_posix()
+        modified_at = Timestamp(status.st_mtime_ns // 1_000_000)
         return ListedObject(key, status.st_size, version, modified_at)
 
 

@@ -98,10 +98,8 @@ def probe(
     )
 
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
-        before, listed_object = (
-            evidence.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION)),
-            listed.get(key),
-        )
+        before = evidence.get(key, ObjectEvidence(key, 0, 0, UNKNOWN_VERSION))
+        listed_object = listed.get(key)
         if listed_object is None:
             return (
                 Growth(key, before.length, before.length, before.deleted())

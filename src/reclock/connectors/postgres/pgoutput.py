@@ -134,10 +134,8 @@ class MessageBatch:
         if len(at) and (self._numbers(">u2", at) != columns).any():
             raise ValueError(f"a row has not the {columns} columns of its table")
         at = at + 2
-        begins, sizes = (
-            np.zeros((columns, len(at)), np.int64),
-            np.full((columns, len(at)), NULL, np.int64),
-        )
+        begins = np.zeros((columns, len(at)), np.int64)
+        sizes = np.full((columns, len(at)), NULL, np.int64)
         for column in range(columns):
             kinds = self._at(at)
             is_sent = kinds == _TEXT

@@ -40,12 +40,10 @@ class SharedHolds:
         lease_ms: int,
         elapsed_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
-        self._holds, self._owner, self._lease_ms, self._elapsed_ms = (
-            holds,
-            owner,
-            lease_ms,
-            elapsed_ms,
-        )
+        self._holds = holds
+        self._owner = owner
+        self._lease_ms = lease_ms
+        self._elapsed_ms = elapsed_ms
         self._lock = threading.Lock()
         self._shared: set[_Shared] = set()
         self._current: dict[frozenset[str], _Shared] = {}

@@ -156,10 +156,8 @@ class Seat:
 
         def work(connection: sa.Connection) -> None:
             record = self._require(connection, term)
-            leader, frontier = (
-                None if leaves else record.leader,
-                max(record.catalog_frontier, catalog_frontier),
-            )
+            leader = None if leaves else record.leader
+            frontier = max(record.catalog_frontier, catalog_frontier)
             self._put(
                 connection,
                 LeadershipRecord(term, leader, record.epoch, record.lease_until, frontier),

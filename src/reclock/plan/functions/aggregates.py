@@ -162,11 +162,9 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
     summed."""
 
     def write(site: Site) -> str:
-        count, total, values = (
-            call("count", site),
-            sum_of(engine, site),
-            ascending_values(engine, site),
-        )
+        count = call("count", site)
+        total = sum_of(engine, site)
+        values = ascending_values(engine, site)
         mean, less = f"({total} / {count})", 1 if is_sample else 0
         if engine == "duckdb":
             # An aggregate within a lambda must not have one in its argument, as casts have.

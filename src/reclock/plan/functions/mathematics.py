@@ -172,10 +172,8 @@ scalar(
     duckdb=_truncated("duckdb"),
     spark=_truncated("spark"),
 )
-_UP, _DOWN = (
-    "The smallest whole number that is not less.",
-    "The largest whole number that is not greater.",
-)
+_UP = "The smallest whole number that is not less."
+_DOWN = "The largest whole number that is not greater."
 for _name, _function, _description in (
     ("ceil", "ceil", _UP),
     ("ceiling", "ceil", _UP),

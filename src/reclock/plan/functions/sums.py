@@ -97,17 +97,13 @@ def _total_of_numerics(engine: str, site: Site) -> str:
     )
     if engine == "duckdb":  # which adds integers in 39 digits
         half = f"{_HALF}::HUGEINT"
-        upper, lower = (
-            large(lambda digits: f"{digits} // {half}"),
-            large(lambda digits: f"{digits} % {half}"),
-        )
+        upper = large(lambda digits: f"{digits} // {half}")
+        lower = large(lambda digits: f"{digits} % {half}")
         together = f"CAST({upper} * {half} + {lower} + {_digits(engine, small)} AS DECIMAL(38, 0))"
     else:
         half = f"CAST({_HALF} AS DECIMAL(20, 0))"
-        upper, lower = (
-            large(lambda digits: _quotient(digits, half)),
-            large(lambda digits: f"CAST({digits} % {half} AS DECIMAL(19, 0))"),
-        )
+        upper = large(lambda digits: _quotient(digits, half))
+        lower = large(lambda digits: f"CAST({digits} % {half} AS DECIMAL(19, 0))")
         rest = f"CAST({lower} + {_digits(engine, small)} AS DECIMAL(38, 0))"
         halves = f"named_struct('u', {upper} + {_quotient(rest, half)}, 'l', {rest} % {half})"
         together = with_value(engine, halves, _of_halves(half))

@@ -110,10 +110,8 @@ def _with_cte(cte: exp.CTE, context: Context, *, is_recursive: bool) -> Context:
         with suppress(UnsupportedSql, UnknownColumn, UnknownRelation):
             plain = _with_cte(cte, replace(context, around=None), is_recursive=is_recursive)
             return replace(plain, around=context.around)
-    name, outer_width = (
-        fold(cte.args["alias"].this),
-        0 if context.around is None else len(context.around.plan.desc),
-    )
+    name = fold(cte.args["alias"].this)
+    outer_width = 0 if context.around is None else len(context.around.plan.desc)
     if is_recursive:
         node = recursive_union(cte)
         return context.with_cte(

@@ -235,11 +235,9 @@ def _finish_select(
             order_nodes,
             scalars_of(sorting[len(order) :]),
         )
-        unique_on, everything, is_distinct = (
-            [],
-            everything[: len(around_refs) + len(items) + len(order)],
-            False,
-        )
+        unique_on = []
+        everything = everything[: len(around_refs) + len(items) + len(order)]
+        is_distinct = False
     plan, everything = spread(plan, everything)
     columns = scalars_of(everything)
     around_columns, columns = columns[: len(around_refs)], columns[len(around_refs) :]

@@ -156,10 +156,8 @@ def _frame(spec: exp.WindowSpec) -> Frame:
         raise UnsupportedSql(
             f"EXCLUDE {excluded.name} is not supported", hint="compute it from several windows"
         )
-    kind, sides = (
-        spec.args["kind"].upper(),
-        [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")],
-    )
+    kind = spec.args["kind"].upper()
+    sides = [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")]
     if kind not in ("ROWS", "RANGE"):
         raise UnsupportedSql(f"frames of {kind} are not supported", hint="there are ROWS and RANGE")
     first, last = spec.args["start"], spec.args["end"]

@@ -145,10 +145,8 @@ def _(statement: SetDefault, context: AuthorizationContext) -> Requirements:
 
 @defines(SetDefault)
 def _(statement: SetDefault, change: CatalogChange) -> None:
-    name, value = (
-        statement.variable,
-        ",".join(statement.values) if statement.values is not None else None,
-    )
+    name = statement.variable
+    value = ",".join(statement.values) if statement.values is not None else None
     if name is not None:
         name, value = checked(name, value)
     if statement.role_id is None:

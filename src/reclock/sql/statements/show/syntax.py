@@ -98,10 +98,8 @@ def write_filter(write: Generator, node: exp.Expression) -> str:
 
 @generates(ShowObjectsStatement)
 def _write_show_objects(write: Generator, node: exp.Expression) -> str:
-    within, cluster = (
-        clause(write, "FROM", node, "within"),
-        clause(write, "IN CLUSTER", node, "cluster"),
-    )
+    within = clause(write, "FROM", node, "within")
+    cluster = clause(write, "IN CLUSTER", node, "cluster")
     return joined("SHOW", node.args["kind"], within, cluster, write_filter(write, node))
 
 

@@ -281,10 +281,8 @@ def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) ->
 def _bounds(connector: KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
     """The offsets by partition, or the time in milliseconds, from which or up to which the topic is
     read."""
-    offsets, timestamp = (
-        connector.args.get(f"{bound}_offset") or (),
-        connector.args.get(f"{bound}_timestamp"),
-    )
+    offsets = connector.args.get(f"{bound}_offset") or ()
+    timestamp = connector.args.get(f"{bound}_timestamp")
     if offsets and timestamp is not None:
         raise InvalidOption(
             f"{bound.upper()} OFFSET and {bound.upper()} TIMESTAMP exclude each other"

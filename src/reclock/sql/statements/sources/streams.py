@@ -43,10 +43,8 @@ def kinesis_connector(
         for name in ("arn", "stream", "region", "endpoint")
     )
     connection_options = dict(connection.options) if connection is not None else {}
-    endpoint, region = (
-        endpoint or str(connection_options.get("ENDPOINT", "")),
-        region or str(connection_options.get("REGION", "")),
-    )
+    endpoint = endpoint or str(connection_options.get("ENDPOINT", ""))
+    region = region or str(connection_options.get("REGION", ""))
     if arn:
         match = _ARN.fullmatch(arn)
         if match is None:

@@ -161,10 +161,8 @@ def _identity(parser: StatementParser) -> tuple[str, SequenceOptions]:
 
 @generates(TableColumn)
 def _write_table_column(write: Generator, node: exp.Expression) -> str:
-    not_null, default = (
-        when(node, "not_null", "NOT NULL"),
-        clause(write, "DEFAULT", node, "default"),
-    )
+    not_null = when(node, "not_null", "NOT NULL")
+    default = clause(write, "DEFAULT", node, "default")
     identity = node.args.get("identity")
     options = write.sql(node, "options") if identity else ""
     generated = f"GENERATED {identity} AS IDENTITY" if identity else ""
