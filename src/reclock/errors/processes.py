@@ -61,13 +61,6 @@ class ProtocolViolation(ReclockError):
 
     sqlstate = "08P01"
 
-    def __init__(
-        self, message: str, *, sqlstate: str | None = None, hint: str | None = None
-    ) -> None:
-        super().__init__(message, hint=hint)
-        if sqlstate is not None:
-            self.sqlstate = sqlstate
-
 
 class AuthenticationFailed(ReclockError):
     """The user is unknown, may not log in, or gave a wrong password. The error does not say
@@ -84,13 +77,6 @@ class ConnectionRefused(ReclockError):
     """A connection is refused to any user: the database is unknown, or encryption is required."""
 
     sqlstate = "08004"
-
-    def __init__(
-        self, message: str, *, sqlstate: str | None = None, hint: str | None = None
-    ) -> None:
-        super().__init__(message, hint=hint)
-        if sqlstate is not None:
-            self.sqlstate = sqlstate
 
 
 class TooManyConnections(ReclockError):

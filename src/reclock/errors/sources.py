@@ -57,6 +57,10 @@ class UpstreamChanged(SourceError):
     """Data that was read before has changed: an object shrank, has other bytes, or is gone."""
 
     sqlstate = "58P02"
+    usual_hint = (
+        "restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER "
+        "SOURCE … SKIP"
+    )
 
     def __init__(
         self,
@@ -67,11 +71,7 @@ class UpstreamChanged(SourceError):
         detail: str | None = None,
         hint: str | None = None,
     ) -> None:
-        usual = (
-            "restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER "
-            "SOURCE … SKIP"
-        )
-        super().__init__(message, detail=detail, hint=hint or usual)
+        super().__init__(message, detail=detail, hint=hint or self.usual_hint)
         self.partition, self.offset = partition, offset
 
 
@@ -79,17 +79,7 @@ class UpstreamLost(UpstreamChanged):
     """The data that a source would read next no longer exists. No decision about offsets brings it
     back: the source begins anew."""
 
-    def __init__(
-        self,
-        partition: str,
-        offset: int,
-        *,
-        message: str,
-        detail: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        usual = "DROP the source and create it again"
-        super().__init__(partition, offset, message=message, detail=detail, hint=hint or usual)
+    usual_hint = "DROP the source and create it again"
 
 
 class UpstreamReplaced(UpstreamLost):

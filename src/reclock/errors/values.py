@@ -46,9 +46,8 @@ class InvalidJson(ReclockError):
     def __init__(
         self, detail: str | None = None, *, message: str | None = None, sqlstate: str | None = None
     ) -> None:
-        super().__init__(message or "invalid input syntax for type json", detail=detail)
-        if sqlstate is not None:
-            self.sqlstate = sqlstate
+        message = message or "invalid input syntax for type json"
+        super().__init__(message, detail=detail, sqlstate=sqlstate)
 
 
 class InvalidBinary(ReclockError):
@@ -109,18 +108,6 @@ class EvaluationError(ReclockError):
     query did not end (``54000``)."""
 
     sqlstate = "22000"
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        sqlstate: str | None = None,
-        detail: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(message, detail=detail, hint=hint)
-        if sqlstate is not None:
-            self.sqlstate = sqlstate
 
 
 DIGITS_HINT = (

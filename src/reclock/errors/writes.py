@@ -45,10 +45,6 @@ class InvalidSequence(ReclockError):
 
     sqlstate = "22023"
 
-    def __init__(self, message: str, *, hint: str | None = None, sqlstate: str = sqlstate) -> None:
-        super().__init__(message, hint=hint)
-        self.sqlstate = sqlstate
-
 
 class SequenceValueUndefined(ReclockError):
     """``currval`` or ``lastval`` before the session called ``nextval``."""

@@ -22,20 +22,22 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
 
 from reclock.quality.slice import AuditSlice
 
+_DOMAIN_KEYS = (
+    "batch_id",
+    "table",
+    "column_list",
+    "row_condition",
+    "condition_parser",
+    "ignore_row_if",
+)
+
 
 class FrontierAdvances(MulticolumnMapMetricProvider):
     """Over ``[partition, time, previous, frontier]``: true for a row if its partition begins where
     its last row ended, and advances. Rows of other partitions do not matter."""
 
     condition_metric_name = "multicolumn_values.frontier_advances"
-    condition_domain_keys = (
-        "batch_id",
-        "table",
-        "column_list",
-        "row_condition",
-        "condition_parser",
-        "ignore_row_if",
-    )
+    condition_domain_keys = _DOMAIN_KEYS
 
     @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:
@@ -60,14 +62,7 @@ class TimesAreBound(MulticolumnMapMetricProvider):
     or there is no row and no time."""
 
     condition_metric_name = "multicolumn_values.times_are_bound"
-    condition_domain_keys = (
-        "batch_id",
-        "table",
-        "column_list",
-        "row_condition",
-        "condition_parser",
-        "ignore_row_if",
-    )
+    condition_domain_keys = _DOMAIN_KEYS
 
     @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
     def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:

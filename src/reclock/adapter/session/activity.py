@@ -72,16 +72,7 @@ class Activity:
         """
         if self._is_inside:
             return execute()
-        statement = _Statement(
-            self.environment,
-            self._backend,
-            self.id,
-            user,
-            cluster,
-            parsed,
-            self.environment.stores.clock(),
-        )
-        statement.began()
+        statement = self._begin(parsed, user, cluster)
         self._is_inside = True
         try:
             answer = execute()
@@ -105,20 +96,17 @@ class Activity:
     ) -> bool:
         """The result of ``execute``; if it is true, recorded as so many executions of the
         statement."""
-        statement = _Statement(
-            self.environment,
-            self._backend,
-            self.id,
-            user,
-            cluster,
-            parsed,
-            self.environment.stores.clock(),
-        )
-        statement.began()
+        statement = self._begin(parsed, user, cluster)
         is_executed = execute()
         if is_executed:
             statement.ended(None, None, times)
         return is_executed
+
+    def _begin(self, parsed: ParsedStatement, user: str, cluster: str) -> _Statement:
+        now = self.environment.stores.clock()
+        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, now)
+        statement.began()
+        return statement
 
 
 @dataclass(slots=True)

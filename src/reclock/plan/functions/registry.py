@@ -78,15 +78,8 @@ def scalar(
     spark: Written = "",
 ) -> None:
     """Register a scalar function. Every engine writes ``both``; without it, each writes its own."""
-    _add(
-        SCALARS,
-        Function(
-            name,
-            description,
-            resolve,
-            {"duckdb": writer(both or duckdb), "spark": writer(both or spark)},
-        ),
-    )
+    writers = {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}
+    _add(SCALARS, Function(name, description, resolve, writers))
 
 
 def aggregate(
@@ -99,15 +92,8 @@ def aggregate(
     spark: Written = "",
 ) -> None:
     """Register an aggregate function. Its writers handle DISTINCT and FILTER."""
-    _add(
-        AGGREGATES,
-        Function(
-            name,
-            description,
-            resolve,
-            {"duckdb": writer(both or duckdb), "spark": writer(both or spark)},
-        ),
-    )
+    writers = {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}
+    _add(AGGREGATES, Function(name, description, resolve, writers))
 
 
 def resolve_scalar(
