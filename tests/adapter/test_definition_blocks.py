@@ -1,7 +1,6 @@
 """Definitions in transaction blocks: the block sees them, others do after its COMMIT, all of them
 at once."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,11 +23,6 @@ from reclock.errors import (
 )
 from reclock.pipeline import maintenance
 from reclock.runtime.environment import Environment
-
-
-@pytest.fixture
-def new_session(environment: Environment) -> Callable[[], Session]:
-    return lambda: Session(environment)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Transactions of sessions: what a block sees, when it commits, and that what it read decides
 whether it may."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,11 +28,6 @@ def environment(migrated_url: str, tmp_path: Path, monkeypatch) -> Iterator[Envi
     monkeypatch.setenv("RECLOCK_CONSENSUS_URL", migrated_url)
     with Environment.initialise(tmp_path / "home") as opened:
         yield opened
-
-
-@pytest.fixture
-def new_session(environment: Environment) -> Callable[[], Session]:
-    return lambda: Session(environment)
 
 
 @pytest.fixture

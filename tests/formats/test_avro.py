@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from fixtures.mutation import damaged
 from fixtures.registry import framed
 
 from reclock.algebra.relations import (
@@ -233,17 +234,8 @@ def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them(
     schemas[7] = EVERYTHING
     good, chance, refused = framed(7, EVERYTHING, VALUE), random.Random(20261121), 0
     for _ in range(10_000):
-        bad = bytearray(good)
-        match chance.randrange(4):
-            case 0:
-                del bad[chance.randrange(len(bad)) :]
-            case 1:
-                bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
-            case 2:
-                bad.insert(chance.randrange(len(bad)), chance.randrange(256))
-            case _:
-                bad = bytearray(chance.randbytes(chance.randrange(40)))
-        found = outcome([good, bytes(bad)])
+        bad = damaged(good, chance)
+        found = outcome([good, bad])
         assert found in (2, ("0", 1))  # it is a message, if of another value, or an error
         refused += found != 2
     assert refused > 5_000

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from fixtures.mutation import damaged
 from google.protobuf.message_factory import GetMessageClass
 
 from reclock.algebra.relations import (
@@ -241,22 +242,10 @@ def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them() -> 
     format = ProtobufFormat(None, SCHEMA, "shop.Order")
     desc = RelationDesc(columns_of(SCHEMA, "shop.Order"))
     for _ in range(10_000):
-        bad = bytearray(good)
-        match chance.randrange(4):
-            case 0:
-                del bad[chance.randrange(len(bad)) :]
-            case 1:
-                bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
-            case 2:
-                bad.insert(chance.randrange(len(bad)), chance.randrange(256))
-            case _:
-                bad = bytearray(chance.randbytes(chance.randrange(1, 40)))
+        bad = damaged(good, chance)
         try:
             # if of another value
-            assert (
-                decode_messages([bytes(bad)], format, desc, partition="7", offsets=[41]).num_rows
-                == 1
-            )
+            assert decode_messages([bad], format, desc, partition="7", offsets=[41]).num_rows == 1
         except DecodeFailed as failure:
             assert (failure.partition, failure.offset) == ("7", 41)  # noqa: PT017
             refused += 1
