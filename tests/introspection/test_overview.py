@@ -18,7 +18,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.objects.statistics import Total
 from reclock.consensus.objects.statuses import Status
-from reclock.introspection.culprits import culprit, with_derived
+from reclock.introspection.delays import delaying_object, with_derived
 from reclock.introspection.overview import (
     STAIRS,
     LastRefresh,
@@ -230,14 +230,19 @@ def test_the_culprit_is_the_end_of_the_path_of_the_latest(
     known = {GlobalId(id): Timestamp(upper) for id, upper in uppers.items()}
     graph = {GlobalId(id): [GlobalId(other) for other in on] for id, on in DEPENDENCIES.items()}
     assert (
-        culprit(GlobalId("view"), known, graph.__getitem__, {GlobalId(id) for id in stalled})
+        delaying_object(
+            GlobalId("view"), known, graph.__getitem__, {GlobalId(id) for id in stalled}
+        )
         == expected
     )
 
 
 def test_a_circle_of_dependencies_ends() -> None:
     a, b, c = (GlobalId(name) for name in "abc")
-    assert culprit(a, {a: Timestamp(1), b: Timestamp(1)}, {a: [b], b: [a]}.__getitem__, set()) == b
+    assert (
+        delaying_object(a, {a: Timestamp(1), b: Timestamp(1)}, {a: [b], b: [a]}.__getitem__, set())
+        == b
+    )
     assert with_derived({c: Timestamp(3)}, {a: [b, c], b: [a], c: []})[a] == 3
 
 

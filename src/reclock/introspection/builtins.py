@@ -17,9 +17,9 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.acl import Acl
 from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
-from reclock.introspection.absent import PG_ABSENT
 from reclock.introspection.connections import CONNECTIONS
 from reclock.introspection.constraints import CONSTRAINTS
+from reclock.introspection.empty_catalogs import PG_ABSENT
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.operations import OPERATIONS

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from reclock.introspection.absent import absent
+from reclock.introspection.empty_catalogs import absent
 from reclock.introspection.relation import Builtin
 from reclock.introspection.views import views
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, TEXT, TIMESTAMPTZ, array
 from reclock.algebra.timestamps import Timestamp
-from reclock.introspection.absent import absent
 from reclock.introspection.backends import Backend
+from reclock.introspection.empty_catalogs import absent
 from reclock.introspection.privacy import HIDDEN
 from reclock.introspection.relation import Builtin, Rows, SystemState, desc
 from reclock.introspection.views import views

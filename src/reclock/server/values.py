@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from reclock.adapter.context.results import python_values
 from reclock.adapter.context.texts import decode_utf8, joined, texts, writer
-from reclock.adapter.copy.binary import (
+from reclock.adapter.copy.binary_values import (
     NULL,
     decode_value,
     encode_column,

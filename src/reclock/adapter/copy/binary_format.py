@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.adapter.context.texts import joined, text_of
-from reclock.adapter.copy.binary import decode_value, encode_column, with_lengths
+from reclock.adapter.copy.binary_values import decode_value, encode_column, with_lengths
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError

@@ -16,7 +16,7 @@ from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.statuses import Status
 from reclock.errors import UnknownRelation
 from reclock.ingest.source_collections import read_bindings
-from reclock.introspection.culprits import culprit, with_derived
+from reclock.introspection.delays import delaying_object, with_derived
 from reclock.introspection.overview import (
     LATE,
     PROBLEMS,
@@ -218,7 +218,7 @@ class _Gathered:
         upper = self.uppers.get(id)
         culprit_id = None
         if upper is not None and upper < newest:
-            culprit_id = culprit(
+            culprit_id = delaying_object(
                 id, self.uppers, lambda other: self.depends_on.get(other, ()), stalled
             )
         if text not in PROBLEMS and culprit_id in stalled:

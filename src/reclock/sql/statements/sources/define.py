@@ -44,7 +44,7 @@ from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest
 from reclock.sql.queries.columns import check_columns
-from reclock.sql.statements.sources.format_plan import (
+from reclock.sql.statements.sources.formats_plan import (
     declared_columns,
     format_with_schema,
     key_format,

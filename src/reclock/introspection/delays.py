@@ -8,7 +8,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 
 
-def culprit(
+def delaying_object(
     id: GlobalId,
     uppers: Mapping[GlobalId, Timestamp],
     depends_on: Callable[[GlobalId], Iterable[GlobalId]],
