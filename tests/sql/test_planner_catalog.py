@@ -66,9 +66,8 @@ def test_an_entry_says_what_a_source_is(world: World) -> None:
     assert entry.type is ItemType.SOURCE
     assert entry.source is not None
     assert entry.source.connector == ObjectsConnector("nyc", "flights/**/*.csv")
-    progress = world.catalog.progress_of(entry.id)
-    assert progress is not None
-    assert progress.name.item == "flights_progress"
+    progress = world.item("flights_progress").id
+    assert progress in {dependent.id for dependent in world.catalog.dependents(entry.id)}
     assert world.select("SELECT * FROM flights").plan == Get(
         entry.collection, "flights", entry.desc
     )

@@ -30,8 +30,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import OutputFailed, SourceError
 from reclock.reclocking.frontiers import Partition
-from reclock.reclocking.remap import BoundRange
-from reclock.reclocking.stamp import without
+from reclock.reclocking.remap import BoundRange, without
 
 
 class Connector(Protocol):

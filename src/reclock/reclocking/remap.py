@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import itemgetter
 
@@ -104,3 +104,17 @@ class Remap:
             )
             if lower <= time and (upper is None or time < upper)
         ]
+
+
+def without(whole: BoundRange, skipped: Sequence[tuple[int, int]]) -> list[BoundRange]:
+    """The parts of ``whole`` outside of the half-open ranges ``skipped``, in order."""
+    remaining: list[BoundRange] = []
+    lower = whole.lower
+    for start, end in sorted(skipped):
+        if max(start, lower) < min(end, whole.upper):
+            if start > lower:
+                remaining.append(replace(whole, lower=lower, upper=start))
+            lower = max(lower, end)
+    if lower < whole.upper:
+        remaining.append(replace(whole, lower=lower))
+    return remaining

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
@@ -116,12 +115,6 @@ class PlannerCatalog:
         if isinstance(item, SequenceEntry):
             return [entry for entry in self.relations() if _takes_from(entry, item)]
         return [entry for entry in self._entries.values() if id in entry.depends_on]
-
-    def progress_of(self, source_id: GlobalId) -> RelationEntry | None:
-        for entry in self.dependents(source_id):
-            if isinstance(entry, RelationEntry) and entry.type is ItemType.SOURCE_PROGRESS:
-                return entry
-        return None
 
     def is_subsource(self, id: GlobalId) -> bool:
         """Whether the item is one of several relations of a source, and so a part of it."""
