@@ -37,13 +37,7 @@ from reclock.catalog.objects import (
     TimelineFloor,
 )
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.errors import (
-    CatalogCorrupt,
-    CatalogError,
-    Fenced,
-    StatementTimeout,
-    UpperMismatch,
-)
+from reclock.errors import CatalogCorrupt, CatalogError, Fenced, StatementTimeout, UpperMismatch
 
 
 class TestTransactions:

@@ -13,13 +13,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from reclock.algebra.error_intervals import (
-    ErrorIntervals,
-    decode,
-    encode,
-    with_error,
-    without_past,
-)
+from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, with_error, without_past
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp

@@ -14,12 +14,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.key_counts import KeyCounts
 from reclock.collections.key_hashes import Hashes, KeyColumns
 from reclock.collections.keys import Keys
-from reclock.errors import (
-    CatalogMoved,
-    InternalError,
-    StagedRowsGone,
-    WriteConflict,
-)
+from reclock.errors import CatalogMoved, InternalError, StagedRowsGone, WriteConflict
 
 
 @dataclass(frozen=True, slots=True)

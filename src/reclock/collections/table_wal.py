@@ -32,11 +32,7 @@ from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.tables import frontiers, get_group
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.errors import (
-    ConsensusOutcomeUnknown,
-    InternalError,
-    UpperMismatch,
-)
+from reclock.errors import ConsensusOutcomeUnknown, InternalError, UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.oracle.oracle import (
     MAX_CLOCK_JUMP_MS,

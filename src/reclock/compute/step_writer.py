@@ -11,14 +11,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
-from reclock.compute.operators import (
-    delta,
-    get,
-    is_monotone,
-    matched_columns,
-    origin,
-    snapshot,
-)
+from reclock.compute.operators import delta, get, is_monotone, matched_columns, origin, snapshot
 from reclock.compute.operators.filter import guarded
 from reclock.compute.operators.join import matched_rows, sides_to_count
 from reclock.compute.operators.partial_aggregates import PartialAggregates, partial_aggregates

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reclock.algebra.intervals import DAY_US, DAYS_PER_MONTH
-from reclock.algebra.relations import (
-    DOUBLE,
-    INTEGER,
-    INTERVAL,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    ScalarType,
-)
+from reclock.algebra.relations import DOUBLE, INTEGER, INTERVAL, TIMESTAMP, TIMESTAMPTZ, ScalarType
 from reclock.plan.functions.intervals import computed, parts, span
 from reclock.plan.functions.registry import Site, Types, scalar
 from reclock.plan.functions.sql_names import interval_struct, raised

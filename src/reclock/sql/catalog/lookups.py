@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reclock.algebra.ids import GlobalId
-from reclock.catalog.objects import (
-    ItemType,
-)
+from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.errors import (
-    SystemObjectProtected,
-    UnknownObject,
-    UnknownRelation,
-    WrongObjectType,
-)
+from reclock.errors import SystemObjectProtected, UnknownObject, UnknownRelation, WrongObjectType
 from reclock.sql.catalog.entries import Entry, QuarantinedEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts

@@ -6,10 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import (
-    INTEGER,
-    TEXT,
-)
+from reclock.algebra.relations import INTEGER, TEXT
 from reclock.errors import (
     AggregateNotAllowed,
     InvalidColumnReference,
@@ -23,10 +20,7 @@ from reclock.plan.functions import AGGREGATES, resolve_aggregate
 from reclock.plan.functions.collected import direction
 from reclock.plan.scalars import Aggregate, Case, Literal
 from reclock.plan.totality import could_error
-from reclock.sql.queries.coercion import (
-    coerce,
-    default_to_text,
-)
+from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.expressions import (
     ExprContext,
     condition,
@@ -37,10 +31,7 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, check_unique, is_open
-from reclock.sql.queries.planned import (
-    AggregateCall,
-    TypedExpr,
-)
+from reclock.sql.queries.planned import AggregateCall, TypedExpr
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 

@@ -65,13 +65,7 @@ from reclock.sql.queries.expressions import (
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, negated
-from reclock.sql.queries.planned import (
-    Elements,
-    GroupingCall,
-    Planned,
-    TypedExpr,
-    Untyped,
-)
+from reclock.sql.queries.planned import Elements, GroupingCall, Planned, TypedExpr, Untyped
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import SEQUENCE_FUNCTIONS, is_about_session, signature

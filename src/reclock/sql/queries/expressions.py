@@ -9,28 +9,14 @@ from typing import NoReturn, Protocol
 
 from sqlglot import exp
 
-from reclock.algebra.relations import (
-    BOOLEAN,
-    INTERVAL,
-    OID,
-    REGCLASS,
-    TEXT,
-    ScalarType,
-)
-from reclock.errors import (
-    SqlSyntaxError,
-    UnknownParameter,
-    UnsupportedSql,
-)
+from reclock.algebra.relations import BOOLEAN, INTERVAL, OID, REGCLASS, TEXT, ScalarType
+from reclock.errors import SqlSyntaxError, UnknownParameter, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
 from reclock.sql.queries.literals import interval, number
-from reclock.sql.queries.overloads import (
-    call,
-    operator,
-)
+from reclock.sql.queries.overloads import call, operator
 from reclock.sql.queries.planned import (
     Elements,
     OpenParameter,

@@ -9,31 +9,14 @@ from math import prod
 
 from sqlglot import exp
 
-from reclock.errors import (
-    AggregateNotAllowed,
-    InvalidGrouping,
-    InvalidWindow,
-    UnsupportedSql,
-)
+from reclock.errors import AggregateNotAllowed, InvalidGrouping, InvalidWindow, UnsupportedSql
 from reclock.sql.names import fold
-from reclock.sql.queries.expressions import (
-    reject_unsupported,
-)
+from reclock.sql.queries.expressions import reject_unsupported
 from reclock.sql.queries.grouping import makes_groups, without_lone_item_keys
 from reclock.sql.queries.outer_aggregates import LiftedSelect
-from reclock.sql.queries.planned import (
-    InWindow,
-    ItemKey,
-    TypedExpr,
-    has,
-)
+from reclock.sql.queries.planned import InWindow, ItemKey, TypedExpr, has
 from reclock.sql.queries.row_functions import has_rows
-from reclock.sql.queries.select_items import (
-    SelectItem,
-    by_input,
-    item_at_position,
-    item_named,
-)
+from reclock.sql.queries.select_items import SelectItem, by_input, item_at_position, item_named
 
 _CUBE_LIMIT, _SETS_LIMIT = 12, 4096
 

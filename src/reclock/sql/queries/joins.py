@@ -26,14 +26,7 @@ from reclock.sql.queries.context import Context
 from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, split
 from reclock.sql.queries.outer_aggregates import without_aggregates
 from reclock.sql.queries.overloads import call
-from reclock.sql.queries.planned import (
-    OuterRef,
-    SubqueryValue,
-    TypedExpr,
-    has,
-    scalars_of,
-    walk,
-)
+from reclock.sql.queries.planned import OuterRef, SubqueryValue, TypedExpr, has, scalars_of, walk
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.subquery_rows import correlated_error

@@ -8,21 +8,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from reclock.algebra.relations import (
-    BOOLEAN,
-    INTEGER,
-    JSONB,
-    TEXT,
-    ScalarType,
-    TypeName,
-    array,
-)
-from reclock.errors import (
-    AmbiguousFunction,
-    SqlSyntaxError,
-    UnknownObject,
-    UnsupportedSql,
-)
+from reclock.algebra.relations import BOOLEAN, INTEGER, JSONB, TEXT, ScalarType, TypeName, array
+from reclock.errors import AmbiguousFunction, SqlSyntaxError, UnknownObject, UnsupportedSql
 from reclock.plan.scalars import Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.coercion import coerce, default_to_text, expect, unified
@@ -45,11 +32,7 @@ from reclock.sql.queries.overloads import (
     operator,
     row_comparison,
 )
-from reclock.sql.queries.planned import (
-    Planned,
-    TypedExpr,
-    Untyped,
-)
+from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.syntax.consumption import consume
 from reclock.sql.syntax.dialect import to_sql
 

@@ -11,16 +11,7 @@ from reclock.algebra.relations import INTEGER, ScalarType
 from reclock.errors import InternalError
 from reclock.plan import scalar_trees
 from reclock.plan.relational import Frame, Plan, WindowFunction
-from reclock.plan.scalars import (
-    Aggregate,
-    Call,
-    Case,
-    Cast,
-    ColumnRef,
-    Literal,
-    Parameter,
-    Scalar,
-)
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 T = TypeVar("T")

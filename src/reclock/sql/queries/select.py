@@ -9,28 +9,13 @@ from itertools import zip_longest
 from sqlglot import exp
 
 from reclock.algebra.relations import ScalarType
-from reclock.errors import (
-    InvalidColumnReference,
-    InvalidRecursion,
-)
-from reclock.plan.build import (
-    compute,
-    distinct,
-    filter_rows,
-    map_columns,
-    project,
-    with_spans,
-)
+from reclock.errors import InvalidColumnReference, InvalidRecursion
+from reclock.plan.build import compute, distinct, filter_rows, map_columns, project, with_spans
 from reclock.plan.relational import Ordering, Plan, TopK
 from reclock.plan.scalars import ColumnRef, Scalar
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.context import Block, Context, PlannedQuery
-from reclock.sql.queries.expressions import (
-    ExprContext,
-    condition,
-    reject_unsupported,
-    split,
-)
+from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, split
 from reclock.sql.queries.grouping import (
     group,
     group_by_sets,
@@ -40,11 +25,7 @@ from reclock.sql.queries.grouping import (
 )
 from reclock.sql.queries.grouping_sets import grouping_sets
 from reclock.sql.queries.limits import limits
-from reclock.sql.queries.outer_aggregates import (
-    LiftedSelect,
-    OuterAggregate,
-    without_aggregates,
-)
+from reclock.sql.queries.outer_aggregates import LiftedSelect, OuterAggregate, without_aggregates
 from reclock.sql.queries.planned import (
     AggregateCall,
     InWindow,

@@ -9,28 +9,15 @@ from typing import Generic, TypeVar
 from sqlglot import exp
 
 from reclock.algebra.relations import ScalarType
-from reclock.errors import (
-    AmbiguousColumn,
-    InvalidColumnReference,
-    SqlSyntaxError,
-    UnknownRelation,
-)
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownRelation
 from reclock.plan.relational import Ordering
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold
 from reclock.sql.queries.coercion import coerce, default_to_text, with_own_digits
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import (
-    ExprContext,
-    reject_unsupported,
-    scalar,
-)
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.output_names import output_name
-from reclock.sql.queries.planned import (
-    Planned,
-    TypedExpr,
-    Untyped,
-)
+from reclock.sql.queries.planned import Planned, TypedExpr, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner
 

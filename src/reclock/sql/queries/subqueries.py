@@ -15,15 +15,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import (
-    BIGINT,
-    BOOLEAN,
-    TEXT,
-    Column,
-    RelationDesc,
-    ScalarType,
-    array,
-)
+from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, array
 from reclock.errors import UnsupportedSql
 from reclock.plan.build import compute, distinct, filter_rows, map_columns, reduce
 from reclock.plan.functions.collected import direction

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import (
-    BIGINT,
-    TypeName,
-)
+from reclock.algebra.relations import BIGINT, TypeName
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import reduce
 from reclock.plan.relational import Plan

@@ -11,11 +11,7 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import Item, ItemType
 from reclock.definitions.sources import ObjectsConnector
-from reclock.errors import (
-    DuplicateObject,
-    InvalidOption,
-    UnsupportedSql,
-)
+from reclock.errors import DuplicateObject, InvalidOption, UnsupportedSql
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog

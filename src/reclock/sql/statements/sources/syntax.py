@@ -8,11 +8,7 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql.statements.sources.formats_syntax import (
-    PlainFormatClause,
-    formats,
-    write_formats,
-)
+from reclock.sql.statements.sources.formats_syntax import PlainFormatClause, formats, write_formats
 from reclock.sql.statements.sources.upstreams_syntax import ObjectsFrom, upstream
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
