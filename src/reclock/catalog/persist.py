@@ -226,9 +226,7 @@ class PersistLog:
                 raise
             newest = f"consensus knows epoch {newer.found[0]}, deploy generation {newer.found[1]}"
             raise CatalogCorrupt(
-                "table",
-                self._folder.uri,
-                detail=f"it is older than what was last led: {newest}",
+                "table", self._folder.uri, detail=f"it is older than what was last led: {newest}"
             ) from newer
 
     def close(self) -> None:

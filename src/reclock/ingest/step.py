@@ -67,23 +67,10 @@ def ingest(
     if isinstance(connector, SupportsRestart):
         connector = connector.restarting(restarts())
     with ClaimEffects(
-        source,
-        owner,
-        frontiers=frontiers,
-        lake=lake,
-        lease_ms=lease_ms,
-        record_skips=record_skips,
+        source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms, record_skips=record_skips
     ) as claim:
         writer = SourceEffects(
-            source,
-            connector,
-            whole_connector,
-            claim,
-            lake,
-            engines,
-            is_history,
-            is_wanted,
-            at,
+            source, connector, whole_connector, claim, lake, engines, is_history, is_wanted, at
         )
         started = events.Started(is_claimed=frontiers.get(source.id).claim is not None)
         goal = Goal.PROBE if is_probe else Goal.STAGE

@@ -122,15 +122,8 @@ CONSTRAINTS: tuple[Builtin, ...] = (
         ),
         catalog_rows=_constraint_columns,
     ),
-    *views(
-        "mz_internal",
-        "mz_constraint_definitions",
-        "mz_objects_and_keys",
-    ),
-    *views(
-        "pg_catalog",
-        "pg_constraint",
-    ),
+    *views("mz_internal", "mz_constraint_definitions", "mz_objects_and_keys"),
+    *views("pg_catalog", "pg_constraint"),
     *views(
         "information_schema",
         "table_constraints",

@@ -337,12 +337,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         "mz_internal",
         "mz_object_comments",
         desc(
-            id=TEXT,
-            object_type=TEXT,
-            object_sub_id=INTEGER,
-            comment=TEXT,
-            oid=OID,
-            class_name=TEXT,
+            id=TEXT, object_type=TEXT, object_sub_id=INTEGER, comment=TEXT, oid=OID, class_name=TEXT
         ),
         catalog_rows=_comments,
     ),

@@ -125,7 +125,7 @@ def range_expectations() -> list[Expectation]:
                 "none twice, none unbound."
             ),
             meta={"check": "ranges_read_as_bound"},
-        ),
+        )
     ]
 
 

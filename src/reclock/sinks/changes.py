@@ -165,11 +165,7 @@ class ChangeReader:
         )
 
     def _difference(
-        self,
-        sink: SinkSpec,
-        inputs: Inputs,
-        times: tuple[Timestamp, ...],
-        requested: TimeRange,
+        self, sink: SinkSpec, inputs: Inputs, times: tuple[Timestamp, ...], requested: TimeRange
     ) -> tuple[pa.Table, ErrorIntervals]:
         """The changes at ``times``, and the times at which the query raised an error. The plan is
         also evaluated before the first time, if there is one. If it raises an error there, the

@@ -31,9 +31,7 @@ class SessionSequences:
         """The next ``count`` values, all in one step. Raises ``SequenceExhausted``."""
         name, sequence = entry.name.item, entry.sequence
 
-        def advance(
-            position: SequencePosition | None,
-        ) -> tuple[SequencePosition, Sequence[range]]:
+        def advance(position: SequencePosition | None) -> tuple[SequencePosition, Sequence[range]]:
             return next_values(name, sequence, position, count)
 
         runs = self._update(entry, advance)

@@ -86,8 +86,7 @@ def _defaults(
     plan = defaults(statement, table, context.catalog, names)
     numbers = {COPIED: pa.table({"number": pa.array(range(count), pa.int64())})}
     computed = compute_rows(
-        plan,
-        lambda select: QueryExecution(context, select, transaction, provided=numbers).run(),
+        plan, lambda select: QueryExecution(context, select, transaction, provided=numbers).run()
     )
     if isinstance(plan.plan, Constant):
         computed = computed.take(pa.array(np.zeros(count, np.int64)))

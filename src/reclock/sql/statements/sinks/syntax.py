@@ -127,12 +127,7 @@ def _target(parser: StatementParser) -> exp.Expression:
     parser.expect("ENVELOPE")
     if not parser.accept_any(("DEBEZIUM", "UPSERT")):
         parser.raise_error("Expected DEBEZIUM or UPSERT")
-    return KafkaInto(
-        **options,
-        **key,
-        format=format,
-        envelope=parser.last_word,
-    )
+    return KafkaInto(**options, **key, format=format, envelope=parser.last_word)
 
 
 def _postgres_into(parser: StatementParser) -> PostgresInto:

@@ -172,9 +172,7 @@ def check_always_updated(
             raise GeneratedAlways(table.desc.names[position], is_update=True)
 
 
-def without_sequences(
-    query: exp.Expr | None,
-) -> tuple[exp.Expr | None, dict[int, tuple[str, ...]]]:
+def without_sequences(query: exp.Expr | None) -> tuple[exp.Expr | None, dict[int, tuple[str, ...]]]:
     """The query with NULL for each ``nextval`` in its select list, and the sequences by position."""
     if not isinstance(query, exp.Select) or query.args.get("distinct"):
         return query, {}

@@ -137,9 +137,7 @@ SessionAnswer = Callable[[Call[TypedExpr]], TypedExpr]
 
 
 def default_value(
-    node: exp.Expr,
-    column: Column,
-    answer: SessionAnswer = lambda call: call,
+    node: exp.Expr, column: Column, answer: SessionAnswer = lambda call: call
 ) -> Scalar:
     """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone.
     ``answer`` replaces its calls about the session."""
@@ -193,11 +191,5 @@ def table_entry(
     table = define_table(node)
     rows = StorageCollectionId(item.id, CollectionType.TABLE)
     return RelationEntry(
-        item.id,
-        rows,
-        name,
-        item.type,
-        table.desc,
-        create_sql=item.create_sql,
-        table=table,
+        item.id, rows, name, item.type, table.desc, create_sql=item.create_sql, table=table
     )
