@@ -42,7 +42,7 @@ check: setup ## lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
 	$(TYPES)
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -x -n 2 --dist loadfile -m "not spark and not airflow" --malformed 500 $(UNIT_TESTS)
+	$(BIN)/pytest -q -x -n 2 --dist loadfile -m "not spark and not airflow and not servers" --malformed 500 $(UNIT_TESTS)
 
 test: setup ## everything CI runs
 	$(BIN)/ruff check .

@@ -125,6 +125,15 @@ LONG = (
 )
 
 
+SERVERS = {"postgres_server", "s3_endpoint", "kafka", "kinesis", "registry"}
+"""Fixtures that start one."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if SERVERS & set(getattr(item, "fixturenames", ())):
+        item.add_marker("servers")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take a minute or more come first, so that processes end at about the same time."""
     places = {path: place for place, path in enumerate(LONG)}

@@ -19,7 +19,7 @@ class Buckets:
     delete: Callable[[str], None]
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.servers)])
 def buckets(request: pytest.FixtureRequest, tmp_path: Path) -> Buckets:
     """One empty bucket, "landing"."""
     if request.param == "local":

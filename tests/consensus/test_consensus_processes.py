@@ -4,12 +4,15 @@ and die."""
 import signal
 from pathlib import Path
 
+import pytest
 from fixtures.workers import await_ready, release, run_at_once, start
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.leadership.fence import Leadership
+
+pytestmark = pytest.mark.servers
 
 WORKER = Path(__file__).with_name("frontier_worker.py")
 

@@ -11,6 +11,7 @@ from fixtures.workers import run_at_once
 WORKER = Path(__file__).with_name("oracle_worker.py")
 
 
+@pytest.mark.servers
 def test_guarantees_hold_between_processes_whose_clocks_disagree(consensus_url: str) -> None:
     """The processes also create the tables and open the timeline at once."""
     reports = run_at_once(WORKER, [(consensus_url, str(seed), "2", "40") for seed in range(3)])

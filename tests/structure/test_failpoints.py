@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
+from fixtures.syntax_trees import syntax_trees
 
 from reclock import failpoints
 from reclock.failpoints import FAILPOINTS, failpoint
@@ -21,13 +22,13 @@ from reclock.failpoints import FAILPOINTS, failpoint
 ROOT = Path(__file__).parents[2]
 
 
-def reached_names(path: Path) -> Iterator[str]:
+def reached_names(tree: ast.Module) -> Iterator[str]:
     """The names that a module gives to ``failpoint`` or the effect ``Failpoint``, as patterns: of
     an f-string any value counts.
 
     A registered name counts wherever it is an argument, since a helper may make the effect.
     """
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         is_failpoint = isinstance(node.func, ast.Name) and node.func.id in (
@@ -81,7 +82,7 @@ def killed() -> set[str]:
 
 
 def test_the_code_reaches_what_is_registered_and_nothing_else() -> None:
-    reached = {name for path in (ROOT / "src").rglob("*.py") for name in reached_names(path)}
+    reached = {name for tree in syntax_trees().values() for name in reached_names(tree)}
     unregistered = {
         name
         for name in reached

@@ -8,6 +8,8 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from fixtures.syntax_trees import syntax_trees
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -61,7 +63,7 @@ def test_what_is_imported_is_declared_and_nothing_else() -> None:
     declared = {
         re.split(r"[\[=<>]", line)[0] for line in setup["options"]["install_requires"].split()
     }
-    names = {name for path in (ROOT / "src").rglob("*.py") for name in imports(path)}
+    names = imported_modules()
     imported = {distribution(name) for name in names if not name.startswith(AIRFLOW)} - {
         "reclock",
         None,
@@ -82,12 +84,7 @@ def test_the_packages_that_the_provider_imports_are_declared_in_the_extra() -> N
     extra = {
         re.split(r"==", line)[0] for line in setup["options.extras_require"]["airflow"].split()
     }
-    names = {
-        name
-        for path in (ROOT / "src").rglob("*.py")
-        for name in imports(path)
-        if name.startswith(AIRFLOW)
-    }
+    names = {name for name in imported_modules() if name.startswith(AIRFLOW)}
     providers = {
         re.sub(r"\.(hooks|operators|sensors|triggers)\b.*", "", name)
         for name in names
@@ -97,15 +94,17 @@ def test_the_packages_that_the_provider_imports_are_declared_in_the_extra() -> N
     assert names
 
 
-def imports(path: Path) -> set[str]:
-    """The dotted names of the modules outside the standard library that a file imports anywhere."""
+@cache
+def imported_modules() -> frozenset[str]:
+    """The dotted names of the modules outside the standard library that the project imports."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-    return {name for name in names if name.split(".")[0] not in sys.stdlib_module_names}
+    for tree in syntax_trees().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
+    return frozenset(name for name in names if name.split(".")[0] not in sys.stdlib_module_names)
 
 
 @cache
