@@ -1,6 +1,8 @@
 """The page *Reclock* in Airflow's UI: every object with its freshness and errors, and the data
 docs, behind the same login.
 
+The top-level folder `plugins/` stays, whatever else registers the plugin: its owner fixed it.
+
 Who may see the DAG `reclock_tick` may see the page; who may edit it may decide about stalled
 sources. The environment is the one at `RECLOCK_HOME`.
 """
