@@ -96,7 +96,7 @@ def records(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
     return rows
 
 
-def document(message: Message) -> object:
+def document(message: Message) -> Any:
     """The message in Protobuf's own JSON, with the names of its fields. Raises
     ``json_format.Error``, ``ValueError``."""
     return json_format.MessageToDict(
@@ -104,7 +104,7 @@ def document(message: Message) -> object:
     )
 
 
-def documents(messages: Sequence[Message]) -> list[object]:
+def documents(messages: Sequence[Message]) -> list[Any]:
     """Every message in the form of ``document``. Raises ``Unreadable``."""
     texts = []
     for index, message in enumerate(messages):
