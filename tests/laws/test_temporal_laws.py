@@ -221,6 +221,19 @@ def test_what_the_time_changes_is_maintained(name: str, bench: Bench) -> None:
     settings(max_examples=EXAMPLES)(_maintained(bench, name))()
 
 
+def test_each_of_three_conditions_on_time_is_maintained(bench: Bench) -> None:
+    after = [call("+", NUMBER, later) for later in (1, 2)]
+    conditions = (call(">=", NOW, NUMBER), call(">=", NOW, after[0]), call("<", NOW, after[1]))
+    plan = Filter(get(LEFT, DESC), conditions)
+
+    @settings(max_examples=EXAMPLES)
+    @given(both)
+    def law(updates: Any) -> None:
+        bench.check(plan, _sides(updates), set(), keeps_groups=False)
+
+    law()
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_every_time_of_a_change_is_known(
     name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch

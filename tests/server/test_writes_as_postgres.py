@@ -87,6 +87,8 @@ ON_CONFLICT = """
         DO UPDATE SET number = NULL, count = (SELECT max(count) FROM words) + excluded.number WHERE excluded.number < 250;
     SELECT count(*), sum(count), count(number), sum(number) FROM words;
     BEGIN;
+    INSERT INTO words VALUES ('a', 1), ('one', 2), ('two', 3), ('three', 4), ('four', 5) ON CONFLICT (word)
+        DO UPDATE SET count = words.count + 1;
     INSERT INTO words VALUES ('new', 5000) ON CONFLICT (word) DO UPDATE SET count = 0;
     INSERT INTO words VALUES ('new', 5001) ON CONFLICT (word) DO UPDATE SET number = excluded.number RETURNING *;
     INSERT INTO words VALUES ('newer', 5001) ON CONFLICT (number) DO NOTHING;

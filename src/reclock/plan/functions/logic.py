@@ -50,13 +50,13 @@ scalar(
     "and",
     "True if both are; false if either is false.",
     exact(((BOOLEAN, BOOLEAN), BOOLEAN)),
-    "({0} AND {1})",
+    lambda site: f"({' AND '.join(site.arguments)})",
 )
 scalar(
     "or",
     "True if either is; false if both are false.",
     exact(((BOOLEAN, BOOLEAN), BOOLEAN)),
-    "({0} OR {1})",
+    lambda site: f"({' OR '.join(site.arguments)})",
 )
 scalar("not", "The opposite.", exact(((BOOLEAN,), BOOLEAN)), "(NOT {0})")
 scalar(
