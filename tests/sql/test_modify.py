@@ -124,6 +124,16 @@ def test_truncate_empties_each_table_once(world: World) -> None:
     [
         ("INSERT INTO t (a) VALUES ('x')", "22P02", 'invalid input syntax for type integer: "x"'),
         (
+            "INSERT INTO t (a) SELECT '-Infinity'::numeric",
+            "22003",
+            'value "-Infinity" is out of range for type numeric',
+        ),
+        (
+            "INSERT INTO t (a) VALUES ('NaN'::numeric(4, 2))",
+            "22003",
+            'value "NaN" is out of range for type numeric',
+        ),
+        (
             "INSERT INTO t (a) VALUES (3000000000)",
             "22003",
             'value "3000000000" is out of range for type integer',

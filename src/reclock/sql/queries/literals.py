@@ -228,7 +228,11 @@ def _float(text: str) -> float:
 
 
 def parse_number(text: str) -> Decimal:
-    """The number that ``text`` spells, with all its digits. Raises ``InvalidText``."""
+    """The number that ``text`` spells, with all its digits. Raises ``InvalidText``,
+    ``NumberOutOfRange`` for NaN and infinity."""
+    if re.fullmatch(r"(?i)\s*([+-]?inf(inity)?|nan)\s*", text):
+        hint = "NaN and infinity are values of double precision only"
+        raise NumberOutOfRange(text.strip(), "numeric", hint=hint)
     try:
         return _numeric(text.strip())
     except (ValueError, InvalidOperation) as error:
