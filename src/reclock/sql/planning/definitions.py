@@ -38,9 +38,8 @@ def skip_existing(
     use."""
     old = catalog.within(name.scope).get(name.item)
     if old is not None and node.args.get("exists") and old.type is type:
-        return Skipped(
-            f"CREATE {type.value.upper()}", f'{kind_of(old)} "{name}" already exists, skipping'
-        )
+        kind = "MATERIALIZED VIEW" if node.args.get("materialized") else type.value.upper()
+        return Skipped(f"CREATE {kind}", f'{kind_of(old)} "{name}" already exists, skipping')
     check_free(name, catalog)
     return None
 

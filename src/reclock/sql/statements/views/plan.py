@@ -229,7 +229,10 @@ class CreateView:
     depends_on: frozenset[GlobalId]
     replaces: tuple[GlobalId, ...] = ()
     index: CreateIndex | None = None
-    tag: str = "CREATE VIEW"
+
+    @property
+    def tag(self) -> str:
+        return "CREATE VIEW" if self.index is None else "CREATE MATERIALIZED VIEW"
 
 
 @plans(RefreshViewStatement)
