@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from reclock.errors import ReclockError
+from reclock.errors import (
+    CheckViolation,
+    ForeignKeyViolation,
+    NotNullViolation,
+    ReclockError,
+    UniqueViolation,
+)
 from reclock.server.messages import error_response, notice_response
+
+_VIOLATIONS = (CheckViolation, ForeignKeyViolation, NotNullViolation, UniqueViolation)
+"""Clients tell by the names of the table and the constraint what was wrong."""
 
 
 def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
@@ -27,6 +36,9 @@ def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
         "H": raised.hint,
         "P": position and str(position),
     }
+    if isinstance(raised, _VIOLATIONS):
+        fields |= {"t": raised.table, "n": getattr(raised, "constraint", None)}
+        fields |= {"c": getattr(raised, "column", None)}
     return error_response(
         {"S": severity, "V": severity} | {code: text for code, text in fields.items() if text}
     )
