@@ -95,6 +95,15 @@ CASES = (
     Case("INSERT INTO t SELECT year FROM flights", (*READ, ("INSERT", "t"), ("SELECT", "flights"))),
     Case("UPDATE t SET a = 2", (*READ, ("UPDATE", "t"), ("SELECT", "t"))),
     Case("DELETE FROM t WHERE a = 1", (*READ, ("DELETE", "t"), ("SELECT", "t"))),
+    Case(
+        "MERGE INTO t USING flights ON a = year WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT "
+        "DEFAULT VALUES",
+        (*READ, ("INSERT", "t"), ("DELETE", "t"), ("SELECT", "t"), ("SELECT", "flights")),
+    ),
+    Case(
+        "MERGE INTO t USING t AS s ON true WHEN MATCHED THEN UPDATE SET a = 1",
+        (*READ, ("UPDATE", "t"), ("SELECT", "t")),
+    ),
     Case("TRUNCATE t", (*INSIDE, ("DELETE", "t"))),
     Case("COPY t FROM STDIN", (*INSIDE, ("INSERT", "t"))),
     Case("COPY t TO STDOUT", (*READ, ("SELECT", "t"))),

@@ -58,7 +58,7 @@ def test_constraints_outlive_the_process_and_what_they_refer_to(tmp_path: Path) 
     kept = (
         "CREATE TABLE reclock.public.pets (id INT NOT NULL, owner INT, age INT, "
         "CONSTRAINT pets_owner_fkey FOREIGN KEY (owner) REFERENCES reclock.public.owners "
-        "(id) ON DELETE CASCADE NOT ENFORCED, "
+        "(id) ON DELETE CASCADE, "
         "CONSTRAINT pets_age_check CHECK (age >= 0), CONSTRAINT pets_pkey PRIMARY KEY (id))"
     )
     with Environment.open(home) as environment:
@@ -72,7 +72,14 @@ def test_constraints_outlive_the_process_and_what_they_refer_to(tmp_path: Path) 
             "public.owners", "public.people"
         )
         assert pets(session, "animals") == expected
-        run(session, "DROP TABLE people; CREATE VIEW people AS SELECT 'x' AS other")
+        assert refused(session, "INSERT INTO animals VALUES (1, 2, 3)") == "23503"
+        assert refused(session, "DROP TABLE people") == "2BP01"
+        run(session, "DROP TABLE people CASCADE; CREATE VIEW people AS SELECT 'x' AS other")
+        expected = expected.replace(
+            "CONSTRAINT pets_owner_fkey FOREIGN KEY (owner) REFERENCES reclock.public.people (id) "
+            "ON DELETE CASCADE, ",
+            "",
+        )
     with Environment.open(home) as environment:
         session = Session(environment)
         assert pets(session, "animals") == expected
@@ -90,6 +97,7 @@ def test_rows_that_break_what_is_not_enforced_are_answered_as_they_are(
     session = Session(environment)
     tables = (
         TABLES.replace("KEY,", "KEY NOT ENFORCED,")
+        .replace("CASCADE,", "CASCADE NOT ENFORCED,")
         .replace(">= 0)", ">= 0) NOT ENFORCED")
         .replace("(id));", "(id) NOT ENFORCED);")
     )
@@ -121,9 +129,10 @@ def test_one_notice_a_statement_says_that_constraints_are_not_enforced(
     run(session, "CREATE TEMPORARY TABLE t (a int UNIQUE)")
     run(session, "CREATE TABLE quiet (a int UNIQUE NOT ENFORCED)")
     run(session, "CREATE TABLE mine (a text CHECK (a = current_user), b int REFERENCES quiet (a))")
+    run(session, "CREATE TEMPORARY TABLE s (a int REFERENCES t (a))")
     assert notices == [
-        'constraint "pets_owner_fkey" of table "pets" is not enforced',
         'constraints "mine_a_check", "mine_b_fkey" of table "mine" are not enforced',
+        'constraint "s_a_fkey" of table "s" is not enforced',
     ]
 
 
@@ -226,3 +235,102 @@ def test_a_table_that_its_transaction_makes_is_checked(environment: Environment)
     )
     assert refused(session, "INSERT INTO t VALUES (1, 3)") == "23505"
     assert refused(session, "UPDATE t SET b = 0") == "23514"
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[Session, Session]]:
+    """Sessions of two processes, which know the keys of both tables."""
+    home = tmp_path / "home"
+    with Environment.initialise(home) as here, Environment.open(home) as there:
+        ours, theirs = Session(here), Session(there)
+        run(
+            ours,
+            "CREATE TABLE p (id int PRIMARY KEY, name text); INSERT INTO p VALUES (1, 'a'), (2, 'b'), (3, 'c');"
+            "CREATE TABLE c (p int REFERENCES p); INSERT INTO c VALUES (3);"
+            "CREATE TABLE d (p int REFERENCES p ON DELETE CASCADE)",
+        )
+        for session in (ours, theirs):
+            assert refused(session, "DELETE FROM p WHERE id = 3") == "23503"
+        yield ours, theirs
+
+
+INSERT, DELETE = "INSERT INTO c VALUES (1)", "DELETE FROM p WHERE id = 1"
+
+
+@pytest.mark.parametrize(("first", "second"), [(INSERT, DELETE), (DELETE, INSERT)])
+def test_a_row_does_not_come_in_one_process_while_what_it_refers_to_goes_in_another(
+    two: tuple[Session, Session], first: str, second: str
+) -> None:
+    ours, theirs = two
+    for session, statement in ((ours, first), (theirs, second)):
+        run(session, f"BEGIN; {statement}")
+    run(ours, "COMMIT")
+    assert refused(theirs, "COMMIT") == "40001"
+    assert refused(theirs, second) == "23503"
+    orphans = "SELECT count(*) FROM c WHERE p NOT IN (SELECT id FROM p)"
+    assert run(ours, orphans) == run(theirs, orphans) == [(0,)]
+
+
+def test_a_cascade_takes_the_rows_that_came_in_another_process(
+    two: tuple[Session, Session],
+) -> None:
+    ours, theirs = two
+    run(ours, "BEGIN; DELETE FROM p WHERE id = 2")
+    run(theirs, "INSERT INTO d VALUES (2), (2)")
+    assert refused(ours, "COMMIT") == "40001"
+    run(ours, "DELETE FROM p WHERE id = 2")
+    assert run(theirs, "SELECT count(*) FROM d") == [(0,)]
+
+
+def test_what_does_not_touch_the_key_does_not_conflict(two: tuple[Session, Session]) -> None:
+    ours, theirs = two
+    run(ours, "BEGIN; INSERT INTO c VALUES (1); UPDATE p SET name = 'x' WHERE id = 2")
+    run(theirs, "BEGIN; UPDATE p SET name = 'y' WHERE id = 1; INSERT INTO p VALUES (4, 'd')")
+    run(theirs, "INSERT INTO c VALUES (3); COMMIT")
+    run(ours, "COMMIT")
+    assert run(theirs, "SELECT count(*) FROM c") == [(3,)]
+
+
+def test_a_foreign_key_that_comes_meanwhile_fails_the_writer_of_its_target(
+    two: tuple[Session, Session],
+) -> None:
+    ours, theirs = two
+    run(ours, "BEGIN; INSERT INTO p VALUES (4, 'd')")
+    run(theirs, "CREATE TABLE f (p int REFERENCES p)")
+    run(ours, "COMMIT; BEGIN; DELETE FROM p WHERE id = 2")
+    run(theirs, "CREATE TABLE e (p int REFERENCES p); INSERT INTO e VALUES (2)")
+    with pytest.raises(ReclockError):
+        run(ours, "COMMIT")
+    assert refused(ours, "DELETE FROM p WHERE id = 2") == "23503"
+    assert refused(ours, "TRUNCATE p") == "0A000"
+
+
+def test_a_new_table_refers_to_rows_that_another_process_deletes(
+    two: tuple[Session, Session],
+) -> None:
+    ours, theirs = two
+    run(ours, "BEGIN; CREATE TABLE e (p int REFERENCES p); INSERT INTO e VALUES (1)")
+    run(theirs, "DELETE FROM p WHERE id = 1")
+    with pytest.raises(ReclockError):
+        run(ours, "COMMIT")
+    run(ours, "BEGIN; CREATE TABLE e (p int REFERENCES p); INSERT INTO e VALUES (2)")
+    run(theirs, "DELETE FROM c WHERE p = 3; DELETE FROM p WHERE id = 3")
+    run(ours, "COMMIT")
+    assert refused(theirs, "DELETE FROM p WHERE id = 2") == "23503"
+
+
+def test_a_table_is_written_again_only_if_nothing_that_is_deferred_is_wrong(
+    two: tuple[Session, Session],
+) -> None:
+    ours, _ = two
+    run(ours, "CREATE TABLE late (p int REFERENCES p DEFERRABLE INITIALLY DEFERRED)")
+    run(ours, "INSERT INTO late VALUES (2); BEGIN; DELETE FROM p WHERE id = 2")
+    assert refused(ours, "ALTER TABLE p ADD COLUMN more int") == "23503"
+    run(ours, "ROLLBACK; BEGIN; DELETE FROM p WHERE id = 2; DELETE FROM late")
+    run(ours, "ALTER TABLE p ADD COLUMN more int; INSERT INTO p VALUES (5, 'e', 1)")
+    run(ours, "INSERT INTO late VALUES (5); COMMIT")
+    assert refused(ours, "DELETE FROM p WHERE id = 5") == "23503"
+    assert refused(ours, "ALTER TABLE p ALTER COLUMN id TYPE text") == "0A000"
+    assert refused(ours, "ALTER TABLE late ALTER COLUMN p TYPE text") == "42804"
+    run(ours, "ALTER TABLE late ALTER COLUMN p TYPE bigint")
+    assert refused(ours, "INSERT INTO late VALUES (7)") == "23503"

@@ -34,6 +34,7 @@ INSERT INTO accounts VALUES (4, 'eve', 1e3, NULL), (5, 'joe', 0.01, '2022-02-02'
 UPDATE accounts SET balance = balance * 2, owner = lower(owner) WHERE id = 1 RETURNING id, balance
 UPDATE tags SET tag = (SELECT max(owner) FROM accounts) WHERE id IN (1, 2)
 DELETE FROM tags WHERE tag = 'old' OR id > 3
+MERGE INTO tags t USING accounts a ON t.id = a.id WHEN MATCHED AND tag > '' THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (1, 'x')
 TRUNCATE tags
 BEGIN
 COMMIT

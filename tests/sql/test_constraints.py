@@ -7,7 +7,8 @@ import pytest
 from fixtures.planning import World
 
 from reclock.errors import ReclockError
-from reclock.sql.statements.objects.plan import Rename
+from reclock.sql.catalog.foreign_keys import foreign_keys
+from reclock.sql.statements.objects.plan import Drop, Rename
 from reclock.sql.statements.tables.plan import CreateTable
 
 USERS = "CREATE TABLE users (id int PRIMARY KEY, email text UNIQUE)"
@@ -47,17 +48,15 @@ def test_constraints_of_columns_and_of_the_table_are_kept_in_one_form(world: Wor
         "CONSTRAINT orders_line_key UNIQUE NULLS NOT DISTINCT (line), "
         'CONSTRAINT "orders_Amount_check" CHECK ("Amount" > 0), '
         "CONSTRAINT orders_buyer_fkey FOREIGN KEY (buyer) REFERENCES reclock.public.users (id) "
-        "ON DELETE CASCADE ON UPDATE SET NULL DEFERRABLE INITIALLY DEFERRED NOT ENFORCED, "
+        "ON DELETE CASCADE ON UPDATE SET NULL DEFERRABLE INITIALLY DEFERRED, "
         "CONSTRAINT orders_parent_fkey FOREIGN KEY (parent) REFERENCES "
         "reclock.public.orders (id) MATCH FULL NOT ENFORCED, "
         "CONSTRAINT orders_id_line_key UNIQUE (id, line), "
         "CONSTRAINT orders_check CHECK (line < 10 AND id > 0), "
         "CONSTRAINT orders_check1 CHECK (line <> id) NOT ENFORCED, "
-        "CONSTRAINT mail FOREIGN KEY (line) REFERENCES reclock.public.users (id) NOT ENFORCED)"
+        "CONSTRAINT mail FOREIGN KEY (line) REFERENCES reclock.public.users (id))"
     )
-    assert statement.notices == (
-        'constraints "orders_buyer_fkey", "mail" of table "orders" are not enforced',
-    )
+    assert statement.notices == ()
 
 
 def test_the_kept_text_reads_as_itself_without_a_notice(world: World) -> None:
@@ -78,7 +77,7 @@ def test_the_columns_of_a_primary_key_are_not_null(world: World) -> None:
 
 def test_a_rename_reaches_the_foreign_keys_and_conditions(world: World) -> None:
     world.execute(
-        "CREATE TABLE t (a int REFERENCES users, b int REFERENCES t (a), CHECK (t.a > 0))"
+        "CREATE TABLE t (a int UNIQUE REFERENCES users, b int REFERENCES t (a), CHECK (t.a > 0))"
     )
     renamed = world.plan("ALTER TABLE users RENAME TO people")
     assert isinstance(renamed, Rename)
@@ -89,13 +88,37 @@ def test_a_rename_reaches_the_foreign_keys_and_conditions(world: World) -> None:
     assert isinstance(renamed, Rename)
     (text,) = (text for _, text in renamed.create_sql)
     assert text.startswith("CREATE TABLE reclock.public.s (")
-    assert (
-        "REFERENCES reclock.public.s (a) NOT ENFORCED, CONSTRAINT t_a_check CHECK (a > 0)" in text
-    )
+    assert "REFERENCES reclock.public.s (a), CONSTRAINT t_a_check CHECK (a > 0)" in text
 
 
-def test_a_definition_does_not_stand_on_the_table_it_refers_to(world: World) -> None:
-    world.execute("CREATE TABLE t (a int REFERENCES users)")
+def test_only_cascade_drops_a_foreign_key_with_its_target(world: World) -> None:
+    world.execute("CREATE TABLE p (a int PRIMARY KEY)")
+    world.execute("CREATE TABLE t (a int CHECK (a > 0), b int REFERENCES p)")
+    for drop in ("DROP TABLE p", "DROP TABLE p RESTRICT"):
+        with pytest.raises(ReclockError) as error:
+            world.plan(drop)
+        assert (error.value.sqlstate, "t.t_b_fkey" in str(error.value.detail)) == ("2BP01", True)
+    cascade = world.plan("DROP TABLE p CASCADE")
+    assert isinstance(cascade, Drop)
+    kept = "CREATE TABLE reclock.public.t (a INT, b INT, CONSTRAINT t_a_check CHECK (a > 0))"
+    assert [text for _, text in cascade.redefined] == [kept]
+    both = world.plan("DROP TABLE p, t")
+    assert isinstance(both, Drop)
+    assert both.redefined == ()
+
+
+def test_a_foreign_key_whose_target_cannot_be_planned_is_not_forgotten(world: World) -> None:
+    world.execute("CREATE TABLE p (a int PRIMARY KEY)")
+    world.execute("CREATE TABLE t (a int REFERENCES p)")
+    table = world.catalog.resolve(("t",), world.session)
+    assert foreign_keys(world.catalog).without_target == {}
+    world.execute("DROP TABLE p CASCADE")  # the world leaves the other table as it is
+    (constraint,) = foreign_keys(world.catalog).without_target[table.id]
+    assert constraint.name == "t_a_fkey"
+
+
+def test_a_definition_does_not_stand_on_a_table_that_it_does_not_enforce(world: World) -> None:
+    world.execute("CREATE TABLE t (a int REFERENCES users NOT ENFORCED)")
     world.execute("DROP TABLE users CASCADE")
     entry = world.catalog.resolve(("t",), world.session)
     assert entry.table is not None
@@ -129,6 +152,16 @@ def test_words_of_constraints_are_names_of_columns_where_a_type_follows(world: W
             "(a int, b int, FOREIGN KEY (a, b) REFERENCES users)",
             "42830",
             "number of referencing and referenced columns",
+        ),
+        (
+            "(a int, b int REFERENCES t (a))",
+            "42830",
+            'there is no unique constraint matching given keys for referenced table "t"',
+        ),
+        (
+            "(a text REFERENCES users (id))",
+            "42804",
+            'foreign key constraint "t_a_fkey" cannot be implemented',
         ),
         ("(a int REFERENCES t)", "42704", 'there is no primary key for referenced table "t"'),
         ("(a int REFERENCES adults)", "42809", "is not a table"),

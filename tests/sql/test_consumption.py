@@ -31,6 +31,12 @@ CHANGES = [
     "INSERT INTO target (b) SELECT b FROM u ORDER BY a LIMIT 3",
     "INSERT INTO target VALUES (1, DEFAULT), (1 + 1, upper('x')) RETURNING a, b AS c",
     (
+        "MERGE INTO target AS g USING (SELECT a, b FROM u) AS s ON g.a = s.a WHEN MATCHED AND s.b = "
+        "'x' THEN UPDATE SET b = s.b || 'y' WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED "
+        "THEN INSERT (a, b) VALUES (s.a + 1, DEFAULT) RETURNING merge_action() AS what, g.a"
+    ),
+    "MERGE INTO target USING u JOIN w ON u.a = w.a ON target.a = u.a WHEN MATCHED THEN DO NOTHING",
+    (
         "CREATE TABLE keyed (a int CONSTRAINT k PRIMARY KEY, b int REFERENCES keyed ON "
         "DELETE CASCADE, UNIQUE (a, b), CHECK (a > b))"
     ),

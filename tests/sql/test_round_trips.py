@@ -65,6 +65,7 @@ from reclock.sql.statements.sources.syntax import (
     CreateSubsourceStatement,
 )
 from reclock.sql.statements.subscribe.syntax import SubscribeStatement
+from reclock.sql.statements.tables.merge_syntax import MergeStatement
 from reclock.sql.statements.tables.modify_syntax import (
     DeleteStatement,
     InsertStatement,
@@ -257,6 +258,11 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
         "SELECT 1"
     ): CreateViewStatement,
     "INSERT INTO t DEFAULT VALUES": InsertStatement,
+    """MERGE INTO a.t AS x USING (SELECT 1 AS b) AS s ON x.a = s.b WHEN MATCHED AND x.c > 1
+       THEN UPDATE SET a = 1, (b, c) = (2, DEFAULT) WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED BY SOURCE THEN DELETE
+       WHEN NOT MATCHED BY TARGET AND s.b = 1 THEN INSERT (a, b) OVERRIDING USER VALUE VALUES (s.b, DEFAULT)
+       RETURNING merge_action(), x.*""": MergeStatement,
+    "MERGE INTO t USING u ON true WHEN NOT MATCHED THEN INSERT DEFAULT VALUES": MergeStatement,
     (
         "UPDATE t AS x SET a = a + 1, b = DEFAULT WHERE a > (SELECT max(a) FROM t) RETURNING x.a"
     ): UpdateStatement,

@@ -15,7 +15,6 @@ from reclock.client.statements import ChangesRequest, Params, Time, query_text, 
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
 
     from reclock.pipeline.tick_reports import TickReport
 
@@ -144,7 +143,7 @@ class TableReference:
         """All rows as a pandas frame."""
         return self.read().pandas()
 
-    def polars(self) -> pl.DataFrame:
+    def polars(self) -> Any:
         """All rows as a Polars frame. Raises ``ConfigurationError`` if Polars is not installed."""
         return self.read().polars()
 

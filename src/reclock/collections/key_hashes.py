@@ -1,11 +1,12 @@
 """Hashes of the keys of rows: 64 bits for each row, equal for equal keys.
 
-A hash of one integer column is as distinct as its values. Hashes of texts differ from process to
+A hash of one integer column is as distinct as its values. All other hashes differ from process to
 process, so nobody can choose colliding keys, and no hash may be stored.
 """
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ Counts = npt.NDArray[np.int64]
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_SEED = np.uint64(secrets.randbits(64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ class KeyColumns:
                 hashes = np.where(is_null, _NULL, hashes)
                 if not self.are_nulls_equal:
                     has_key &= ~is_null
-            combined = hashes if len(self.names) == 1 else _mixed(combined * _ODD + hashes)
+            combined = (
+                hashes if len(self.names) == 1 else _mixed(_mixed(combined + _SEED) * _ODD + hashes)
+            )
         return combined, has_key
 
     def net_counts(self, changes: pa.Table) -> tuple[Hashes, Counts]:
@@ -111,7 +115,7 @@ def _hashes(values: pa.Array) -> Hashes:
         words = np.frombuffer(values.buffers()[1], np.uint64, 2 * end).reshape(-1, 2)[
             values.offset :
         ]
-        return _mixed(_mixed(words[:, 1].copy()) + words[:, 0])
+        return _mixed(_mixed(words[:, 1] + _SEED) + words[:, 0])
     if pa.types.is_floating(type):
         numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0  # there is one zero
         return _mixed(np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64))

@@ -86,7 +86,8 @@ class KeyIndex:
             self.through = at
             self._is_behind = self._is_behind or self._has_long_tail()
 
-    def note_conflict(self) -> None:
+    def mark_behind(self) -> None:
+        """Others have written to the table: the next count reads the log first."""
         with self._lock:
             self._is_behind = True
 
@@ -209,10 +210,14 @@ class KeyIndexes:
         with self._lock:
             indexes = list(self._indexes.values())
         for index in indexes:
+            last_write = batch.last_writes.get(index.table, MINIMUM)
             if index.table in written:
-                index.note(accepted, at, batch.last_writes[index.table])
-            if index.table in refused:
-                index.note_conflict()
+                index.note(accepted, at, last_write)
+            # a table that was only read, too: else each commit compares with more of the log
+            if index.table in refused or (
+                index.table not in written and last_write > index.through
+            ):
+                index.mark_behind()
 
     def forget(self, table: GlobalId) -> None:
         """Free the indexes of a table that was dropped."""

@@ -207,6 +207,35 @@ class UniqueViolation(ReclockError):
         self.constraint, self.table = constraint, table
 
 
+class ForeignKeyViolation(ReclockError):
+    """A row refers by a foreign key to a row that does not exist, or would no longer exist."""
+
+    sqlstate = "23503"
+
+    def __init__(self, constraint: str, table: str, message: str, *, detail: str) -> None:
+        super().__init__(message, detail=detail)
+        self.constraint, self.table = constraint, table
+
+    @classmethod
+    def of_referring(cls, constraint: str, table: str, *, detail: str) -> ForeignKeyViolation:
+        """A new row of ``table`` has no row to refer to."""
+        message = (
+            f'insert or update on table "{table}" violates foreign key constraint "{constraint}"'
+        )
+        return cls(constraint, table, message, detail=detail)
+
+    @classmethod
+    def of_target(
+        cls, constraint: str, table: str, target: str, *, detail: str
+    ) -> ForeignKeyViolation:
+        """Rows of ``table`` still refer to a row that goes from ``target``."""
+        message = (
+            f'update or delete on table "{target}" violates foreign key constraint '
+            f'"{constraint}" on table "{table}"'
+        )
+        return cls(constraint, table, message, detail=detail)
+
+
 class CheckViolation(ReclockError):
     """The condition of a CHECK constraint is false for a row."""
 

@@ -207,8 +207,10 @@ class InvalidConstraint(ReclockError):
 
     sqlstate = "42P16"
 
-    def __init__(self, message: str, *, sqlstate: str = sqlstate) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, sqlstate: str = sqlstate, detail: str | None = None
+    ) -> None:
+        super().__init__(message, detail=detail)
         self.sqlstate = sqlstate
 
 

@@ -16,6 +16,18 @@ class UnknownConflictTarget(ReclockError):
         )
 
 
+class MergedTwice(ReclockError):
+    """Several rows of the source of a MERGE change one row of the table."""
+
+    sqlstate = "21000"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "MERGE command cannot affect row a second time",
+            hint="Ensure that not more than one source row matches any one target row.",
+        )
+
+
 class RowAffectedTwice(ReclockError):
     """An INSERT … ON CONFLICT DO UPDATE has several rows with one key."""
 

@@ -59,7 +59,7 @@ def _types(state: CatalogState) -> Rows:
 
 
 def _sql_name(type: object) -> str:
-    """The type's name in SQL, without precision and scale."""
+    """Without precision and scale."""
     return str(type).replace("(38,9)", "")
 
 

@@ -71,7 +71,7 @@ class PreparedStatement:
         )
 
     def check_count(self, given: int) -> None:
-        """Raises ``WrongNumberOfParameters`` unless the statement has so many parameters."""
+        """Raises ``WrongNumberOfParameters``."""
         if given != len(self.parameter_types):
             raise WrongNumberOfParameters(self.name, given=given, wanted=len(self.parameter_types))
 
@@ -108,7 +108,7 @@ class PreparedStatements:
         return name in self._statements
 
     def get(self, name: str) -> PreparedStatement:
-        """The statement of that name. Raises ``UnknownPrepared``."""
+        """Raises ``UnknownPrepared``."""
         if name not in self._statements:
             raise UnknownPrepared(name)
         return self._statements[name]

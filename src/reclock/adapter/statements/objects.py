@@ -32,6 +32,8 @@ def _(statement: Drop, context: StatementContext) -> Result:
 def _(statement: Drop, change: CatalogChange) -> None:
     for id in statement.ids:
         change.drop_item(id)
+    for id, create_sql in statement.redefined:
+        change.redefine(id, create_sql)
 
 
 @requires(Rename)

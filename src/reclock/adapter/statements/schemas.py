@@ -36,6 +36,8 @@ def _(statement: DropSchemas, context: AuthorizationContext) -> Requirements:
 def _(statement: DropSchemas, change: CatalogChange) -> None:
     for item_id in statement.items:
         change.drop_item(item_id)
+    for item_id, create_sql in statement.redefined:
+        change.redefine(item_id, create_sql)
     for default in list(change.tx.snapshot.all(Kind.DEFAULT_PRIVILEGE).values()):
         if default.schema_id in statement.ids:
             change.tx.delete(default)

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from reclock.adapter.context.texts import text_of
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, DIFF_COLUMN
-from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.collections.key_counts import KeyCounts
-from reclock.collections.key_hashes import Hashes, KeyColumns
+from reclock.collections.key_hashes import Counts, Hashes, KeyColumns
 from reclock.collections.table_commits import KeyRead
 from reclock.compute.engines.engine import TableInput
 from reclock.errors import CheckViolation, UniqueViolation
@@ -115,21 +115,70 @@ class ConstraintChecks:
             return
         counts = own.counts(added) if written else changes[changes > 0]
         if not is_new:
-            index = self.environment.stores.tables.key_indexes.of(table.id, key)
-            stored, at = index.counts(added)
+            stored, _ = self._stored_counts(table.id, key, added)
             counts = counts + stored
-            self._reads.setdefault((table.id, key), []).append((at, added))
         repeated = added[counts > 1]
         if len(repeated):
             self._check_rows(table, constraint, key, [*written, rows], repeated, is_new=is_new)
 
+    def counts(
+        self,
+        table: GlobalId,
+        key: KeyColumns,
+        hashes: Hashes,
+        written: Sequence[pa.Table],
+        *,
+        is_new: bool,
+    ) -> tuple[Counts, Timestamp]:
+        """How many rows of the table have a key of each hash after ``written``, all changes of the
+        transaction; and the time at which the others were counted."""
+        counts = self._own_counts((table, key), written).counts(hashes)
+        if is_new:
+            return counts, MINIMUM
+        stored, at = self._stored_counts(table, key, hashes)
+        return counts + stored, at
+
+    def keys_among(
+        self,
+        table: GlobalId,
+        key: KeyColumns,
+        hashes: Hashes,
+        written: Sequence[pa.Table],
+        *,
+        is_new: bool,
+    ) -> pa.Table:
+        """The keys with one of the hashes, each once, as columns, and behind them how many rows
+        have it."""
+        parts = [key.having(hashes, rows) for rows in written]
+        if not is_new:
+            parts.append(
+                self.environment.stores.tables.key_indexes.of(table, key).changes_with(hashes)
+            )
+        keys = pa.concat_tables(parts)
+        return keys.group_by(list(key.names), use_threads=False).aggregate([(DIFF_COLUMN, "sum")])
+
+    def rewind(self, written: Mapping[GlobalId, Sequence[pa.Table]]) -> None:
+        """Forget what is known of writes that are not among ``written`` any more."""
+        for (table, key), (known, _) in list(self._own.items()):
+            if known > len(written.get(table, ())):
+                del self._own[table, key]
+
+    def _stored_counts(
+        self, table: GlobalId, key: KeyColumns, hashes: Hashes
+    ) -> tuple[Counts, Timestamp]:
+        """The counts that the table has, which the commit then rests on."""
+        stored, at = self.environment.stores.tables.key_indexes.of(table, key).counts(hashes)
+        self._reads.setdefault((table, key), []).append((at, hashes))
+        return stored, at
+
     def _own_counts(self, of: _KeyOfTable, written: Sequence[pa.Table]) -> KeyCounts:
         """How the earlier writes of the transaction change the counts."""
         known, own = self._own.get(of, (0, KeyCounts()))
-        if known != len(written):  # some were rolled back
-            own = KeyCounts()
-            for rows in written:
-                own.add(*of[1].net_counts(rows))
+        if known > len(written):  # a write failed after it was counted
+            known, own = 0, KeyCounts()
+        for rows in written[known:]:
+            own.add(*of[1].net_counts(rows))
+        self._own[of] = (len(written), own)
         return own
 
     def _check_rows(
@@ -143,13 +192,7 @@ class ConstraintChecks:
         is_new: bool,
     ) -> None:
         """Compare the keys themselves: different keys may have one hash."""
-        parts = [key.having(repeated, rows) for rows in changes]
-        if not is_new:
-            parts.append(
-                self.environment.stores.tables.key_indexes.of(table.id, key).changes_with(repeated)
-            )
-        keys = pa.concat_tables(parts)
-        counts = keys.group_by(list(key.names), use_threads=False).aggregate([(DIFF_COLUMN, "sum")])
+        counts = self.keys_among(table.id, key, repeated, changes, is_new=is_new)
         for row in (
             counts.filter(pc.greater(counts[f"{DIFF_COLUMN}_sum"], 1)).slice(0, 1).to_pylist()
         ):

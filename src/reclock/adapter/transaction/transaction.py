@@ -12,6 +12,14 @@ from reclock.adapter.timestamps import readiness
 from reclock.adapter.timestamps.read_time import ReadTime
 from reclock.adapter.transaction.constraint_checks import ConstraintChecks
 from reclock.adapter.transaction.ddl_transaction import DdlStatement, Definitions
+from reclock.adapter.transaction.reference_checks import ReferenceChecks
+from reclock.adapter.transaction.references import (
+    EnforcedConstraints,
+    ForeignKeyName,
+    PendingReferences,
+    ReferenceMark,
+    References,
+)
 from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
@@ -33,7 +41,6 @@ from reclock.errors import (
 )
 from reclock.plan.relational import Plan, collections
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.queries.views import expand
@@ -51,6 +58,7 @@ class TransactionMark:
 
     defined: int
     written: Mapping[GlobalId, int]
+    references: ReferenceMark
 
 
 class Transaction:
@@ -83,7 +91,7 @@ class Transaction:
         """Rows with their diffs, in the order of the statements."""
         self._environment = environment
         self._tables: dict[GlobalId, RelationEntry] = {}
-        self._used: dict[GlobalId, RelationEntry] = {}
+        self._used: dict[GlobalId, tuple[RelationEntry, EnforcedConstraints]] = {}
         """The relations that its statements were planned with, as they were then."""
         self._reads: dict[GlobalId, Keys | None] = {}
         """The tables that were read, and by which keys; None stands for all rows."""
@@ -97,6 +105,9 @@ class Transaction:
         self._held = ExitStack()
         self._catalog_ts: Timestamp | None = None
         self._checks = ConstraintChecks(environment)
+        self._catalog: PlannerCatalog | None = None
+        """At which it wrote last."""
+        self._references = References()
 
     # --- reading ---
 
@@ -219,6 +230,29 @@ class Transaction:
             written = self.writes.setdefault(table.id, [])
             self._checks.check(table, written, rows, catalog, is_new=table.id in self.made)
             written.append(rows)
+            self._catalog = catalog
+
+    # --- foreign keys ---
+
+    def end_statement(self) -> None:
+        """Check the foreign keys that are not deferred, after a statement with all of its actions.
+
+        Raises ``ForeignKeyViolation``, ``WriteConflict``.
+        """
+        self._references.end_statement(self._pending_references())
+
+    def set_constraints(self, names: Set[ForeignKeyName] | None, *, is_deferred: bool) -> None:
+        """Defer the foreign keys, all if ``names`` is None, to the commit; or check them now, and
+        from now on at the end of each statement. Raises ``ForeignKeyViolation``."""
+        self._references.set(names, is_deferred, self._pending_references())
+
+    def reference_checks(self) -> ReferenceChecks:
+        """Looks keys up as the transaction sees them now."""
+        return ReferenceChecks(self._checks, self.writes, self.made, self.read_at)
+
+    def _pending_references(self) -> PendingReferences:
+        catalog = self.definitions.catalog if self.definitions else self._catalog
+        return PendingReferences(self.reference_checks(), catalog, self._touch)
 
     def _check_temporary(
         self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog
@@ -242,6 +276,7 @@ class Transaction:
 
         The commit fails if ``table`` was written since it was read. Raises ``UnsupportedSql``.
         """
+        self._references.check_all(self._pending_references())
         if table not in self.made:
             if not self._environment.stores.catalog.is_in_consensus:
                 raise UnsupportedSql(
@@ -286,7 +321,10 @@ class Transaction:
                 unchecked |= entry.depends_on
             if base.entry(id) is None:  # a view that the transaction creates
                 continue
-            if self._used.setdefault(entry.id, entry).desc != entry.desc:
+            if entry.id not in self._used:
+                at = base if base.entry(id) is not None else catalog
+                self._used[entry.id] = entry, EnforcedConstraints.of(entry, at)
+            elif self._used[entry.id][0].desc != entry.desc:
                 raise RelationChanged(str(entry.name))
         upper = catalog.snapshot.upper
         self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
@@ -294,7 +332,9 @@ class Transaction:
     def mark(self) -> TransactionMark:
         """The point that ``rewind`` goes back to."""
         return TransactionMark(
-            len(self.definitions), {table: len(rows) for table, rows in self.writes.items()}
+            len(self.definitions),
+            {table: len(rows) for table, rows in self.writes.items()},
+            self._references.mark(),
         )
 
     def rewind(self, mark: TransactionMark) -> None:
@@ -305,15 +345,18 @@ class Transaction:
             for table, rows in self.writes.items()
             if table in mark.written
         }
+        self._checks.rewind(self.writes)
+        self._references.rewind(mark.references)
 
     # --- commit ---
 
     def commit(self) -> None:
         """Make all definitions and all writes durable and visible, at one time.
 
-        Raises ``WriteConflict``, ``RelationChanged``, ``UpperMismatch``.
+        Raises ``WriteConflict``, ``RelationChanged``, ``UpperMismatch``, ``ForeignKeyViolation``.
         """
         try:
+            self._references.check_all(self._pending_references())
             if self.definitions:
                 self._fill()
                 if self.definitions.commit(self._rows_beside):
@@ -363,12 +406,12 @@ class Transaction:
     def _rows_beside(self, base: PlannerCatalog) -> Commit | None:
         """The writes to older tables, to be committed on exactly the catalog ``base``."""
         writes = self._old_table_writes()
-        if not writes and not self._replaced:
+        dependencies = self._dependencies()
+        if not writes and not self._replaced and not dependencies["key_reads"]:
             return None
+        self._check_mixed()
         self._check_relations(base)
-        return self._environment.stores.tables.prepare(
-            writes, catalog_ts=MAXIMUM, **self._dependencies()
-        )
+        return self._environment.stores.tables.prepare(writes, catalog_ts=MAXIMUM, **dependencies)
 
     def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
         assert self._catalog_ts is not None
@@ -404,12 +447,12 @@ class Transaction:
 
     def _check_relations(self, catalog: PlannerCatalog) -> None:
         """Raises ``RelationChanged`` if a relation that the transaction used is another there."""
-        for id, relation in self._used.items():
-            entry = catalog.entry(id)
+        for id, (relation, enforced) in self._used.items():
+            entry, written = catalog.entry(id), self.writes.get(id, ())
             if (
                 not isinstance(entry, RelationEntry)
                 or entry.desc != relation.desc
-                or _enforced(entry) != _enforced(relation)
+                or not enforced.are_still(EnforcedConstraints.of(entry, catalog), written)
             ):
                 raise RelationChanged(str(relation.name))
 
@@ -426,14 +469,6 @@ def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
         if get.collection.source_id in tables:
             tables[get.collection.source_id] = Keys(get.desc.names[column], values)
     return tables
-
-
-def _enforced(relation: RelationEntry) -> list[Constraint]:
-    return (
-        [constraint for constraint in relation.table.constraints if constraint.is_enforced]
-        if relation.table
-        else []
-    )
 
 
 def _reads_other_relations() -> UnsupportedSql:

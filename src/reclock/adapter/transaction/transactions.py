@@ -210,6 +210,7 @@ class Transactions:
         mark, temporary, is_done = self._block.mark(), self.temporary.state, False
         try:
             is_done = work()
+            self._block.end_statement()
         finally:
             if not is_done:
                 self._block.rewind(mark)
@@ -231,7 +232,9 @@ class Transactions:
         other.
         """
         if self._block is not None:
-            return work(self._block)
+            result = work(self._block)
+            self._block.end_statement()
+            return result
         if turn is None:
             return self._run_optimistically(work)
         with (
@@ -260,7 +263,9 @@ class Transactions:
         together they are a transaction of their own, and commit the one before."""
         if self._block is not None and not self._is_implicit:
             self._block.check_writable(tag)
-            return work(self._block)
+            result = work(self._block)
+            self._block.end_statement()
+            return result
         self._new().check_writable(tag)
         return self._outside_implicit(lambda: self._run_at_once(work))
 

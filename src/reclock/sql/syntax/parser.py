@@ -24,7 +24,6 @@ _UNSUPPORTED = frozenset(
         "DO",
         "LISTEN",
         "LOCK",
-        "MERGE",
         "NOTIFY",
         "USE",
         "VACUUM",

@@ -81,6 +81,8 @@ def _(statement: DropOwned, context: AuthorizationContext) -> Requirements:
 def _(statement: DropOwned, change: CatalogChange) -> None:
     for id in statement.ids:
         change.drop_item(id)
+    for id, create_sql in statement.redefined:
+        change.redefine(id, create_sql)
     for role_id in statement.role_ids:
         for thing in list(owned(change.tx.snapshot)):
             remaining = acl.revoked(thing.privileges, role_id)

@@ -20,11 +20,19 @@ from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.tables.rows import read_all, with_diff
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
+from reclock.adapter.transaction.reference_checks import MIXED_NULLS
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Kind
 from reclock.collections.schema import arrow_schema
-from reclock.errors import CheckViolation, NotNullViolation, ReclockError, UniqueViolation
+from reclock.errors import (
+    CheckViolation,
+    ForeignKeyViolation,
+    NotNullViolation,
+    ReclockError,
+    UniqueViolation,
+)
+from reclock.sql.catalog.constraints import ConstraintKind
 from reclock.sql.names import identifier
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.statements.tables.alter_plan import AlterTable, Validation
@@ -36,7 +44,8 @@ from reclock.sql.syntax.parse import ParsedStatement
 
 @requires(AlterTable)
 def _(statement: AlterTable, context: AuthorizationContext) -> Requirements:
-    return context.require(owner_of=((Kind.ITEM, statement.id),))
+    owned = {statement.id: None} | dict.fromkeys(statement.referenced)
+    return context.require(owner_of=tuple((Kind.ITEM, id) for id in owned))
 
 
 @defines(AlterTable)
@@ -128,7 +137,7 @@ def _follow(statement: AlterTable, kind: str, name: str, context: StatementConte
 
 
 def _validate(statement: AlterTable, validation: Validation, context: StatementContext) -> None:
-    """Raises ``CheckViolation`` or ``UniqueViolation`` if a row breaks the constraint."""
+    """Raises the constraint's violation if a row breaks it."""
     rows = context.transactions.run(
         lambda transaction: list(run_query(context, validation.violations, transaction).rows())
     )
@@ -139,4 +148,9 @@ def _validate(statement: AlterTable, validation: Validation, context: StatementC
     if constraint.condition is not None:
         raise CheckViolation(constraint.name, table, row=values)
     columns = ", ".join(constraint.columns)
+    if constraint.kind is ConstraintKind.FOREIGN_KEY:
+        detail = f'Key ({columns})=({values}) is not present in table "{constraint.target[-1]}".'
+        if None in rows[0]:
+            detail = MIXED_NULLS
+        raise ForeignKeyViolation.of_referring(constraint.name, table, detail=detail)
     raise UniqueViolation(constraint.name, table, key=f"({columns})=({values})")

@@ -17,9 +17,10 @@ from reclock.adapter.statements.tables.rows import read_all, with_diff
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.adapter.transaction.ddl_transaction import DdlStatement
 from reclock.adapter.transaction.transaction import Transaction
-from reclock.catalog.objects import ItemType
+from reclock.catalog.objects import ItemType, Kind
 from reclock.collections.schema import arrow_schema
 from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.foreign_keys import targets_of
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.plan import CreateTable
 from reclock.sql.syntax.parse import ParsedStatement, parse_one
@@ -28,7 +29,9 @@ from reclock.sql.syntax.parse import ParsedStatement, parse_one
 @requires(CreateTable)
 def _(statement: CreateTable, context: AuthorizationContext) -> Requirements:
     reading = context.reading(statement.query.depends_on) if statement.query is not None else ()
-    return context.require(*context.creating(statement.name), *reading)
+    targets = targets_of(statement.table.constraints, context.catalog)
+    owner_of = tuple((Kind.ITEM, id) for id in targets)
+    return context.require(*context.creating(statement.name), *reading, owner_of=owner_of)
 
 
 @executes(CreateTable)

@@ -20,6 +20,7 @@ from reclock.adapter.query.queries import QueryExecution, run_query
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.sequences import with_generated
 from reclock.adapter.statements.tables.on_conflict import InsertOrUpdate, keys_read
+from reclock.adapter.statements.tables.referential_actions import ReferentialActions
 from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
 from reclock.adapter.transaction.transaction import Transaction, tables_read
 from reclock.algebra.ids import GlobalId, StorageCollectionId
@@ -101,20 +102,23 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
     rows = with_generated(rows, statement.generated, context)
     if statement.on_conflict is not None:
         run = partial(_run_over, context, transaction)
-        return InsertOrUpdate(statement, statement.on_conflict, table, run).write(
+        follow = partial(referential_actions(transaction, context).follow, table)
+        return InsertOrUpdate(statement, statement.on_conflict, table, run, follow).write(
             rows, transaction, context.catalog
         )
     width, at = len(statement.desc), 0
-    changes = []
+    removed, added = None, None
     if statement.removes:
-        changes.append(with_diff(_columns(rows, at, width), statement.desc, -1))
+        removed = with_diff(_columns(rows, at, width), statement.desc, -1)
         at += width
     if statement.adds:
         added = with_diff(_columns(rows, at, width), statement.desc, 1)
         check_not_null(added, table)
-        changes.append(added)
         at += width
+    changes = [part for part in (removed, added) if part is not None]
     transaction.write(table, pa.concat_tables(changes), context.catalog)
+    if removed is not None:
+        referential_actions(transaction, context).follow(table, removed, added)
     tag = f"{statement.tag} {rows.num_rows}"
     if statement.returning is None:
         return Result(tag)
@@ -125,6 +129,12 @@ def _modify(statement: Modify, transaction: Transaction, context: StatementConte
         list(statement.returning.names)
     )
     return Result(tag, statement.returning, returned.to_batches())
+
+
+def referential_actions(transaction: Transaction, context: StatementContext) -> ReferentialActions:
+    names = context.planner.names_at(context.catalog)
+    run = partial(_run_over, context, transaction)
+    return ReferentialActions(transaction, context.catalog, names, run)
 
 
 def _returned(

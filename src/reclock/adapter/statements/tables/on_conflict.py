@@ -11,10 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.statements.tables.rows import check_not_null, read_all, with_diff
+from reclock.adapter.statements.tables.rows import (
+    check_not_null,
+    numbered_schema,
+    read_all,
+    with_diff,
+)
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import TypeName
+from reclock.algebra.relations import RelationDesc, TypeName
 from reclock.collections.keys import Keys
 from reclock.collections.schema import arrow_schema
 from reclock.errors import RowAffectedTwice, UniqueViolation, WriteConflict
@@ -45,6 +50,8 @@ class InsertOrUpdate:
     action: ConflictAction
     table: RelationEntry
     run: Run
+    follow: Callable[[pa.Table, pa.Table], None]
+    """Does what foreign keys say of rows that go and the rows that come in their place."""
 
     def write(self, rows: pa.Table, transaction: Transaction, catalog: PlannerCatalog) -> Result:
         """Insert ``rows``, or do what the clause says. Raises ``RowAffectedTwice``,
@@ -74,6 +81,7 @@ class InsertOrUpdate:
             check_not_null(added, self.table)
             removed = with_diff(applied.select(range(width)), desc, -1)
             transaction.write(self.table, pa.concat_tables([removed, added]), catalog)
+            self.follow(removed, added)
             numbers += applied.column(2 * width).to_pylist()
             written = pa.concat_tables([inserted, changed.cast(inserted.schema)])
         self._insert(with_diff(inserted, desc, 1), transaction, catalog)
@@ -97,19 +105,9 @@ class InsertOrUpdate:
         return self._run(plan, PROPOSED, proposed)
 
     def _run(self, plan: Plan, collection: StorageCollectionId, rows: pa.Table) -> pa.Table:
-        schema = pa.schema(
-            [
-                pa.field(f"c{i}", f.type)
-                for i, f in enumerate(arrow_schema(plan.desc, with_updates=False))
-            ]
-        )
-        select = Select(
-            optimize(plan),
-            Finishing(),
-            plan.desc,
-            depends_on=self.statement.depends_on | {self.table.id},
-        )
-        return read_all(self.run(select, {collection: rows}), schema)
+        depends_on = self.statement.depends_on | {self.table.id}
+        select = Select(optimize(plan), Finishing(), plan.desc, depends_on=depends_on)
+        return read_all(self.run(select, {collection: rows}), numbered_schema(plan.desc))
 
     def _repeated(self, rows: pa.Table, is_present: Sequence[bool]) -> Iterator[int]:
         """The numbers of rows with the key of an earlier one."""
@@ -158,13 +156,20 @@ def lookup_values(
     None if it is scanned."""
     for name in arbiter.columns:
         position = table.desc.names.index(name)
-        if table.desc.types[position].name in _LOOKED_UP and not table.desc.columns[position].limit:
-            values = pc.unique(rows.column(name)).drop_null().to_pylist()
-            if 0 < len(values) <= _FEW and not (
-                arbiter.are_nulls_equal and rows.column(name).null_count
-            ):
-                return position, values
+        if arbiter.are_nulls_equal and rows.column(name).null_count:
+            continue
+        values = few_values(table.desc, position, rows.column(name))
+        if values is not None:
+            return position, values
     return None
+
+
+def few_values(desc: RelationDesc, position: int, values: pa.ChunkedArray) -> list[Any] | None:
+    """The different values that are not NULL, if a column of the table can be looked up by these."""
+    if desc.types[position].name not in _LOOKED_UP or desc.columns[position].limit:
+        return None
+    different = pc.unique(values).drop_null().to_pylist()
+    return different if 0 < len(different) <= _FEW else None
 
 
 def keys_read(statement: Modify, table: RelationEntry) -> Keys | None:

@@ -22,12 +22,7 @@ def compute_rows(statement: Modify, run: Callable[[Select], Result]) -> pa.Table
     """The rows of the statement's plan, with columns ``c0``, ``c1``, …; ``run`` runs a query in the
     transaction."""
     plan = statement.plan
-    schema = pa.schema(
-        [
-            pa.field(f"c{i}", field.type)
-            for i, field in enumerate(arrow_schema(plan.desc, with_updates=False))
-        ]
-    )
+    schema = numbered_schema(plan.desc)
     if isinstance(plan, Constant):  # needs no engine
         columns = zip(*plan.rows, strict=True) if plan.rows else [()] * len(schema)
         return pa.table(
@@ -37,6 +32,12 @@ def compute_rows(statement: Modify, run: Callable[[Select], Result]) -> pa.Table
     return read_all(
         run(Select(plan, Finishing(), plan.desc, depends_on=statement.depends_on)), schema
     )
+
+
+def numbered_schema(desc: RelationDesc) -> pa.Schema:
+    """The types of the columns, which are called ``c0``, ``c1``, …"""
+    fields = enumerate(arrow_schema(desc, with_updates=False))
+    return pa.schema([pa.field(f"c{i}", field.type) for i, field in fields])
 
 
 def read_all(result: Result, schema: pa.Schema) -> pa.Table:

@@ -1,4 +1,4 @@
-"""SET CONSTRAINTS, which changes nothing."""
+"""SET CONSTRAINTS: when the open block checks its foreign keys."""
 
 from __future__ import annotations
 
@@ -15,4 +15,9 @@ def _(statement: SetConstraints, context: AuthorizationContext) -> Requirements:
 
 @executes(SetConstraints)
 def _(statement: SetConstraints, context: StatementContext) -> Result:
+    block = context.transactions.block
+    if block is None:
+        context.notice("SET CONSTRAINTS can only be used in transaction blocks")
+    else:
+        block.set_constraints(statement.names, is_deferred=statement.is_deferred)
     return Result(statement.tag)

@@ -25,6 +25,7 @@ from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.objects.syntax import AlterRenameStatement, DropStatement
 from reclock.sql.statements.sequences.calls import called_sequences, sequence_parts
 from reclock.sql.statements.tables.alter_plan import AlterTable
+from reclock.sql.statements.tables.dropped_keys import Redefined, keys_dropped_with
 from reclock.sql.statements.tables.unique_indexes import drop_unique_index
 from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement
 from reclock.sql.syntax.dialect import to_sql
@@ -61,6 +62,8 @@ def plan_drop(
         for entry in targets.values():
             _check_not_the_last(entry, targets, catalog)
     ids, dependents = dependents_closure(targets, catalog)
+    foreign_keys, redefined = keys_dropped_with(ids, catalog)
+    dependents += foreign_keys
     if kind == "SEQUENCE" and dependents and node.args.get("behavior") == "CASCADE":
         raise UnsupportedSql(
             "DROP SEQUENCE … CASCADE is not supported for the default of a column",
@@ -70,7 +73,7 @@ def plan_drop(
         first = next(iter(targets.values()))
         raise DependentObjects(kind.lower(), str(first.name), dependents)
     names = tuple(gone.name for id in ids if (gone := catalog.entry(id)) is not None)
-    return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices))
+    return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices), redefined)
 
 
 def _check_not_the_last(
@@ -96,6 +99,7 @@ class Drop:
     names: tuple[QualifiedName, ...]
     named: frozenset[GlobalId]
     notices: tuple[str, ...] = ()
+    redefined: Redefined = ()
 
     @property
     def tag(self) -> str:

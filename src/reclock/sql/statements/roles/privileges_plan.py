@@ -34,6 +34,7 @@ from reclock.sql.statements.roles.privileges_syntax import (
     PrivilegesStatement,
     ReassignOwnedStatement,
 )
+from reclock.sql.statements.tables.dropped_keys import Redefined, keys_dropped_with
 from reclock.sql.syntax import nodes
 
 _PLACES = {"SCHEMA": Kind.SCHEMA, "DATABASE": Kind.DATABASE, "CLUSTER": Kind.CLUSTER}
@@ -230,6 +231,8 @@ def drop_owned(
         if item.owner_role_id in roles and item.type not in _PARTS
     ]
     ids, dependents = dependents_closure(targets, catalog)
+    foreign_keys, redefined = keys_dropped_with(ids, catalog)
+    dependents += foreign_keys
     if dependents and node.args.get("behavior") != "CASCADE":
         raise DependentObjects(
             "objects of", ", ".join(snapshot.roles[id].name for id in roles), dependents
@@ -240,7 +243,7 @@ def drop_owned(
         for thing in snapshot.sorted(kind)
         if thing.owner_role_id in roles
     )
-    return DropOwned(roles, ids, tuple(notices))
+    return DropOwned(roles, ids, tuple(notices), redefined)
 
 
 def _refuse_system(roles: Sequence[str]) -> None:
@@ -306,4 +309,5 @@ class DropOwned:
     role_ids: tuple[str, ...]
     ids: tuple[GlobalId, ...]
     notices: tuple[str, ...] = ()
+    redefined: Redefined = ()
     tag: str = "DROP OWNED"

@@ -19,6 +19,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, nearest, parts
 from reclock.sql.planning.registry import Skipped, plans
 from reclock.sql.statements.schemas.syntax import CreateSchemaStatement, DropSchemasStatement
+from reclock.sql.statements.tables.dropped_keys import Redefined, keys_dropped_with
 
 _RESERVED_PREFIXES = ("mz_", "pg_")
 
@@ -69,11 +70,14 @@ def drop_schemas(
     if not schemas:
         return Skipped("DROP SCHEMA", "; ".join(notices))
     ids, others = dependents_closure([entry.id for entry in inside], catalog)
+    foreign_keys, redefined = keys_dropped_with(ids, catalog)
+    others += foreign_keys
     if (inside or others) and node.args.get("behavior") != "CASCADE":
         raise DependentObjects(
             "schema", schemas[0].name, [*(str(entry.name) for entry in inside), *others]
         )
-    return DropSchemas(tuple(dict.fromkeys(schema.id for schema in schemas)), ids, tuple(notices))
+    schema_ids = tuple(dict.fromkeys(schema.id for schema in schemas))
+    return DropSchemas(schema_ids, ids, tuple(notices), redefined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +92,5 @@ class DropSchemas:
     ids: tuple[int, ...]
     items: tuple[GlobalId, ...]  # they go before the schemas, dependents first
     notices: tuple[str, ...] = ()
+    redefined: Redefined = ()
     tag: str = "DROP SCHEMA"

@@ -13,6 +13,7 @@ from reclock.catalog.objects import ItemType
 from reclock.errors import DependentObjects, InvalidConstraint, UnknownColumn, UnsupportedSql
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.foreign_keys import foreign_keys, referring_keys, targets_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts, quote
 from reclock.sql.planning.definitions import definition_text
@@ -28,14 +29,17 @@ from reclock.sql.statements.tables.column_changes import (
     rename_in_constraint,
 )
 from reclock.sql.statements.tables.constraints_syntax import TableConstraint
-from reclock.sql.statements.tables.declared_constraints import declare_constraints, key_columns
+from reclock.sql.statements.tables.declared_constraints import (
+    check_comparable,
+    declare_constraints,
+    key_columns,
+)
 from reclock.sql.statements.tables.generated import name_default, name_sequences
 from reclock.sql.statements.tables.modify_plan import table_named
 from reclock.sql.statements.tables.plan import define_table
 from reclock.sql.statements.tables.rewrite_plan import (
     TableRewrite,
     plan_rewrite,
-    referring_keys,
     views_that_need_the_key,
 )
 from reclock.sql.statements.tables.syntax import CreateTableStatement, TableColumn
@@ -60,6 +64,7 @@ class AlterTable:
     ``added`` hold for new rows only, until they are validated after it.
 
     With a ``rewrite``, it may instead get its rows again, which leaves nothing to validate.
+    ``referenced`` are the tables that new foreign keys refer to.
     """
 
     id: GlobalId
@@ -71,6 +76,7 @@ class AlterTable:
     must_rewrite: bool = False
     notices: tuple[str, ...] = ()
     depends_on: frozenset[GlobalId] = frozenset()
+    referenced: tuple[GlobalId, ...] = ()
     tag: str = "ALTER TABLE"
 
 
@@ -88,7 +94,8 @@ def alter_table(
     change = _Change(table, definition, catalog, session)
     for action in tracked_copy(node).args["actions"]:
         change.apply(action)
-    define_table(definition)
+    constraints = define_table(definition).constraints
+    declared = table.table.constraints if table.table is not None else ()
     must_rewrite = change.columns.are_changed
     rewrite = None
     if must_rewrite or change.added or change.validations:
@@ -103,6 +110,7 @@ def alter_table(
         must_rewrite,
         tuple(change.notices),
         frozenset({table.id}),
+        tuple(targets_of((c for c in constraints if c not in declared), catalog)),
     )
 
 
@@ -270,12 +278,34 @@ class _Change:
             or not is_longer
             or (old.limit and old.limit.ignores_blanks)
         ):
-            self._refuse_identity(column)
+            is_identity = bool(column.args.get("identity"))
+            if is_identity and not new.type.is_integer:
+                raise InvalidConstraint(
+                    "identity column type must be smallint, integer, or bigint", sqlstate="22023"
+                )
             if using is None:
                 check_assignable(desc, old, new)
-            self.columns.convert(old.name, kind, using)
+            self._check_foreign_keys(old.name)
+            self.columns.convert(old.name, kind, using, is_identity=is_identity)
         elif any(entry.type is ItemType.VIEW for entry in self.catalog.dependents(self.table.id)):
             raise UnsupportedSql("cannot alter type of a column used by a view or rule")
+
+    def _check_foreign_keys(self, column: str) -> None:
+        """Refuse to convert what foreign keys refer to, and what could not be compared with what it
+        refers to."""
+        keys = foreign_keys(self.catalog)
+        for key in keys.to.get(self.table.id, ()):
+            if column in key.target_columns:
+                raise UnsupportedSql(
+                    f'the type of column "{column}" cannot change, because foreign key '
+                    f'"{key.constraint.name}" of table "{key.table.name.item}" refers to it',
+                    hint="drop the foreign key, and add it again afterwards",
+                )
+        for key in keys.of.get(self.table.id, ()):
+            node = next((c for c in self._constraints if fold(c.this) == key.constraint.name), None)
+            if node is not None and column in key.columns:
+                names = key.constraint.target_columns
+                check_comparable(node, self._desc, names, key.target.desc)
 
     # --- constraints ---
 
@@ -374,10 +404,27 @@ class _Change:
 
 
 def _violations(table: QualifiedName, constraint: Constraint) -> str:
-    """A query for a row that breaks the CHECK, or for a key that several rows have."""
+    """A query for a row that breaks the CHECK, for a key that several rows have, or for one that no
+    row of the foreign key's target has."""
     if constraint.condition is not None:
         return f"SELECT * FROM {table} WHERE NOT ({to_sql(constraint.condition)}) LIMIT 1"
     columns = [quote(column) for column in constraint.columns]
     present = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+    if constraint.kind is ConstraintKind.FOREIGN_KEY:
+        return _unreferenced(table, constraint, columns, present)
     key, where = ", ".join(columns), "" if constraint.are_nulls_equal else f"WHERE {present}"
     return f"SELECT {key} FROM {table} {where} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
+
+
+def _unreferenced(
+    table: QualifiedName, constraint: Constraint, columns: list[str], present: str
+) -> str:
+    target = ".".join(map(quote, constraint.target))
+    pairs = zip(constraint.target_columns, columns, strict=True)
+    same = " AND ".join(f"mz_target.{quote(other)} = mz_row.{column}" for other, column in pairs)
+    is_missing = f"NOT EXISTS (SELECT 1 FROM {target} AS mz_target WHERE {same})"
+    condition = f"({present} AND {is_missing})"
+    if constraint.match == "FULL":
+        some = " OR ".join(f"{column} IS NOT NULL" for column in columns)
+        condition += f" OR (({some}) AND NOT ({present}))"
+    return f"SELECT {', '.join(columns)} FROM {table} AS mz_row WHERE {condition} LIMIT 1"

@@ -35,6 +35,8 @@ class ColumnChanges:
     """The old columns that are dropped, and whether their dependents are dropped with them."""
     converted: set[str] = field(default_factory=set)
     """The old columns that get another type."""
+    identities: dict[str, exp.DataType] = field(default_factory=dict)
+    """The new types of old identity columns, and of their sequences."""
     generated: set[str] = field(default_factory=set)
     """The new columns whose values a sequence generates."""
     dropped_keys: list[frozenset[str]] = field(default_factory=list)
@@ -77,14 +79,19 @@ class ColumnChanges:
             self.generated = self.generated - {name} | {to}
         self.are_changed = True
 
-    def convert(self, name: str, kind: exp.DataType, using: exp.Expr | None) -> None:
+    def convert(
+        self, name: str, kind: exp.DataType, using: exp.Expr | None, *, is_identity: bool
+    ) -> None:
         """Give the column another type: ``using`` computes the values from old columns."""
         value = self.values[name]
         if using is not None:
             value = to_sql(using)
             consume(using)
         self.values[name] = f"CAST({value} AS {to_sql(kind)})"
-        self.converted |= {old for old, new in self.renamed.items() if new == name}
+        old_names = {old for old, new in self.renamed.items() if new == name}
+        self.converted |= old_names
+        if is_identity:
+            self.identities |= dict.fromkeys(old_names, kind)
         self.are_changed = True
 
 

@@ -1,9 +1,9 @@
 """The constraints of tables: checked when they are declared, and kept in the definition as enforced
 or not.
 
-The columns of a primary key are NOT NULL, which is always enforced. What a constraint that is not
-enforced names is looked up when the table is created and never again, so a definition stays valid
-whatever becomes of the target of a foreign key.
+The columns of a primary key are NOT NULL, which is always enforced. A foreign key refers to its
+target by name. What a constraint that is not enforced names is looked up when the table is created
+and never again, so a definition stays valid whatever becomes of the target.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, RelationDesc
+from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
 from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnknownColumn, WrongObjectType
 from reclock.plan.scalars import Call, Scalar
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
-from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
 from reclock.sql.parameters import NO_PARAMETERS
@@ -89,19 +88,20 @@ def declare_constraints(
     every = [*existing, *constraints]
     if sum(constraint.args["kind"] == "PRIMARY KEY" for constraint in every) > 1:
         raise InvalidConstraint(f'multiple primary keys for table "{name.item}" are not allowed')
-    assumed = []
     for constraint in constraints:
         _check_columns(constraint, desc)
+    _name_constraints(constraints, name.item, existing)
+    assumed = []
+    for constraint in constraints:
         is_enforceable = True
         if constraint.args["kind"] == "CHECK":
             is_enforceable = not _declare_check(constraint, name, desc)
         elif constraint.args["kind"] == "FOREIGN KEY":
-            _declare_foreign_key(constraint, node, name, desc, catalog, session)
-            is_enforceable = False
+            target = _target_of(constraint, every, name, desc, catalog, session)
+            is_enforceable = _declare_foreign_key(constraint, target, name, desc)
         if not is_enforceable and not constraint.args.get("is_not_enforced"):
             assumed.append(constraint)
             constraint.set("is_not_enforced", True)
-    _name_constraints(constraints, name.item, existing)
     key = key_columns(node)
     for column in node.args["columns"]:
         if fold(column.this) in key:
@@ -177,44 +177,106 @@ class _InCheck(NoSubqueries):
         return call
 
 
-def _declare_foreign_key(
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The table that a foreign key refers to, and its keys, the primary key first: the columns, and
+    whether it is enforced."""
+
+    name: QualifiedName
+    desc: RelationDesc
+    primary_key: tuple[str, ...]
+    keys: Sequence[tuple[tuple[str, ...], bool]]
+
+
+def _target_of(
     constraint: TableConstraint,
-    node: CreateTableStatement,
+    own: Sequence[TableConstraint],
     name: QualifiedName,
     desc: RelationDesc,
     catalog: PlannerCatalog,
     session: SessionNames,
-) -> None:
+) -> _Target:
+    """``own`` are all constraints of the table, which may refer to itself."""
     written = parts(constraint.args["target"])
-    if written == (name.item,) or (
-        catalog.find(written, session) is None and catalog.locate(written, session) == name
-    ):
-        target_name, target_desc, target_key = name, desc, key_columns(node)
-    else:
-        target = catalog.resolve(written, session)
-        target_name, target_desc, target_key = target.name, target.desc, _key_of(target)
-    if target_name.is_temporary != name.is_temporary:
+    found = catalog.find(written, session)
+    is_itself = found is None and catalog.locate(written, session) == name
+    if is_itself or written == (name.item,) or (found is not None and found.name == name):
+        keys = [key for key in own if key.args["kind"] in ("PRIMARY KEY", "UNIQUE")]
+        primary_key = (_columns_of(key) for key in keys if key.args["kind"] == "PRIMARY KEY")
+        enforced = [(_columns_of(key), not key.args.get("is_not_enforced")) for key in keys]
+        return _Target(name, desc, next(primary_key, ()), enforced)
+    target = catalog.resolve(written, session)
+    if target.table is None:
+        raise WrongObjectType(str(target.name), "table", target.type.value)
+    declared = [(key.columns, key.is_enforced) for key in target.table.constraints if key.is_key]
+    return _Target(target.name, target.desc, target.table.primary_key, declared)
+
+
+def _declare_foreign_key(
+    constraint: TableConstraint, target: _Target, name: QualifiedName, desc: RelationDesc
+) -> bool:
+    """Complete the constraint. Returns whether it can be enforced: not in temporary tables, and not
+    if the key that it refers to is not."""
+    if target.name.is_temporary != name.is_temporary:
         kind = "temporary" if name.is_temporary else "permanent"
         raise InvalidConstraint(f"constraints on {kind} tables may reference only {kind} tables")
-    columns = [fold(column) for column in constraint.args.get("target_columns") or ()] or list(
-        target_key
-    )
+    columns = tuple(fold(column) for column in constraint.args.get("target_columns") or ())
+    columns = columns or target.primary_key
     if not columns:
         raise InvalidConstraint(
-            f'there is no primary key for referenced table "{target_name.item}"', sqlstate="42704"
+            f'there is no primary key for referenced table "{target.name.item}"', sqlstate="42704"
         )
-    _check_exist(columns, target_desc)
+    _check_exist(columns, target.desc)
     if len(columns) != len(constraint.args["columns"]):
         message = "number of referencing and referenced columns for foreign key disagree"
         raise InvalidConstraint(message, sqlstate="42830")
-    constraint.set("target", target_name.to_table())
+    constraint.set("target", target.name.to_table())
     constraint.set("target_columns", [identifier(column) for column in columns])
+    if constraint.args.get("is_not_enforced"):
+        return False
+    matching = [is_enforced for key, is_enforced in target.keys if sorted(key) == sorted(columns)]
+    if not matching:
+        raise InvalidConstraint(
+            "there is no unique constraint matching given keys for referenced table "
+            f'"{target.name.item}"',
+            sqlstate="42830",
+        )
+    check_comparable(constraint, desc, columns, target.desc)
+    return any(matching) and not name.is_temporary
 
 
-def _key_of(target: RelationEntry) -> tuple[str, ...]:
-    if target.table is None:
-        raise WrongObjectType(str(target.name), "table", target.type.value)
-    return target.table.primary_key
+def _columns_of(constraint: TableConstraint) -> tuple[str, ...]:
+    return tuple(fold(column) for column in constraint.args["columns"])
+
+
+def check_comparable(
+    constraint: TableConstraint,
+    desc: RelationDesc,
+    target_columns: Sequence[str],
+    target: RelationDesc,
+) -> None:
+    """Raises ``InvalidConstraint`` unless equal values of a foreign key's columns have one form:
+    those of one type, and integers of any size."""
+    columns = _columns_of(constraint)
+    for column, other in zip(columns, target_columns, strict=True):
+        left, right = (
+            desc.columns[desc.names.index(column)],
+            target.columns[target.names.index(other)],
+        )
+        is_same = left.type == right.type and _ignores_blanks(left) == _ignores_blanks(right)
+        if not is_same and not (left.type.is_integer and right.type.is_integer):
+            raise InvalidConstraint(
+                f'foreign key constraint "{fold(constraint.this)}" cannot be implemented',
+                detail=(
+                    f'Key columns "{column}" and "{other}" are of incompatible types: '
+                    f"{left.sql_type} and {right.sql_type}."
+                ),
+                sqlstate="42804",
+            )
+
+
+def _ignores_blanks(column: Column) -> bool:
+    return column.limit is not None and column.limit.ignores_blanks
 
 
 def _name_constraints(

@@ -43,7 +43,7 @@ def matching(
         # where a name is ambiguous, it says so
         plan_query(_beside(node, other_relations, where, _columns(node, table)), context)
         inside = exp.Select(
-            expressions=[exp.Literal.number(1)], where=where, **_from(other_relations)
+            expressions=[exp.Literal.number(1)], where=where, **from_clause(other_relations)
         )
         exists = exp.Where(this=exp.Exists(this=inside))
         select = exp.Select(
@@ -60,7 +60,7 @@ def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[ex
     other_relations = [tracked_copy(other) for other in node.args.get("others") or ()]
     if not other_relations or not node.args.get("returning"):
         return Scope(), []
-    scope = plan_from(exp.Select(**_from(other_relations)), context).scope
+    scope = plan_from(exp.Select(**from_clause(other_relations)), context).scope
     return scope, [
         exp.Column(
             this=exp.to_identifier(column.name, quoted=True),
@@ -126,11 +126,11 @@ def _beside(
     return exp.Select(
         expressions=[tracked_copy(value) for value in shown],
         where=where and tracked_copy(where),
-        **_from([tracked_copy(node.this), *others]),
+        **from_clause([tracked_copy(node.this), *others]),
     )
 
 
-def _from(relations: list[exp.Expr]) -> dict[str, object]:
+def from_clause(relations: list[exp.Expr]) -> dict[str, object]:
     """Relations that commas part; the parser has put what is joined to one of them behind it."""
     joins: list[exp.Expr] = []
     for relation in [tracked_copy(relation) for relation in relations]:

@@ -19,6 +19,7 @@ from reclock.plan.relational import Constant, Plan, Union
 from reclock.plan.rules import optimize
 from reclock.plan.scalars import Cast, ColumnRef, Literal, Scalar
 from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.foreign_keys import keys_into
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parameters import Parameters, constant
@@ -177,7 +178,9 @@ def new_rows(
     """Whole rows of the table, from ``plan``'s rows: the scalars given by position, for other
     columns their defaults."""
     scalars = [
-        assigned[i] if i in assigned else _default(table, i, session) or Literal(None, column.type)
+        assigned[i]
+        if i in assigned
+        else default_of(table, i, session) or Literal(None, column.type)
         for i, column in enumerate(table.desc.columns)
     ]
     return _folded(plan, scalars, table.desc.names) or compute(plan, scalars, table.desc.names)
@@ -253,6 +256,12 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
     for name in node.args["names"]:
         emptied = delete(DeleteStatement(this=name), catalog, session)
         emptied_tables[emptied.table] = emptied
+    for key in keys_into(emptied_tables, catalog):
+        raise UnsupportedSql(
+            "cannot truncate a table referenced in a foreign key constraint",
+            detail=f'Table "{key.table.name.item}" references "{key.target.name.item}".',
+            hint=f'Truncate table "{key.table.name.item}" at the same time.',
+        )
     return Truncate(tuple(emptied_tables.values()))
 
 
@@ -385,7 +394,8 @@ def _values(
     return Union(parts, desc) if len(parts) > 1 else parts[0], generated
 
 
-def _default(table: RelationEntry, position: int, session: SessionNames) -> Scalar | None:
+def default_of(table: RelationEntry, position: int, session: SessionNames) -> Scalar | None:
+    """The default of a column; None if it has none, or takes it from a sequence."""
     assert table.table is not None
     node = table.table.defaults[position]
     column = table.desc.columns[position]

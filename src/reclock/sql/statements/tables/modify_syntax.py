@@ -56,7 +56,7 @@ class TruncateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"names": True}
 
 
-def _target(parser: StatementParser) -> exp.Table:
+def changed_table(parser: StatementParser) -> exp.Table:
     """The table to change, and its alias."""
     table = parser.object_name()
     if parser.accept_token(TokenType.ALIAS) or _is_alias(parser):
@@ -99,13 +99,13 @@ def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
         overriding=overriding,
         query=query,
         on_conflict=conflict,
-        returning=_returning(parser),
+        returning=returning(parser),
     )
 
 
 @parses("UPDATE")
 def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
-    table = _target(parser)
+    table = changed_table(parser)
     parser.expect("SET")
     changes = assignments(parser)
     others = _others(parser) if parser.accept_token(TokenType.FROM) else None
@@ -114,17 +114,17 @@ def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
         assignments=changes,
         others=others,
         where=_condition(parser),
-        returning=_returning(parser),
+        returning=returning(parser),
     )
 
 
 @parses("DELETE")
 def delete(parser: StatementParser, words: tuple[str, ...]) -> DeleteStatement:
     parser.expect("FROM")
-    table = _target(parser)
+    table = changed_table(parser)
     others = _others(parser) if parser.accept_token(TokenType.USING) else None
     return DeleteStatement(
-        this=table, others=others, where=_condition(parser), returning=_returning(parser)
+        this=table, others=others, where=_condition(parser), returning=returning(parser)
     )
 
 
@@ -137,7 +137,7 @@ def _condition(parser: StatementParser) -> exp.Expr | None:
     return (parser.value()) if parser.accept_token(TokenType.WHERE) else None
 
 
-def _returning(parser: StatementParser) -> list[exp.Expr] | None:
+def returning(parser: StatementParser) -> list[exp.Expr] | None:
     return (
         parser.comma_list(StatementParser.select_item) or [parser.missing()]
         if parser.accept("RETURNING")
@@ -151,7 +151,7 @@ def truncate(parser: StatementParser, words: tuple[str, ...]) -> TruncateStateme
     return TruncateStatement(names=parser.comma_list(StatementParser.object_name))
 
 
-def _write_returning(write: Generator, node: exp.Expression) -> str:
+def write_returning(write: Generator, node: exp.Expression) -> str:
     return f"RETURNING {listed(write, node, 'returning')}" if node.args.get("returning") else ""
 
 
@@ -166,7 +166,7 @@ def _write_insert(write: Generator, node: exp.Expression) -> str:
         f"OVERRIDING {node.args['overriding']} VALUE" if node.args.get("overriding") else "",
         rows,
         write.sql(node, "on_conflict"),
-        _write_returning(write, node),
+        write_returning(write, node),
     )
 
 
@@ -175,7 +175,7 @@ def _write_update(write: Generator, node: exp.Expression) -> str:
     changed = f"UPDATE {write.sql(node, 'this')} SET {listed(write, node, 'assignments')}"
     others = f"FROM {listed(write, node, 'others')}" if node.args.get("others") else ""
     return joined(
-        changed, others, clause(write, "WHERE", node, "where"), _write_returning(write, node)
+        changed, others, clause(write, "WHERE", node, "where"), write_returning(write, node)
     )
 
 
@@ -186,7 +186,7 @@ def _write_delete(write: Generator, node: exp.Expression) -> str:
         f"DELETE FROM {write.sql(node, 'this')}",
         others,
         clause(write, "WHERE", node, "where"),
-        _write_returning(write, node),
+        write_returning(write, node),
     )
 
 

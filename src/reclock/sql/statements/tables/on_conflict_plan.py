@@ -52,18 +52,23 @@ class ConflictPlan:
 
     def among(self, column: int, values: Sequence[Any]) -> Plan:
         """The plan, if the key's ``column`` of the table has one of the values."""
-        of = self.target.desc.types[column]
-        equal: list[Scalar] = [
-            Call("=", (ColumnRef(column, of), Literal(value, of)), BOOLEAN) for value in values
-        ]
-        condition = equal[0] if len(equal) == 1 else Call("or", tuple(equal), BOOLEAN)
+        return reading_only(self.plan, self.target, column, values)
 
-        def visit(plan: Plan) -> Plan:
-            if plan is self.target:
-                return Filter(plan, (condition,))
-            return with_inputs(plan, [visit(input) for input in inputs(plan)])
 
-        return visit(self.plan)
+def reading_only(plan: Plan, target: Plan, column: int, values: Sequence[Any]) -> Plan:
+    """``plan`` where its part ``target`` has one of the values in the column."""
+    of = target.desc.types[column]
+    equal: list[Scalar] = [
+        Call("=", (ColumnRef(column, of), Literal(value, of)), BOOLEAN) for value in values
+    ]
+    condition = equal[0] if len(equal) == 1 else Call("or", tuple(equal), BOOLEAN)
+
+    def visit(plan: Plan) -> Plan:
+        if plan is target:
+            return Filter(plan, (condition,))
+        return with_inputs(plan, [visit(input) for input in inputs(plan)])
+
+    return visit(plan)
 
 
 @dataclass(frozen=True, slots=True)

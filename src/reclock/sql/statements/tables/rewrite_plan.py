@@ -20,8 +20,8 @@ from reclock.errors import (
     UnknownColumn,
     UnsupportedSql,
 )
-from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
+from reclock.sql.catalog.foreign_keys import referring_keys
 from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts, quote
@@ -29,7 +29,8 @@ from reclock.sql.planning.definitions import definition_text
 from reclock.sql.planning.registry import item_planner_of
 from reclock.sql.statements.query.plan import plan_query_statement
 from reclock.sql.statements.query.values import Select
-from reclock.sql.statements.sequences.definitions import sequence_text
+from reclock.sql.statements.sequences.definitions import define_sequence, sequence_text
+from reclock.sql.statements.sequences.syntax import SequenceOptions
 from reclock.sql.statements.tables.column_changes import ColumnChanges, rename_identifiers
 from reclock.sql.statements.tables.syntax import CreateTableStatement
 from reclock.sql.syntax.nodes import QueryStatement, Statement
@@ -78,17 +79,6 @@ def plan_rewrite(
         tuple(dependents.redefined.items()),
         tuple(dependents.dropped),
     )
-
-
-def referring_keys(
-    table: QualifiedName, catalog: PlannerCatalog
-) -> Iterator[tuple[RelationEntry, Constraint]]:
-    """The foreign keys that refer to the table, and their tables."""
-    target = parts(table.to_table())
-    for entry in catalog.relations():
-        for constraint in entry.table.constraints if entry.table is not None else ():
-            if constraint.target == target:
-                yield entry, constraint
 
 
 def views_that_need_the_key(
@@ -268,9 +258,14 @@ class _Dependents:
             owner, column = sequence.sequence.owner or ((), "")
             if column in self.columns.dropped:
                 self.dropped[sequence.id] = None
-            elif (new := self.columns.renamed.get(column, column)) != column:
-                owned = replace(sequence.sequence, owner=(owner, new))
-                self.redefined[sequence.id] = sequence_text(sequence.name, owned)
+                continue
+            changed = sequence.sequence
+            if (kind := self.columns.identities.get(column)) is not None:
+                changed = define_sequence(SequenceOptions(type=kind.copy()), old=changed)
+            new = self.columns.renamed.get(column, column)
+            changed = replace(changed, owner=(owner, new))
+            if changed != sequence.sequence:
+                self.redefined[sequence.id] = sequence_text(sequence.name, changed)
 
     def _follow_foreign_keys(self) -> None:
         for entry, constraint in referring_keys(self.table.name, self.catalog):

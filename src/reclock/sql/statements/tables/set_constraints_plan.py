@@ -1,10 +1,11 @@
-"""SET CONSTRAINTS, which checks the names: every constraint is checked at the end of each
-statement, whenever it says."""
+"""SET CONSTRAINTS, which defers foreign keys. Other constraints are checked at the end of each
+statement, whatever it says."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reclock.algebra.ids import GlobalId
 from reclock.errors import InvalidConstraint
 from reclock.sql.catalog.constraints import Constraint
 from reclock.sql.catalog.entries import RelationEntry
@@ -17,6 +18,10 @@ from reclock.sql.syntax.consumption import consume
 
 @dataclass(frozen=True, slots=True)
 class SetConstraints:
+    """``names`` are the constraints, each with its table; None stands for all."""
+
+    is_deferred: bool
+    names: frozenset[tuple[GlobalId, str]] | None
     tag: str = "SET CONSTRAINTS"
 
 
@@ -26,24 +31,28 @@ def set_constraints(
 ) -> SetConstraints:
     consume(node)
     is_deferred = node.args["checked"] == "DEFERRED"
-    for name in node.args.get("names") or ():
+    if not node.args.get("names"):
+        return SetConstraints(is_deferred, None)
+    names: set[tuple[GlobalId, str]] = set()
+    for name in node.args["names"]:
         *schema, constraint = parts(name)
         found = _constraints(constraint, schema[-1:] or list(session.search_path), catalog, session)
         if not found:
             raise InvalidConstraint(f'constraint "{constraint}" does not exist', sqlstate="42704")
-        if is_deferred and not any(declared.is_deferrable for declared in found):
+        if is_deferred and not any(declared.is_deferrable for _, declared in found):
             raise InvalidConstraint(
                 f'constraint "{constraint}" is not deferrable', sqlstate="42809"
             )
-    return SetConstraints()
+        names |= {(table, declared.name) for table, declared in found}
+    return SetConstraints(is_deferred, frozenset(names))
 
 
 def _constraints(
     name: str, schemas: list[str], catalog: PlannerCatalog, session: SessionNames
-) -> list[Constraint]:
-    """The constraints of that name in the schemas."""
+) -> list[tuple[GlobalId, Constraint]]:
+    """The constraints of that name in the schemas, each with its table."""
     return [
-        constraint
+        (entry.id, constraint)
         for schema in schemas
         for entry in catalog.within((session.database, schema)).values()
         if isinstance(entry, RelationEntry) and entry.table is not None
