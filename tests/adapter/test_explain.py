@@ -107,7 +107,13 @@ def test_the_trace_has_the_plan_after_every_rule(tmp_path: Path) -> None:
             for line in trace
             if not line.startswith(" ")
         ]
-        rules = ["push_filters", "join_equalities", "connect_joins", "merge_projections"]
+        rules = [
+            "push_filters",
+            "reduce_outer_joins",
+            "join_equalities",
+            "connect_joins",
+            "merge_projections",
+        ]
         assert heads == ["planned", *rules, "views and indexes", *rules]
         plan = run(session, f"EXPLAIN {QUERY}")
         plan = plan[: plan.index("")]

@@ -166,3 +166,15 @@ def test_what_is_known_of_diffs_spares_counting_and_changes_no_answer(tmp_path: 
     assert counts == {2: [(2,)], 4: [(4,)], 6: [(3,)]}
     tail = updates_table([update("once", 1, 3, -1)])
     assert not CollectionInput(collection.pin(), tail).relation("x", Timestamp(2)).is_monotonic
+
+
+def test_few_other_diffs_than_one_are_seen_from_statistics(tmp_path: Path) -> None:
+    collection = Lake(str(tmp_path / "lake")).create(FLIGHTS, DESC)
+    put(collection, *(update("row", number, 1) for number in range(8)), to=2)
+    put(collection, update("row", 0, 2, -1), to=3)
+    put(collection, update("row", 1, 3, -1), update("row", 9, 3), to=4)
+    read = CollectionInput(collection.pin())
+    relations = [read.relation("x", Timestamp(at)) for at in (1, 2, 3)]
+    assert [relation.is_mostly_single for relation in relations] == [True, True, False]
+    tail = updates_table([update("row", 2, 2, -1)] * 3)
+    assert not CollectionInput(collection.pin(), tail).relation("x", Timestamp(2)).is_mostly_single

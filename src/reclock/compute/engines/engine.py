@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -26,6 +26,10 @@ from reclock.compute.delta import has_delta_rules
 from reclock.compute.operators.rules import EngineRelation
 from reclock.plan.relational import Finishing, Plan
 
+_FEW = 0.25
+"""The share of a collection's updates, in files with other diffs than one, up to which they are told
+apart from the rest."""
+
 
 @dataclass(frozen=True, slots=True)
 class CollectionInput:
@@ -46,9 +50,13 @@ class CollectionInput:
         ``as_of``."""
         files = self.files(as_of, after=after)
         bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
+        rows = sum(file.rows for file in files)
+        others = sum(file.rows for file in files if (file.min_diff, file.max_diff) != (1, 1))
         if self.tail is not None:
             bounds += _bounds(self.tail)
-        return _relation(name, bounds, is_monotonic=self.version.is_monotonic)
+            rows, others = rows + self.tail.num_rows, others + self.tail.num_rows
+        relation = _relation(name, bounds, is_monotonic=self.version.is_monotonic)
+        return replace(relation, is_mostly_single=others <= _FEW * rows)
 
     def files(self, as_of: Timestamp, *, after: Timestamp | None = None) -> list[DataFile]:
         """The files with updates at times (``after`` one) up to ``as_of``, possibly with others."""

@@ -54,9 +54,34 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
             f"SELECT {shown} FROM {source} WHERE {until} AND {DIFF_COLUMN} = 1 "
             f"UNION ALL {repeated(engine, counted, [f'c{i}' for i in range(len(node.desc))])}"
         )
-    counted = _summed(read, source, until)
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
-    return repeated(engine, counted, _all(node, engine, named))
+    shown = _all(node, engine, named)
+    if relation.is_mostly_single and engine == "duckdb" and key_filter is None and any(read):
+        return _mostly_single(node, read, f"{source} WHERE {until}", shown)
+    return repeated(engine, _summed(read, source, until), shown)
+
+
+def _mostly_single(node: Get, read: Sequence[str | None], source: str, shown: list[str]) -> str:
+    """The SELECT of ``shown`` from the updates in ``source``. Updates are summed up only for rows of
+    which an update has another diff than one, as far as the key tells rows apart. Each update of the
+    other rows is a row."""
+    listed = [
+        f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None
+    ]
+    updates = f"(SELECT {', '.join([*listed, DIFF_COLUMN])} FROM {source})"
+    columns = [i for i, expression in enumerate(read) if expression is not None]
+    key = [node.desc.names.index(name) for name in node.desc.key or ()]
+    told_apart = key if key and set(key) <= set(columns) else columns
+    names = ", ".join(f"c{i}" for i in told_apart)
+    same = " AND ".join(f"o.c{i} IS NOT DISTINCT FROM u.c{i}" for i in told_apart)
+    named = [None if expression is None else f"u.c{i}" for i, expression in enumerate(read)]
+    single = f"SELECT u.* FROM {updates} AS u ANTI JOIN other AS o ON {same}"
+    summed = _summed(named, f"{updates} AS u SEMI JOIN other AS o ON {same}", "TRUE")
+    return (
+        f"WITH other AS MATERIALIZED (SELECT DISTINCT {names} FROM {updates} WHERE {DIFF_COLUMN} <> "
+        f"1) SELECT {select_list(shown)} FROM ({single}) UNION ALL "
+        f"{repeated('duckdb', summed, shown)}"
+    )
 
 
 @delta.register

@@ -25,13 +25,14 @@ class EngineRelation:
 
     If it ``is_counted``, it has the columns of updates, and must be read at a time; otherwise its
     rows count as they are. ``is_monotonic``: each of its diffs is positive, so that no update
-    retracts another. ``is_single``: each diff is one.
+    retracts another. ``is_single``: each diff is one; ``is_mostly_single``: most diffs are.
     """
 
     name: str
     is_counted: bool
     is_monotonic: bool = False
     is_single: bool = False
+    is_mostly_single: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,17 @@ from reclock.plan.rules.connect_joins import connect_joins
 from reclock.plan.rules.join_equalities import join_equalities
 from reclock.plan.rules.merge_projections import merge_projections
 from reclock.plan.rules.push_filters import push_filters
+from reclock.plan.rules.reduce_outer_joins import reduce_outer_joins
 
 Rule = Callable[[Plan], Plan]
 
-RULES: tuple[Rule, ...] = (push_filters, join_equalities, connect_joins, merge_projections)
+RULES: tuple[Rule, ...] = (
+    push_filters,
+    reduce_outer_joins,
+    join_equalities,
+    connect_joins,
+    merge_projections,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,100 @@
+"""Outer joins whose rows without a match a filter takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from reclock.plan.relational import Filter, Join, JoinKind, Plan, Project, inputs, with_inputs
+from reclock.plan.rules.push_filters import push_filters
+from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.totality import could_error
+
+_NULL_OF_NULL = frozenset(
+    ["+", "-", "*", "/", "%", "&", "=", "<>", "<", "<=", ">", ">=", "like", "ilike", "negate"]
+)
+"""Functions that are NULL if an argument is."""
+
+
+def reduce_outer_joins(plan: Plan) -> Plan:
+    """Make an outer join show no rows without a match that a filter above it rejects: such a row is
+    NULL in all columns of one input, and the filter is never true for it.
+
+    A comparison with a scalar subquery asks for a left join of which the comparison needs only the
+    matches. Predicates then move below the join.
+    """
+    if isinstance(plan, Filter):
+        reduced = replace(plan, input=_reduced(plan.input, plan.predicates, lambda column: column))
+        plan = plan if reduced == plan else push_filters(reduced)
+    return with_inputs(plan, [reduce_outer_joins(part) for part in inputs(plan)])
+
+
+def _reduced(plan: Plan, predicates: Sequence[Scalar], origin: Callable[[int], int]) -> Plan:
+    """``plan`` below a filter of ``predicates``, whose column ``i`` is ``origin(i)`` of the
+    plan."""
+    if isinstance(plan, Project):
+        indexes = plan.indexes
+        below = _reduced(plan.input, predicates, lambda column: indexes[origin(column)])
+        return replace(plan, input=below)
+    if not isinstance(plan, Join) or any(map(could_error, plan.residual)):
+        return plan  # an inner join with such a condition has no delta rule
+    shows = (
+        plan.kind in (JoinKind.LEFT, JoinKind.FULL),
+        plan.kind in (JoinKind.RIGHT, JoinKind.FULL),
+    )
+    width = len(plan.left.desc)
+
+    def rejects(of_left: bool) -> bool:
+        """Whether no row without a match of this side passes the filter."""
+        return any(
+            _is_never_true(each, lambda column: (origin(column) >= width) is of_left)
+            for each in predicates
+        )
+
+    shown = tuple(
+        shown and not rejects(of_left) for shown, of_left in zip(shows, (True, False), strict=True)
+    )
+    return plan if shown == shows else replace(plan, kind=_KINDS[shown])
+
+
+_KINDS = {
+    (True, True): JoinKind.FULL,
+    (True, False): JoinKind.LEFT,
+    (False, True): JoinKind.RIGHT,
+    (False, False): JoinKind.INNER,
+}
+"""By whether left and right rows without a match are shown."""
+
+
+def _is_never_true(condition: Scalar, is_null_column: Callable[[int], bool]) -> bool:
+    """Whether the condition has no row with NULL in these columns for which it is true."""
+    match condition:
+        case Literal(value):
+            return value is not True
+        case Call("and", arguments):
+            return any(_is_never_true(part, is_null_column) for part in arguments)
+        case Call("or", arguments):
+            return all(_is_never_true(part, is_null_column) for part in arguments)
+        case Call("is_true", (operand,)):
+            return _is_never_true(operand, is_null_column)
+        case Call("not", (Call("is_null", (operand,)),)):
+            return _is_null(operand, is_null_column)
+        case _:
+            return _is_null(condition, is_null_column)
+
+
+def _is_null(scalar: Scalar, is_null_column: Callable[[int], bool]) -> bool:
+    """Whether the scalar is NULL wherever these columns are, or has no value at all there."""
+    match scalar:
+        case ColumnRef(index):
+            return is_null_column(index)
+        case Literal(value):
+            return value is None
+        case Cast(operand):
+            return _is_null(operand, is_null_column)
+        case Call("not", (operand,)):
+            return _is_null(operand, is_null_column)
+        case Call(function, arguments) if function in _NULL_OF_NULL:
+            return any(_is_null(part, is_null_column) for part in arguments)
+        case _:
+            return False
