@@ -86,6 +86,21 @@ def test_refreshes_that_build_state_are_not_taken_for_what_later_ones_cost() -> 
     assert set(run(costs, WORK, {CHANGES: 0.1, RECOMPUTED: 0.3}, 100)) == {CHANGES}
 
 
+def test_the_first_refresh_of_a_process_builds_no_state_for_lookups_in_large_inputs() -> None:
+    """It reads them twice without it, so recomputing is cheaper. A refresh that needs only changes
+    does not recompute."""
+    searching = RefreshWork(200_000_000, 20_000, searched_bytes=200_000_000)
+    seconds = {CHANGES: 0.1, RECOMPUTED: 3.0}
+    assert run(RefreshCosts(0), searching, seconds, 3) == [RECOMPUTED, CHANGES, CHANGES]
+    linear = RefreshWork(200_000_000, 20_000)
+    assert run(RefreshCosts(0), linear, seconds, 3) == [CHANGES] * 3
+
+
+def test_two_refreshes_that_took_longer_than_recomputing_suffice() -> None:
+    costs, seconds = RefreshCosts(0), {CHANGES: 3.3, RECOMPUTED: 0.2}
+    assert run(costs, WORK, seconds, 3) == [CHANGES, CHANGES, RECOMPUTED]
+
+
 def test_state_that_does_not_last_counts() -> None:
     costs = RefreshCosts(0)
     for _ in range(10):

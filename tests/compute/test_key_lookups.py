@@ -99,7 +99,7 @@ def test_rows_are_found_in_every_file_by_values_of_every_type(
     version = stored(
         tmp_path, desc, [(1, value), (2, other)], [(3, other)], [(4, value), (5, value)]
     )
-    lookups = KeyLookups(1 << 20, mapped, from_request=1)
+    lookups = KeyLookups(1 << 20, mapped)
     key = value.replace(tzinfo=None) if isinstance(value, datetime) else value  # as plans see it
     for _ in range(2):
         updates = found(lookups, version, (1,), [(key,)])
@@ -115,9 +115,7 @@ def test_rows_are_found_in_every_file_by_values_of_every_type(
 def test_several_columns_are_one_key(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("a", BIGINT), Column("b", TEXT)))
     version = stored(tmp_path, desc, [(1, "x"), (1, "y"), (2, "x"), (None, "x")])
-    updates = found(
-        KeyLookups(1 << 20, mapped, from_request=1), version, (1, 0), [("x", 1), ("x", None)]
-    )
+    updates = found(KeyLookups(1 << 20, mapped), version, (1, 0), [("x", 1), ("x", None)])
     assert updates is not None
     assert sorted(updates["a"].to_pylist(), key=str) == [1, None]
 
@@ -125,7 +123,7 @@ def test_several_columns_are_one_key(mapped: MappedFiles, tmp_path: Path) -> Non
 def test_what_finds_much_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("n", BIGINT), Column("half", BIGINT)))
     version = stored(tmp_path, desc, [(n, n % 2) for n in range(ROWS)])
-    lookups = KeyLookups(1 << 24, mapped, from_request=1)
+    lookups = KeyLookups(1 << 24, mapped)
     assert found(lookups, version, (1,), [(1,)]) is None
     assert found(lookups, version, (0,), [(n,) for n in range(ROWS // 2)]) is None
     updates = found(lookups, version, (0,), [(n,) for n in range(500)])
@@ -133,15 +131,11 @@ def test_what_finds_much_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     assert updates.num_rows == 500
 
 
-def test_the_first_lookup_scans_and_so_does_what_does_not_fit(
-    mapped: MappedFiles, tmp_path: Path
-) -> None:
+def test_what_does_not_fit_scans(mapped: MappedFiles, tmp_path: Path) -> None:
     desc = RelationDesc((Column("n", BIGINT),))
     version = stored(tmp_path, desc, [(n,) for n in range(100)])
-    lookups = KeyLookups(1 << 20, mapped)
-    assert found(lookups, version, (0,), [(1,)]) is None
-    assert found(lookups, version, (0,), [(1,)]) is not None
-    assert found(KeyLookups(100, mapped, from_request=1), version, (0,), [(1,)]) is None
+    assert found(KeyLookups(1 << 20, mapped), version, (0,), [(1,)]) is not None
+    assert found(KeyLookups(100, mapped), version, (0,), [(1,)]) is None
 
 
 def test_files_that_nobody_used_lately_make_room(
@@ -151,7 +145,7 @@ def test_files_that_nobody_used_lately_make_room(
     first, second = (
         stored(tmp_path, desc, [(n,) for n in range(5_000)], id=id) for id in ("u1", "u2")
     )
-    lookups = KeyLookups(200_000, mapped, from_request=1)
+    lookups = KeyLookups(200_000, mapped)
     assert found(lookups, first, (0,), [(1,)]) is not None
     assert found(lookups, second, (0,), [(1,)]) is None
     monkeypatch.setattr("reclock.compute.engines.key_lookups._RECENT_S", -1.0)
@@ -162,7 +156,7 @@ def test_a_full_disk_means_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     desc = RelationDesc((Column("n", BIGINT),))
     version = stored(tmp_path, desc, [(n,) for n in range(100)])
     monkeypatch.setattr("reclock.compute.engines.arranged_files._SMALL_BYTES", 0)
-    lookups = KeyLookups(1 << 20, MappedFiles(tmp_path / "spill"), from_request=1)
+    lookups = KeyLookups(1 << 20, MappedFiles(tmp_path / "spill"))
 
     def full(path: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -217,7 +211,7 @@ def test_a_join_of_three_reads_only_what_matches_the_change(
         )
         for number, (relation, parts) in enumerate(zip(relations, rows, strict=True), 1)
     }
-    lookups = Counting(1 << 26, mapped, from_request=1)
+    lookups = Counting(1 << 26, mapped)
     lookups.counts = []
     engine = DuckDbEngine([str(tmp_path)], lookups=lookups)
     maintainer = maintenance.maintainer(plan, plan.desc)
@@ -255,11 +249,9 @@ def test_an_anti_join_looks_up_only_rows_whose_matches_come_or_go(
         customers.collection: CollectionInput(stored(tmp_path, customers.desc, *in_files, id="u1")),
         orders.collection: CollectionInput(stored(tmp_path, orders.desc, *with_orders, id="u2")),
     }
-    lookups = Counting(1 << 26, mapped, from_request=1)
+    lookups = Counting(1 << 26, mapped)
     lookups.counts = []
-    engine = DuckDbEngine(
-        [str(tmp_path)], lookups=lookups, group_states=GroupStates(1 << 26, from_request=1)
-    )
+    engine = DuckDbEngine([str(tmp_path)], lookups=lookups, group_states=GroupStates(1 << 26))
     maintainer = maintenance.maintainer(plan, plan.desc, GlobalId("u3"))
     times = [Timestamp(time) for time in (1, 2, 3)]
     updates = maintenance.refresh_each(maintainer, engine, inputs, None, None, times).updates

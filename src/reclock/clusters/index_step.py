@@ -27,7 +27,7 @@ from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, UnsupportedSql
 from reclock.failpoints import failpoint
 from reclock.ingest.progress import plan_input
-from reclock.plan.relational import collections
+from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import Dataflow, RefreshFigures
 
 
@@ -198,11 +198,20 @@ class IndexSteps:
         work = (
             None
             if how is MaintenanceMode.RECOMPUTED or before is None
-            else _work(inputs, before, at)
+            else _work(index.plan, inputs, before, at)
         )
         if work is None:
             recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
-            return self._compute(recomputing, inputs, stored, at), recomputing.mode, None
+            began = time.monotonic()
+            updates = self._compute(recomputing, inputs, stored, at)
+            all_bytes = peeks.bytes_to_read(inputs, at)
+            self.costs.record(
+                index.id,
+                recomputing.mode,
+                RefreshWork(all_bytes, all_bytes),
+                time.monotonic() - began,
+            )
+            return updates, recomputing.mode, None
         choice = self.costs.choose(index.id, work)
         builds, began = self.small.state_builds(index.id), time.monotonic()
         updates = self._compute(replace(maintainer, mode=choice.mode), inputs, stored, at)
@@ -257,10 +266,8 @@ class IndexSteps:
         mode = maintenance.maintenance_mode(maintainer, inputs, before)
         if before is None or mode is MaintenanceMode.RECOMPUTED:
             return self._engine(inputs, at)
-        changed = {id for id, input in inputs.items() if input.may_change(before, at)}
-        full = read_in_full(maintainer.plan, changed)
-        wholly = {id: input for id, input in inputs.items() if id in full}
-        changes = {id: input for id, input in inputs.items() if id not in full}
+        wholly = _searched(maintainer.plan, inputs, before, at)
+        changes = {id: input for id, input in inputs.items() if id not in wholly}
         read_bytes = peeks.bytes_to_read(wholly, at)
         read_bytes += peeks.bytes_to_read(changes, at, after=before)
         return self.large() if read_bytes > self.settings.spark_threshold_bytes else self.small
@@ -284,11 +291,20 @@ def _figures(choice: RefreshChoice, took: Mapping[MaintenanceMode, float]) -> Re
     return RefreshFigures(*(None if each is None else round(each * 1e9) for each in seconds))
 
 
-def _work(inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:
+def _work(plan: Plan, inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:
     """What a refresh from the answer ``before`` has to read; None if an input had an error since,
     so that it has no changes."""
     all_bytes = peeks.bytes_to_read(inputs, at)
     try:
-        return RefreshWork(all_bytes, peeks.bytes_to_read(inputs, at, after=before))
+        changed_bytes = peeks.bytes_to_read(inputs, at, after=before)
+        searched_bytes = peeks.bytes_to_read(_searched(plan, inputs, before, at), at)
     except (ErrorAtTime, OutputFailed):
         return None
+    return RefreshWork(all_bytes, changed_bytes, searched_bytes)
+
+
+def _searched(plan: Plan, inputs: Inputs, before: Timestamp, at: Timestamp) -> Inputs:
+    """The inputs of which a refresh from changes needs more than the changes."""
+    changed = {id for id, input in inputs.items() if input.may_change(before, at)}
+    full = read_in_full(plan, changed)
+    return {id: input for id, input in inputs.items() if id in full}

@@ -23,6 +23,10 @@ _ASSUMED_BYTES_A_SECOND = {MaintenanceMode.FROM_CHANGES: 5e6, MaintenanceMode.RE
 _ASSUMED_SECONDS = 0.05
 """The assumed fixed time of a way."""
 
+_READS_WITHOUT_STATE = 2
+"""How often a refresh from changes reads inputs in full while there is no state for lookups: before
+the step and after it."""
+
 _SAMPLES = 3
 """How many of a way's last measurements count. Their median ignores one disturbed measurement."""
 
@@ -40,10 +44,12 @@ because it could take hours."""
 
 @dataclass(frozen=True, slots=True)
 class RefreshWork:
-    """The Parquet bytes that a refresh would read: of all inputs, and of their changes."""
+    """The Parquet bytes that a refresh would read: of all inputs, of their changes, and of those of
+    which a refresh from changes needs other rows too, which it finds by key or reads in full."""
 
     all_bytes: int
     changed_bytes: int
+    searched_bytes: int = 0
 
     def bytes_for(self, mode: MaintenanceMode) -> int:
         """The bytes that determine the cost of this way."""
@@ -73,20 +79,29 @@ class _IndexCosts:
     """How many refreshes from changes in a row built state."""
     warm_up_seconds: float = 0.0
     """What the last of them took. A refresh in the other way makes it necessary again."""
+    is_first: bool = True
+    """Whether this process has not refreshed the index yet. State is not worth building then: the
+    process may refresh once and end."""
 
-    def estimate(self, mode: MaintenanceMode, bytes: int) -> float:
+    def estimate(self, mode: MaintenanceMode, work: RefreshWork) -> float:
         """Seconds. Beyond a fixed part they follow the bytes.
 
-        Until there are enough measurements the assumption stands if it is lower: the first
-        refreshes read files that are not in memory yet.
+        Of two measurements the lower one counts, because the first refreshes read files that are not
+        in memory yet. With one, the assumption stands if it is lower.
         """
-        measured = []
+        bytes, measured = work.bytes_for(mode), []
         for sample_bytes, seconds in self.samples[mode]:
             fixed = min(seconds, _ASSUMED_SECONDS)
             measured.append(fixed + (seconds - fixed) * bytes / max(sample_bytes, 1))
         if len(measured) == _SAMPLES:
             return median(measured)
-        return min([_ASSUMED_SECONDS + bytes / _ASSUMED_BYTES_A_SECOND[mode], *measured])
+        if len(measured) > 1:
+            return min(measured)
+        assumed = _ASSUMED_SECONDS + bytes / _ASSUMED_BYTES_A_SECOND[mode]
+        if mode is MaintenanceMode.FROM_CHANGES and self.is_first:
+            scanned_bytes = _READS_WITHOUT_STATE * work.searched_bytes
+            assumed += scanned_bytes / _ASSUMED_BYTES_A_SECOND[MaintenanceMode.RECOMPUTED]
+        return min([assumed, *measured])
 
 
 @dataclass(slots=True)
@@ -103,7 +118,7 @@ class RefreshCosts:
         """The estimated seconds of each way."""
         with self._guard:
             costs = self._indexes.setdefault(index, _IndexCosts())
-            return {mode: costs.estimate(mode, work.bytes_for(mode)) for mode in MaintenanceMode}
+            return {mode: costs.estimate(mode, work) for mode in MaintenanceMode}
 
     def choose(self, index: GlobalId, work: RefreshWork) -> RefreshChoice:
         """The way with the lower estimate, or the other one as a trial.
@@ -143,6 +158,7 @@ class RefreshCosts:
         """Record what a refresh took, and whether it had all its state (``is_warm``)."""
         with self._guard:
             costs = self._indexes.setdefault(index, _IndexCosts())
+            costs.is_first = False
             if mode is MaintenanceMode.FROM_CHANGES:
                 costs.warm_ups = 0 if is_warm else costs.warm_ups + 1
                 is_warm = is_warm or costs.warm_ups > _WARM_UPS

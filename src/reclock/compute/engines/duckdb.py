@@ -191,6 +191,14 @@ class DuckDbEngine:
         groups = 0 if self._group_states is None else self._group_states.builds(index)
         return groups + (0 if self._lookups is None else self._lookups.builds)
 
+    def state_bytes(self) -> tuple[int, int]:
+        """What the state of refreshes takes: partial aggregates in memory, and what rows are looked
+        up in by key, most of it on disk."""
+        return (
+            0 if self._group_states is None else self._group_states.size_bytes(),
+            0 if self._lookups is None else self._lookups.size_bytes(),
+        )
+
     def forget_index(self, index: GlobalId) -> None:
         if self._group_states is not None:
             self._group_states.forget(index, lambda: self._databases.current().session())

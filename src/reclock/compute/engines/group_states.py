@@ -63,18 +63,11 @@ Key = tuple[GlobalId, int]
 
 @dataclass(slots=True)
 class GroupStates:
-    """The tables of one engine, in about ``limit_bytes`` of memory together. Thread-safe.
-
-    A table is created at the second request, so that a process that refreshes once does not pay for
-    it.
-    """
+    """The tables of one engine, in about ``limit_bytes`` of memory together. Thread-safe."""
 
     limit_bytes: int
-    from_request: int = 2
-    """The request, counted from 1, that creates a table."""
     _tables: OrderedDict[Key, _GroupTable] = field(default_factory=OrderedDict)
     """The tables, least recently used first."""
-    _requests: Counter[Key] = field(default_factory=Counter)
     _too_large: set[Key] = field(default_factory=set)
     _builds: Counter[GlobalId] = field(default_factory=Counter)
     _busy: set[GlobalId] = field(default_factory=set)
@@ -110,7 +103,7 @@ class GroupStates:
                 self._busy.discard(index)
 
     def builds(self, index: GlobalId) -> int:
-        """How often a table was created for the index, or left to the next refresh."""
+        """How often a table was created for the index."""
         with self._guard:
             return self._builds[index]
 
@@ -123,18 +116,12 @@ class GroupStates:
             for key in [key for key in self._tables if key[0] == index]:
                 self._drop(session(), key)
             self._too_large = {key for key in self._too_large if key[0] != index}
-            self._requests = Counter(
-                {key: n for key, n in self._requests.items() if key[0] != index}
-            )
             del self._builds[index]
 
-    def is_wanted(self, key: Key) -> bool:
-        """Whether the node was requested often enough for a table to pay off."""
+    def is_too_large(self, key: Key) -> bool:
+        """Whether there was no room for the node's table."""
         with self._guard:
-            self._requests[key] += 1
-            is_early = self._requests[key] < self.from_request
-            self._builds[key[0]] += is_early
-            return not is_early and key not in self._too_large
+            return key in self._too_large
 
     def get(self, key: Key) -> _GroupTable | None:
         with self._guard:
@@ -154,10 +141,10 @@ class GroupStates:
             self._tables.move_to_end(key)
             self._builds[key[0]] += 1
             for other in [other for other in self._tables if other[0] not in self._busy]:
-                if self._size_bytes() <= self.limit_bytes:
+                if self.size_bytes() <= self.limit_bytes:
                     break
                 self._drop(session, other)
-            if self._size_bytes() > self.limit_bytes:
+            if self.size_bytes() > self.limit_bytes:
                 self._drop(session, key)
                 self._too_large.add(key)
             return key in self._tables
@@ -170,8 +157,10 @@ class GroupStates:
             if is_too_large:
                 self._too_large.add(key)
 
-    def _size_bytes(self) -> int:
-        return sum(table.size_bytes for table in self._tables.values())
+    def size_bytes(self) -> int:
+        """The assumed size of all tables in memory."""
+        with self._guard:
+            return sum(table.size_bytes for table in self._tables.values())
 
     def _drop(self, session: duckdb.DuckDBPyConnection, key: Key) -> None:
         if table := self._tables.pop(key, None):
@@ -200,8 +189,9 @@ class GroupStep:
             table = None
         if table is not None:
             return table.name
-        is_wanted = self.states.is_wanted(key) or self.by_time
-        return self._make(key, node, partials) if is_wanted else None
+        if self.states.is_too_large(key) and not self.by_time:
+            return None
+        return self._make(key, node, partials)
 
     def add(self, place: int, changes: str) -> None:
         """See ``StepReads.add_to_groups``."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -64,21 +64,14 @@ class KeyHashes:
 
 @dataclass(slots=True)
 class KeyLookups:
-    """The files with repeated lookups, in ``limit_bytes`` together. Thread-safe.
-
-    A collection is arranged at its second lookup by the same columns, so that a process that
-    refreshes once does not pay for orders that it would not use again.
-    """
+    """The arranged files, in ``limit_bytes`` together. Thread-safe."""
 
     limit_bytes: int
     mapped: MappedFiles
-    from_request: int = 2
-    """The request, counted from 1, that creates an order."""
     builds: int = 0
-    """How often a large part of a collection was arranged, or left to the next request."""
+    """How often a large part of a collection was arranged."""
     _files: OrderedDict[str, ArrangedFile] = field(default_factory=OrderedDict)
     """The files by address, least recently used first."""
-    _requests: Counter[tuple[str, tuple[int, ...]]] = field(default_factory=Counter)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def matching(
@@ -102,7 +95,7 @@ class KeyLookups:
         read = pa.schema([schema.field(name) for name in (*names, TIME_COLUMN, DIFF_COLUMN)])
         few = max(_FEW_ROWS, int(sum(file.rows for file in files) * _SHARE))
         with self._lock:
-            if self._is_early(version, columns) or not self._make_room(files, version, read):
+            if not self._make_room(files, version, read):
                 return None
             hashes = keys.of(types)
             if len(hashes) > few:
@@ -130,13 +123,10 @@ class KeyLookups:
                     self._files.pop(file.uri, None)
                 return None
 
-    def _is_early(self, version: Version, columns: tuple[int, ...]) -> bool:
-        """Whether more requests are awaited before the collection is arranged by the columns."""
-        request = str(version.id), columns
-        self._requests[request] += 1
-        is_early = self._requests[request] < self.from_request
-        self.builds += is_early
-        return is_early
+    def size_bytes(self) -> int:
+        """The size of all orders and columns, most of which are memory-mapped files."""
+        with self._lock:
+            return sum(arranged.size_bytes for arranged in self._files.values())
 
     def _arranged(self, version: Version, file: DataFile) -> ArrangedFile:
         arranged = self._files.setdefault(file.uri, ArrangedFile(file, version, self.mapped))
@@ -148,7 +138,7 @@ class KeyLookups:
         """Whether there is room for the columns ``read`` of all ``files`` beside those in use."""
         size_bytes = sum(file.size_bytes for file in files if file.uri not in self._files)
         wanted = size_bytes * _GROWTH * len(read) / (len(version.desc) + 2)
-        used = sum(arranged.size_bytes for arranged in self._files.values())
+        used = self.size_bytes()
         needed = {file.uri for file in files}
         for uri in list(self._files):
             if used + wanted <= self.limit_bytes:
