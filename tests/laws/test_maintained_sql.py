@@ -82,6 +82,9 @@ VIEWS = (
     ),
     "SELECT sum(CASE WHEN n = 0 THEN -9e28 ELSE 9e28 END::numeric(38, 9)) FROM t",
     "SELECT k, sum(DISTINCT x) FROM adds GROUP BY k",
+    "SELECT * FROM t WHERE n > (SELECT 0.5 * sum(n) FROM upserts WHERE upserts.k = t.k)",
+    "SELECT t.k, t.m FROM t FULL JOIN upserts ON t.k = upserts.k WHERE upserts.n > 0",
+    "SELECT t.k, adds.n FROM t LEFT JOIN adds ON t.k = adds.k WHERE 6 / adds.n > 2",
 )
 
 keys, numbers = st.sampled_from(["a", "b", "1", None]), st.sampled_from([0, 1, 2, None])
