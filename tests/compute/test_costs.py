@@ -97,8 +97,8 @@ def test_the_first_refresh_of_a_process_builds_no_state_for_lookups_in_large_inp
 
 
 def test_two_refreshes_that_took_longer_than_recomputing_suffice() -> None:
-    costs, seconds = RefreshCosts(0), {CHANGES: 3.3, RECOMPUTED: 0.2}
-    assert run(costs, WORK, seconds, 3) == [CHANGES, CHANGES, RECOMPUTED]
+    work, seconds = RefreshWork(100_000_000, 20_000), {CHANGES: 3.3, RECOMPUTED: 1.0}
+    assert run(RefreshCosts(0), work, seconds, 4) == [CHANGES, CHANGES, RECOMPUTED, RECOMPUTED]
 
 
 def test_state_that_does_not_last_counts() -> None:
