@@ -38,23 +38,23 @@ def _reduced(plan: Plan, predicates: Sequence[Scalar], origin: Callable[[int], i
         return replace(plan, input=below)
     if not isinstance(plan, Join) or any(map(could_error, plan.residual)):
         return plan  # an inner join with such a condition has no delta rule
-    shows = (
-        plan.kind in (JoinKind.LEFT, JoinKind.FULL),
-        plan.kind in (JoinKind.RIGHT, JoinKind.FULL),
-    )
+    shows_left = plan.kind in (JoinKind.LEFT, JoinKind.FULL)
+    shows_right = plan.kind in (JoinKind.RIGHT, JoinKind.FULL)
+    if not shows_left and not shows_right:
+        return plan
     width = len(plan.left.desc)
 
-    def rejects(of_left: bool) -> bool:
-        """Whether no row without a match of this side passes the filter."""
+    def rejects(*, of_left: bool) -> bool:
+        """Whether no row of this input without a match passes the filter."""
         return any(
             _is_never_true(each, lambda column: (origin(column) >= width) is of_left)
             for each in predicates
         )
 
-    shown = tuple(
-        shown and not rejects(of_left) for shown, of_left in zip(shows, (True, False), strict=True)
-    )
-    return plan if shown == shows else replace(plan, kind=_KINDS[shown])
+    kind = _KINDS[
+        shows_left and not rejects(of_left=True), shows_right and not rejects(of_left=False)
+    ]
+    return plan if kind is plan.kind else replace(plan, kind=kind)
 
 
 _KINDS = {
