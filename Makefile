@@ -56,8 +56,8 @@ bench: setup ## run the benchmarks, each side by side with a peer
 
 UV_COMPILE = uv pip compile setup.cfg --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: ## write the lock files again (needs uv)
-	$(UV_COMPILE) --extra airflow --extra demo --extra dev -o requirements/all.txt
-	$(UV_COMPILE) --extra airflow -c requirements/all.txt -o requirements/airflow.txt
+	$(UV_COMPILE) --extra airflow --extra openlineage --extra demo --extra dev -o requirements/all.txt
+	$(UV_COMPILE) --extra airflow --extra openlineage -c requirements/all.txt -o requirements/airflow.txt
 	$(UV_COMPILE) -c requirements/all.txt -o requirements/core.txt
 
 clean: ## remove the demo environment (not the virtual environment)

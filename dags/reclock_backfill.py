@@ -28,7 +28,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Param, TriggerRule, dag, task, task_group
-from reclock_timetable import BackfillTimetable
+
+from reclock.airflow.timetable import BackfillTimetable
 
 if TYPE_CHECKING:
     from reclock.pipeline.backfill import BackfillInterval

@@ -21,18 +21,49 @@ Worker = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def airflow_settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with Reclock installed from its wheel: Airflow sees the provider, the plugin and the
+    DAGs as users do, whatever the checkout has."""
+    folder = tmp_path_factory.mktemp("wheel")
+    checkout, target = folder / "checkout", folder / "installed"
+    without_caches = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("src", "catalog_migrations", "dags", "jobs"):
+        shutil.copytree(PROJECT / name, checkout / name, ignore=without_caches)
+    for name in ("setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md"):
+        shutil.copy(PROJECT / name, checkout / name)
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--disable-pip-version-check",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        *options,
+        "--target",
+        str(target),
+        str(checkout),
+    ]
+    subprocess.run(command, check=True, capture_output=True, cwd=folder)
+    return target
+
+
+@pytest.fixture(scope="session")
+def airflow_settings(tmp_path_factory: pytest.TempPathFactory, installed: Path) -> dict[str, str]:
     home = tmp_path_factory.mktemp("airflow")
     return os.environ | {
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(PROJECT / "src"),
+        "PYTHONPATH": str(installed),
         "PYTHONWARNINGS": "ignore",
         "PYSPARK_PYTHON": sys.executable,
         "RECLOCK_HOME": str(home / "reclock"),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[1]"}),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(installed / "share" / "reclock" / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,guest:viewer",
@@ -51,40 +82,6 @@ def airflow_database(airflow_settings: dict[str, str]) -> dict[str, str]:
         capture_output=True,
     )
     return airflow_settings
-
-
-@pytest.fixture(scope="session")
-def installed_settings(
-    airflow_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    """The settings, with Reclock installed from its wheel: Airflow sees the provider as users do,
-    whatever the checkout has."""
-    folder = tmp_path_factory.mktemp("wheel")
-    checkout, installed = folder / "checkout", folder / "installed"
-    without_caches = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("src", "catalog_migrations", "dags", "jobs", "plugins"):
-        shutil.copytree(PROJECT / name, checkout / name, ignore=without_caches)
-    for name in ("setup.cfg", "pyproject.toml", "MANIFEST.in", "README.md"):
-        shutil.copy(PROJECT / name, checkout / name)
-    options = [
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-        "--disable-pip-version-check",
-    ]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        *options,
-        "--target",
-        str(installed),
-        str(checkout),
-    ]
-    subprocess.run(command, check=True, capture_output=True, cwd=folder)
-    return airflow_settings | {"PYTHONPATH": str(installed)}
 
 
 @pytest.fixture(scope="session")

@@ -26,14 +26,13 @@ PATIENCE_S = 300
 
 
 def test_new_rows_of_a_relation_are_events_of_its_asset(
-    tmp_path: Path, airflow_settings: dict[str, str], installed_settings: dict[str, str]
+    tmp_path: Path, airflow_settings: dict[str, str]
 ) -> None:
     """Airflow's tables are this test's own: the triggerer runs every trigger that they have."""
     (tmp_path / "dags").mkdir()
     shutil.copy(FOLDER / "user_dags" / "watched.py", tmp_path / "dags")
     connection = {"conn_type": "reclock", "extra": {"home": str(tmp_path / "home")}}
-    settings = airflow_settings | installed_settings
-    settings |= {
+    settings = airflow_settings | {
         "AIRFLOW_HOME": str(tmp_path),
         "AIRFLOW__CORE__DAGS_FOLDER": str(tmp_path / "dags"),
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",

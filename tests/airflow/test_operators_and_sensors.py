@@ -16,6 +16,7 @@ import pytest
 from fixtures.server import start_server
 
 import reclock
+from reclock.quality.suites import suite_path
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
@@ -46,9 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, spark_remote: str) -> Itera
 
 
 @pytest.fixture(scope="module")
-def run_dag(
-    airflow_database: dict[str, str], installed_settings: dict[str, str], server: Any
-) -> Run:
+def run_dag(airflow_database: dict[str, str], server: Any) -> Run:
     """Run a DAG of a folder once; answers its tasks' states and results, and the log. ``meanwhile``
     is done once a sensor waits."""
     connections = {
@@ -58,8 +57,9 @@ def run_dag(
         },
         "AIRFLOW_CONN_SERVER": {"conn_type": "reclock", "host": "127.0.0.1", "port": server.port},
     }
-    settings = airflow_database | installed_settings
-    settings |= {name: json.dumps(connection) for name, connection in connections.items()}
+    settings = airflow_database | {
+        name: json.dumps(connection) for name, connection in connections.items()
+    }
 
     def run(
         dag: str,
@@ -155,13 +155,56 @@ def test_sensors_wait_for_relations_and_for_a_condition(run_dag: Run, server: An
         assert client.sql("SELECT count(*) FROM a", as_of=published).rows() == [(2,)]
 
 
+def test_a_source_has_caught_up_once_its_upstream_was_asked_later(
+    run_dag: Run, server: Any
+) -> None:
+    with reclock.connect(server.home) as client:
+        begun = time.time() * 1000
+        client.sql("SELECT * FROM a")  # a reader moves the time of the source, and asks no upstream
+        (before,) = client.sql("SELECT count(*) FROM a").rows()
+
+    def tick() -> None:
+        with reclock.connect(server.home) as client:
+            client.sql("SELECT * FROM a")
+        append(server.home, "a", "late,4\n")
+        assert is_ticked(server.home, "a")
+
+    run = run_dag("catch_up", meanwhile=tick)
+    assert run["state"] == "success", run["log"][-4000:]
+    caught_up = run["results"]["caught_up"]
+    assert caught_up > begun
+    assert run["results"]["counted"] == [[before[0] + 1]]
+    (audit,) = run["results"]["checked"]
+    assert (audit["source"], audit["at"], audit["outcome"]) == ("a", caught_up, "passed")
+    assert audit["rows"] == 1
+    assert (server.home / "quality" / audit["page"]).exists()
+    assert is_ticked(server.home, "a")  # with nothing new
+    with reclock.connect(server.home) as client:
+        query = "SELECT probed_at FROM mz_internal.mz_source_probes WHERE name = 'a'"
+        ((probed_at,),) = client.sql(query).rows()
+    assert probed_at.timestamp() * 1000 > caught_up
+
+
 def test_what_cannot_be_waited_for_or_done_fails_and_says_why(run_dag: Run, server: Any) -> None:
     with reclock.connect(server.home) as client:
         client.sql(SOURCE.format(name="broken"))
+        client.sql(SOURCE.format(name="waived"))
     assert not is_ticked(server.home, "broken")
+    check = {"type": "expect_column_values_to_be_between", "meta": {"check": "v_is_small"}}
+    check["kwargs"] = {"column": "v", "max_value": 1}
+    suite = suite_path(server.home / "expectations", "reclock.public.waived")
+    suite.parent.mkdir()
+    suite.write_text(json.dumps({"expectations": [check]}))
+    append(server.home, "waived", "k,v\nx,2\n")
+    assert not is_ticked(server.home, "waived")
+    with reclock.connect(server.home) as client:
+        client.sql("ALTER SOURCE waived WAIVE 'v_is_small'")
+    assert is_ticked(server.home, "waived")
     run = run_dag("fail")
     states = run["states"]
     assert states.pop("skipped") == "skipped"
+    assert states.pop("waived_but_not_asked_for") == "success"
+    assert len(run["results"]["waived_but_not_asked_for"]) == 1
     assert set(states.values()) == {"failed"}
     for message in (
         '"reclock.public.broken" is stalled',
@@ -170,12 +213,14 @@ def test_what_cannot_be_waited_for_or_done_fails_and_says_why(run_dag: Run, serv
         "reclock.public.broken: record at byte",
         "a client of a server cannot tick",
         "a server does no work for an operator",
+        '"v" is not a source',
+        'audit of source "waived" failed: v_is_small; ',
         "the query has 11 rows, more than max_rows = 10",
         'column "colour" does not exist (SQLSTATE 42703)',
     ):
         assert message in run["log"], message
     with reclock.connect(server.home) as client:
-        client.sql("DROP SOURCE broken")
+        client.sql("DROP SOURCE broken, waived")
 
 
 def test_the_example_reads_two_relations_at_the_time_it_waited_for(

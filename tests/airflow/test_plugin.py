@@ -80,6 +80,10 @@ def test_the_page_and_the_data_docs_are_behind_the_login(
     assert served["audited"] == ["reclock_decision"]
     (plugin,) = [plugin for plugin in served["plugins"] if plugin["name"] == "reclock"]
     assert plugin["external_views"][0]["url_route"] == "reclock"
+    assert plugin["source"].startswith(
+        "reclock=="
+    )  # by its entry point: there is no plugins folder
+    assert plugin["timetables"] == ["reclock.airflow.timetable.BackfillTimetable"]
 
 
 def test_without_an_environment_the_page_says_so(

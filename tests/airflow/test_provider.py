@@ -21,8 +21,8 @@ Settings = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def settings(airflow_database: Settings, installed_settings: Settings) -> Settings:
-    return airflow_database | installed_settings
+def settings(airflow_database: Settings) -> Settings:
+    return airflow_database
 
 
 @pytest.fixture(scope="module")
@@ -116,15 +116,11 @@ def test_the_hook_connects_to_a_server(settings: Settings, sql_server: SqlServer
     assert answers["sqlalchemy"] == expected
 
 
-def test_the_wheel_has_the_dags_with_their_plugins(settings: Settings) -> None:
+def test_the_wheel_has_the_dags_and_their_timetable(settings: Settings) -> None:
     shared = Path(settings["PYTHONPATH"]) / "share" / "reclock"
-    folders = {
-        "AIRFLOW__CORE__DAGS_FOLDER": str(shared / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(shared / "plugins"),
-    }
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("dag_file_worker.py"))],
-        env=settings | folders,
+        env=settings,
         capture_output=True,
         text=True,
         check=True,

@@ -131,7 +131,22 @@ def test_a_writer_that_slept_while_its_claim_was_taken_over_can_do_nothing(
                 attempt()
         assert u1.get("u1") == before
         u1.publish({"u1": awake}, T(11))
-    assert u1.get("u1") == GroupFrontier("u1", T(3), T(11), None)
+    assert u1.get("u1") == GroupFrontier("u1", T(3), T(11), None, probed_at=T(10))
+
+
+def test_only_who_asked_the_upstream_moves_the_time_of_the_probe(u1: Frontiers) -> None:
+    u1.advance_idle(["u1"], T(20))
+    assert u1.get("u1").probed_at is None
+    u1.advance_idle(["u1"], T(31), probed=["u1"], probed_at=T(30))
+    assert (u1.get("u1").upper, u1.get("u1").probed_at) == (31, 30)
+    u1.advance_idle(["u1"], T(40), probed=["u1"], probed_at=T(25))
+    u1.advance_idle(["u1"], T(50))
+    assert (u1.get("u1").upper, u1.get("u1").probed_at) == (50, 30)
+    claim = u1.claim("u1", at=T(60), payload={}, owner="a", lease_ms=1000)
+    u1.advance_idle(["u1"], T(71), probed=["u1"], probed_at=T(70))
+    assert (u1.get("u1").upper, u1.get("u1").probed_at) == (50, 30)
+    u1.publish({"u1": claim}, T(80))
+    assert (u1.get("u1").upper, u1.get("u1").probed_at) == (80, 60)
 
 
 def test_amending_replaces_the_payload_and_renews_the_lease(u1: Frontiers, clock) -> None:

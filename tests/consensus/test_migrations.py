@@ -22,6 +22,7 @@ from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.migrations import versions
 
 FROZEN = {
+    "v0004_probes_of_sources.py": "ebf70e46b9af3a14dbfbdc554fdeb16435c93e81f2e7501f1a31a84b8adb8829",
     "v0003_sequences.py": "e1186c06e7635c79abef59fb543da6645b5ee8da1d787ce1fd23ec214eaed795",
     "v0002_since_of_the_catalog.py": "b10f0512eb2246363d74866f0976eb93da2035f06d5a91f38cedaa12d43e9e40",
     "v0001_tables_before_versions.py": "ee1c61ac1034fc697a5c80738754a8ca71de44f8bb033bf9c43107eb135c3923",
@@ -82,6 +83,7 @@ def test_tables_from_before_versions_keep_their_rows(consensus_url: str) -> None
         connection.exec_driver_sql(f"DROP TABLE {TABLE}")
         for later in ("reclock_restart", "catalog_since", "reclock_sequence"):
             connection.exec_driver_sql(f"DROP TABLE {later}")
+        connection.exec_driver_sql("ALTER TABLE reclock_frontier DROP COLUMN probed_at")
     consensus.close()
     consensus = Consensus.connect(consensus_url)
     assert consensus.read(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from reclock.client.client import Client
 from reclock.client.statements import relation_name
-from reclock.errors import InputStalled
+from reclock.errors import AuditFailed, InputStalled, InvalidOption
 
 _INPUT = re.compile(r"input (?P<name>.+) \((?P<id>\w+)/.*\):")
 _UPPER = re.compile(r"  since: \d+, upper: (?P<upper>\d+),")
@@ -50,8 +51,78 @@ class QueryIsTrue:
         return list(rows[0]) if rows and rows[0][0] is True else None
 
 
-CONDITIONS: dict[str, type[RelationsPublished] | type[QueryIsTrue]] = {
-    condition.__name__: condition for condition in (RelationsPublished, QueryIsTrue)
+@dataclass(frozen=True, slots=True)
+class SourcesCaughtUp:
+    """Everything that the upstreams of the sources had at ``time`` is published.
+
+    The result is the newest time for which this is known of all of them, in milliseconds: ``AS OF``
+    it, every source has all of it.
+    """
+
+    sources: Sequence[str]
+    time: int
+
+    def check(self, client: Client) -> int | None:
+        """Raises ``InputStalled`` if a source that is late is stalled, and ``InvalidOption`` if one
+        is no source."""
+        probed: list[int] = []
+        for source in self.sources:
+            input = _source(client, source)
+            query = "SELECT probed_at FROM mz_internal.mz_source_probes WHERE id = $1"
+            probes = client.sql(query, [input.id]).rows()
+            probed_at = _milliseconds(probes[0][0]) if probes else 0
+            if probed_at < self.time:
+                _raise_if_stalled(client, input, self.time)
+                return None
+            probed.append(probed_at)
+        return min(probed, default=self.time)
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksPassed:
+    """Each source is published beyond ``time``, and no audit of it from ``since`` to ``time`` was
+    waived. The result has the audits: ``source``, ``at``, ``outcome``, ``rows`` and ``page``.
+
+    If ``checks`` are given, only these count.
+    """
+
+    sources: Sequence[str]
+    time: int
+    since: int = 0
+    checks: Sequence[str] | None = None
+
+    def check(self, client: Client) -> list[dict[str, Any]] | None:
+        """Raises ``AuditFailed`` if a check did not pass, and ``InputStalled`` if a late source is
+        stalled, be it by an audit."""
+        if RelationsPublished(self.sources, self.time).check(client) is None:
+            return None
+        passed: list[dict[str, Any]] = []
+        for source in self.sources:
+            query = """SELECT at, outcome, failed, waived, rows, page
+                FROM mz_internal.mz_source_audits WHERE source_id = $1 ORDER BY at"""
+            for at, outcome, failed, waived, rows, page in client.sql(
+                query, [_source(client, source).id]
+            ).rows():
+                if not self.since < _milliseconds(at) <= self.time:
+                    continue
+                wrong = [
+                    name
+                    for name in [*failed, *waived]
+                    if self.checks is None or name in self.checks
+                ]
+                if wrong:
+                    detail = f"the audit of {at.isoformat()} is {outcome}; data docs: {page}"
+                    raise AuditFailed(source, wrong, detail=detail)
+                audit = {"source": source, "at": _milliseconds(at), "outcome": outcome}
+                passed.append(audit | {"rows": rows, "page": page})
+        return passed
+
+
+Condition = RelationsPublished | SourcesCaughtUp | ChecksPassed | QueryIsTrue
+
+CONDITIONS: dict[str, type[Condition]] = {
+    condition.__name__: condition
+    for condition in (RelationsPublished, SourcesCaughtUp, ChecksPassed, QueryIsTrue)
 }
 
 
@@ -94,6 +165,19 @@ def changes_since(
                 if count := sum(len(batch) for batch in changes):
                     counts[relation] = count
     return time, counts
+
+
+def _source(client: Client, name: str) -> PublishedInput:
+    """Raises ``InvalidOption`` if the relation is no source."""
+    read = inputs(client, name)
+    is_source = "SELECT 1 FROM mz_catalog.mz_sources WHERE id = $1"
+    if len(read) != 1 or not client.sql(is_source, [read[0].id]).rows():
+        raise InvalidOption(f'"{name}" is not a source')
+    return read[0]
+
+
+def _milliseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
 
 
 def _raise_if_stalled(client: Client, input: PublishedInput, time: int) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, time
 from decimal import Decimal
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -14,10 +15,12 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from reclock.airflow.arguments import DEFAULT_CONNECTION, Moment, to_milliseconds
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
     from reclock.client.client import Client
     from reclock.client.embedded import EmbeddedClient
+    from reclock.runtime.environment import Environment
 
 
 class ReclockOperator(BaseOperator):
@@ -26,6 +29,21 @@ class ReclockOperator(BaseOperator):
     def __init__(self, *, reclock_conn_id: str = DEFAULT_CONNECTION, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.reclock_conn_id = reclock_conn_id
+        self._lineage: Sequence[Mapping[str, Any]] = ()
+
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage:
+        """What the task read and wrote. Airflow's provider of OpenLineage calls this in the task's
+        process, also if the task has failed."""
+        from reclock.airflow.lineage import operator_lineage
+
+        return operator_lineage(self._lineage)
+
+    def describe(self, environment: Environment, rows: Mapping[str, int]) -> None:
+        """Keep the lineage of these sources, indexes and sinks, if anybody will ask for it."""
+        if find_spec("openlineage") is not None:
+            from reclock.pipeline.lineage import described
+
+            self._lineage = described(environment, rows)
 
     @contextmanager
     def client(self) -> Iterator[Client]:
@@ -115,8 +133,12 @@ class ReclockTickOperator(ReclockOperator):
         self.sources = sources
 
     def execute(self, context: Context) -> dict[str, Any]:
+        from reclock.client.embedded import EmbeddedClient
+
         with self.client() as client:
             report = client.tick(self.sources)
+            if isinstance(client, EmbeddedClient):
+                self.describe(client.environment, report.changed)
         self.log.info("%s", report.summary())
         if not report.succeeded:
             failures = (f"{failure.name}: {failure.message}" for failure in report.failed)
@@ -149,6 +171,7 @@ class ReclockRefreshOperator(ReclockOperator):
         from reclock.runtime import task_replica
 
         uppers: dict[str, int] = {}
+        changed: dict[str, int] = {}
         failed: list[str] = []
         with self.embedded_client() as client, task_replica.living(client.environment):
             environment = client.environment
@@ -159,7 +182,9 @@ class ReclockRefreshOperator(ReclockOperator):
                     environment, cluster, at, owner=context["run_id"], is_patient=True
                 )
                 uppers |= {index.index: int(index.upper) for index in report.indexes}
+                changed |= {i.index: i.updates for i in report.indexes if i.updates}
                 failed += [f"{failure.name}: {failure.message}" for failure in report.failed]
+            self.describe(environment, changed)
         if failed:
             raise AirflowException("; ".join(failed))
         return uppers

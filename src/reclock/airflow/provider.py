@@ -13,6 +13,14 @@ def get_provider_info() -> dict[str, Any]:
         "name": "Reclock",
         "description": "Puts a lakehouse on one clock: all sources are read at one time.",
         "versions": [version("reclock")],
+        "plugins": [{"name": "reclock", "plugin-class": "reclock.airflow.plugin.ReclockPlugin"}],
+        "asset-uris": [
+            {
+                "schemes": ["reclock"],
+                "handler": None,
+                "to_openlineage_converter": "reclock.airflow.lineage.dataset_of_asset",
+            }
+        ],
         "connection-types": [
             {
                 "connection-type": "reclock",

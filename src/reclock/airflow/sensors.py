@@ -17,7 +17,13 @@ from reclock.airflow.operators import ReclockOperator
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from reclock.airflow.conditions import QueryIsTrue, RelationsPublished
+    from reclock.airflow.conditions import (
+        ChecksPassed,
+        Condition,
+        QueryIsTrue,
+        RelationsPublished,
+        SourcesCaughtUp,
+    )
 
 
 class ReclockSensor(ReclockOperator, BaseSensorOperator):
@@ -40,7 +46,7 @@ class ReclockSensor(ReclockOperator, BaseSensorOperator):
         self.deferrable = deferrable
 
     @abstractmethod
-    def condition(self, context: Context) -> RelationsPublished | QueryIsTrue:
+    def condition(self, context: Context) -> Condition:
         """What this run waits for."""
 
     def poke(self, context: Context) -> PokeReturnValue:
@@ -92,9 +98,68 @@ class ReclockPublishedSensor(ReclockSensor):
     def condition(self, context: Context) -> RelationsPublished:
         from reclock.airflow.conditions import RelationsPublished
 
-        names = [self.relations] if isinstance(self.relations, str) else list(self.relations)
-        time = to_milliseconds(self.time)
-        return RelationsPublished(names, time_of_run(context) if time is None else time)
+        return RelationsPublished(names_of(self.relations), _time(self.time, context))
+
+
+class ReclockCaughtUpSensor(ReclockSensor):
+    """Waits until everything that the upstreams of the sources had at a time is published.
+
+    Returns the newest time in milliseconds for which that is known of all of them: ``AS OF`` it,
+    the rows are there. The time is the end of the run's data interval unless ``time`` names another.
+    A tick must ask the upstreams later than that; a reader moves a relation's time too, but asks no
+    upstream. The task fails if a source that is late is stalled.
+    """
+
+    template_fields = ("sources", "time", "reclock_conn_id")
+
+    def __init__(self, *, sources: str | Sequence[str], time: Moment = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.sources = sources
+        self.time = time
+
+    def condition(self, context: Context) -> SourcesCaughtUp:
+        from reclock.airflow.conditions import SourcesCaughtUp
+
+        return SourcesCaughtUp(names_of(self.sources), _time(self.time, context))
+
+
+class ReclockChecksSensor(ReclockSensor):
+    """Waits until the sources are published beyond a time, and fails unless all their audits in the
+    run's data interval passed.
+
+    ``since`` (exclusive) and ``time`` (inclusive) name another interval; ``checks`` names the checks
+    that count, if not all do. A source with a failed check is not published, so the task fails with
+    its error; one that was waived is published, and the task fails too. Returns the audits:
+    ``source``, ``at``, ``outcome``, ``rows`` and ``page``.
+    """
+
+    template_fields = ("sources", "since", "time", "checks", "reclock_conn_id")
+
+    def __init__(
+        self,
+        *,
+        sources: str | Sequence[str],
+        time: Moment = None,
+        since: Moment = None,
+        checks: str | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.sources = sources
+        self.time = time
+        self.since = since
+        self.checks = checks
+
+    def condition(self, context: Context) -> ChecksPassed:
+        from reclock.airflow.conditions import ChecksPassed
+
+        since = to_milliseconds(self.since)
+        if since is None:
+            since = to_milliseconds(context.get("data_interval_start")) or 0
+        checks = None if self.checks is None else names_of(self.checks)
+        return ChecksPassed(
+            names_of(self.sources), _time(self.time, context), since=since, checks=checks
+        )
 
 
 class ReclockSqlSensor(ReclockSensor):
@@ -124,3 +189,13 @@ class ReclockSqlSensor(ReclockSensor):
         from reclock.airflow.conditions import QueryIsTrue
 
         return QueryIsTrue(self.sql, self.parameters, to_milliseconds(self.as_of))
+
+
+def names_of(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _time(time: Moment, context: Context) -> int:
+    """``time`` in milliseconds, by default the run's."""
+    given = to_milliseconds(time)
+    return time_of_run(context) if given is None else given

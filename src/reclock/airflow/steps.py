@@ -22,6 +22,7 @@ from reclock.airflow.warm import (
 )
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
     from reclock.runtime.environment import Environment
@@ -60,6 +61,7 @@ class ReclockStepOperator(BaseOperator):
         self.home = home
         self.warm_conn_id = warm_conn_id
         self.defer_after_s = defer_after_s
+        self._lineage: Sequence[Mapping[str, Any]] = ()
 
     @abstractmethod
     def arguments(self, context: Context) -> dict[str, Any]:
@@ -72,6 +74,13 @@ class ReclockStepOperator(BaseOperator):
     def conclude(self, context: Context, result: Any) -> object:
         """What the task returns for the step's result. Raises if something has failed."""
         return result
+
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage:
+        """What the step read and wrote. Airflow's provider of OpenLineage calls this in the task's
+        process, also if the task has failed."""
+        from reclock.airflow.lineage import operator_lineage
+
+        return operator_lineage(self._lineage)
 
     def execute(self, context: Context) -> object:
         arguments = self.arguments(context)
@@ -168,6 +177,8 @@ class ReclockStepOperator(BaseOperator):
     def _conclude(self, context: Context, outcome: Mapping[str, Any]) -> object:
         if error := outcome.get("error"):
             self.fail([error])
+        if isinstance(outcome["result"], Mapping):
+            self._lineage = outcome["result"].get("lineage", ())
         return self.conclude(context, outcome["result"])
 
     def fail(self, failures: Sequence[Mapping[str, Any]]) -> None:

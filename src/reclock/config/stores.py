@@ -76,6 +76,10 @@ class StoreSettings(BaseModel):
             "<home>/sinks if empty"
         ),
     )
+    lineage_namespace: str = Field(
+        default="reclock",
+        description="namespace of the environment's relations and jobs in events of OpenLineage",
+    )
     iceberg_catalog: SecretStr = Field(
         default=SecretStr(""),
         description=(

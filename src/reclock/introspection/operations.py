@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import BIGINT, TEXT, TIMESTAMPTZ
+from reclock.algebra.relations import BIGINT, TEXT, TIMESTAMPTZ, array
 from reclock.catalog.objects import ItemType
 from reclock.consensus.objects.statistics import Total
+from reclock.introspection.overview import full_name
 from reclock.introspection.relation import Builtin, CatalogState, Rows, SystemState, desc
 from reclock.introspection.views import views
 
@@ -55,6 +56,25 @@ def _sources(state: SystemState) -> Rows:
         yield total.object_id, name, total.steps, total.offsets, total.updates, total.bytes, at
 
 
+def _probes(state: SystemState) -> Rows:
+    for id, frontier in state.frontiers().items():
+        item = state.catalog.items.get(id)
+        if item is not None and item.type is ItemType.SOURCE and frontier.probed_at is not None:
+            yield id, item.name, datetime.fromtimestamp(frontier.probed_at / 1000, UTC)
+
+
+def _audits(state: SystemState) -> Rows:
+    catalog = state.catalog
+    sources = (item for item in catalog.items.values() if item.type is ItemType.SOURCE)
+    ids = {full_name(catalog, source): source.id for source in sources}
+    for audit in state.audits():
+        if (id := ids.get(audit.source)) is not None:
+            at = datetime.fromtimestamp(audit.at / 1000, UTC)
+            audited_at = datetime.fromisoformat(audit.audited_at)
+            checks = audit.failed, audit.waived
+            yield id, at, audit.outcome, *checks, audit.rows, audited_at, audit.page
+
+
 def _sinks(state: SystemState) -> Rows:
     return (
         (total.object_id, name, total.steps, total.updates, total.bytes)
@@ -64,6 +84,19 @@ def _sinks(state: SystemState) -> Rows:
 
 _SINK_STATISTICS = desc(
     id=TEXT, name=TEXT, emissions=BIGINT, messages_committed=BIGINT, bytes_committed=BIGINT
+)
+
+_AUDITS = desc(
+    "source_id",
+    "at",
+    source_id=TEXT,
+    at=TIMESTAMPTZ,
+    outcome=TEXT,
+    failed=array(TEXT),
+    waived=array(TEXT),
+    rows=BIGINT,
+    audited_at=TIMESTAMPTZ,
+    page=TEXT,
 )
 
 _BROKEN = desc(id=TEXT, name=TEXT, type=TEXT, broken=TEXT, error=TEXT, hint=TEXT)
@@ -80,6 +113,10 @@ OPERATIONS = (
         "mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags
     ),
     Builtin("mz_internal", "mz_source_statistics", _STATISTICS, _sources),
+    Builtin(
+        "mz_internal", "mz_source_probes", desc(id=TEXT, name=TEXT, probed_at=TIMESTAMPTZ), _probes
+    ),
+    Builtin("mz_internal", "mz_source_audits", _AUDITS, _audits),
     Builtin("mz_internal", "mz_sink_statistics", _SINK_STATISTICS, _sinks),
     *views(
         "mz_internal",

@@ -20,6 +20,7 @@ from reclock.consensus.objects.statuses import Status
 from reclock.introspection.backends import Backend
 from reclock.introspection.privacy import IntrospectionReader
 from reclock.protocol.introspection import IntrospectionType, LogName, Row
+from reclock.quality.docs_index import Entry
 
 SUBSOURCE = "subsource"
 
@@ -169,6 +170,8 @@ class SystemState:
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
     statistics: Callable[[], Sequence[Total]]
+    audits: Callable[[], Sequence[Entry]]
+    """The audits in the data docs of this process's home, newest first."""
     backends: Callable[[], Sequence[Backend]]
     """The sessions of this process."""
     reader: IntrospectionReader

@@ -21,6 +21,7 @@ from reclock.definitions.sources import ObjectsConnector, SourceSpec
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.pipeline import cluster_steps, source_steps
+from reclock.pipeline.lineage import described
 from reclock.pipeline.tick import allocate
 from reclock.pipeline.tick_reports import AuditReport, ClusterReport, TickFailure
 from reclock.runtime import task_replica
@@ -50,10 +51,11 @@ def plan(
     specs = source_steps.ticking_sources(environment, sources)
     busy = _busy(environment, specs, tell)
     outcomes = _probe([spec for spec in specs if spec.id not in busy], environment, time_of_run)
-    idle = [spec.name for spec in specs if outcomes.get(spec.id) is IngestState.IDLE]
+    idle = {spec.id: spec.name for spec in specs if outcomes.get(spec.id) is IngestState.IDLE}
     if idle or not specs:
-        source_steps.publish(environment, idle, time_of_run, owner="plan")
-    worked_on = [spec.name for spec in specs if spec.id not in busy and spec.name not in idle]
+        names = list(idle.values())
+        source_steps.publish(environment, names, time_of_run, owner="plan", idle=idle)
+    worked_on = [spec.name for spec in specs if spec.id not in busy and spec.id not in idle]
     tell(f"time {time_of_run}: news in {len(worked_on)} of {len(specs)} sources")
     for name in worked_on:
         tell(f"  {name}")
@@ -104,18 +106,18 @@ def move_source(
     it. With ``is_staged``, another process has ingested it.
 
     Answers what ``changed``, by the names of relations and sinks: how many rows or changes, and the
-    ``upper`` below which they can be read; the page of the audit in the data ``docs``; and what
-    ``failed``. What failed holds up nothing else: a source that binds nothing is complete up to the
-    time even so.
+    ``upper`` below which they can be read; the page of the audit in the data ``docs``; what
+    ``failed``; and the ``lineage`` of what changed. What failed holds up nothing else: a source that
+    binds nothing is complete up to the time even so.
     """
     failed: list[TickFailure] = []
     changed: dict[str, Changes] = {}
     docs: str | None = None
-    is_audited = True
+    has_step, idle = is_staged, frozenset[GlobalId]()
     if not is_staged:
         with _recorded(failed, source, tell), _timed(tell) as told:
-            is_audited = _ingest(environment, source, at, owner, told, failed)
-    if is_audited and not failed:
+            has_step, idle = _ingest(environment, source, at, owner, told, failed)
+    if has_step and not failed:
         with _recorded(failed, source, tell), _timed(tell) as told:
             for audit in source_steps.audit(environment.stores, [source], owner=owner):
                 docs = audit.docs
@@ -133,7 +135,7 @@ def move_source(
                         )
                     )
     with _timed(tell) as told:
-        published = source_steps.publish(environment, [source], at, owner=owner)
+        published = source_steps.publish(environment, [source], at, owner=owner, idle=idle)
         for name, rows in published.rows.items():
             told(f"published {rows:,} rows of {name} below {published.upper}")
             changed[name] = {"upper": int(published.upper), "rows": rows}
@@ -156,7 +158,12 @@ def move_source(
                         f"{failure.name} failed, and is tried again with all clusters: "
                         f"{failure.message}"
                     )
-    return {"changed": changed, "docs": docs, "failed": _as_json(failed)}
+    return {
+        "changed": changed,
+        "docs": docs,
+        "failed": _as_json(failed),
+        "lineage": _lineage(environment, changed),
+    }
 
 
 def _ingest(
@@ -166,8 +173,9 @@ def _ingest(
     owner: str,
     tell: Tell,
     failed: list[TickFailure],
-) -> bool:
-    """Whether a step waits for its audit."""
+) -> tuple[bool, frozenset[GlobalId]]:
+    """Whether a step waits for its audit; the source's id if the upstream had nothing new at
+    ``at``."""
     report = source_steps.ingest(environment, source, at, owner=owner)
     spec = next(iter(source_steps.existing_sources(environment.stores, [source])), None)
     match report.state:
@@ -192,13 +200,15 @@ def _ingest(
     if spec is not None:
         stalled = source_steps.stalled_outputs(environment.stores, spec, report)
         failed += [TickFailure.of(str(entry.name), error) for entry, error in stalled]
-    return report.state in (IngestState.STAGED, IngestState.BLOCKED)
+    is_idle = spec is not None and report.state is IngestState.IDLE and report.at >= at
+    has_step = report.state in (IngestState.STAGED, IngestState.BLOCKED)
+    return has_step, frozenset([spec.id] if spec is not None and is_idle else [])
 
 
 def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[str, Any]:
     """Bring every index and sink up to what can be read now, or as far as its inputs are complete.
 
-    Answers what ``changed`` and what ``failed``, as `move_source` does, the ``uppers`` of all
+    Answers what ``changed`` and ``failed`` and its ``lineage``, as `move_source` does, the ``uppers`` of all
     indexes and sinks by name, and the jobs to be ``submitted`` for clusters whose replicas nobody
     sees to (see ``reclock.runtime.task_replica``).
     """
@@ -229,6 +239,7 @@ def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[s
         "uppers": uppers,
         "submitted": submitted,
         "failed": _as_json(failed),
+        "lineage": _lineage(environment, changed),
     }
 
 
@@ -317,6 +328,10 @@ def _changed(environment: Environment, report: ClusterReport, tell: Tell) -> dic
         if sink.changes:
             changed[sink.sink] = {"upper": int(sink.upper), "rows": sink.changes}
     return changed
+
+
+def _lineage(environment: Environment, changed: Mapping[str, Changes]) -> list[dict[str, Any]]:
+    return described(environment, {name: changes["rows"] for name, changes in changed.items()})
 
 
 def _as_json(failed: Sequence[TickFailure]) -> list[Mapping[str, Any]]:

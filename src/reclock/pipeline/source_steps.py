@@ -5,7 +5,7 @@ Every step is idempotent and durable before the next; any process may do any of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import structlog
@@ -265,12 +265,18 @@ def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditRepo
 
 
 def publish(
-    environment: Environment, sources: Sequence[str], at: int, *, owner: str
+    environment: Environment,
+    sources: Sequence[str],
+    at: int,
+    *,
+    owner: str,
+    idle: Collection[GlobalId] = (),
 ) -> PublishReport:
     """Commit the steps that passed their audits, publish them with every idle source in one
     transaction, and apply the time to the oracle.
 
-    A source whose step did not pass stays claimed, and is in ``failed`` or ``waiting``.
+    The upstreams of the sources ``idle`` were asked at ``at`` or later, and had nothing new. A
+    source whose step did not pass stays claimed, and is in ``failed`` or ``waiting``.
     """
     stores = environment.stores
     frontiers = stores.frontiers
@@ -286,7 +292,9 @@ def publish(
         lease_ms=stores.settings.claim_lease_ms,
         count=stores.statistics.add,
     )
-    frontiers.advance_idle([spec.id for spec in specs], published.upper)
+    frontiers.advance_idle(
+        [spec.id for spec in specs], published.upper, probed=idle, probed_at=Timestamp(at)
+    )
     stores.oracle.apply_write(EPOCH_MS, Timestamp(published.upper - 1))
     for spec in specs:
         if spec.name in published.steps:

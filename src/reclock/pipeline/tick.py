@@ -17,7 +17,8 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError, TimestampNotAllowed
-from reclock.ingest.report import IngestReport
+from reclock.ingest.report import IngestReport, IngestState
+from reclock.pipeline import openlineage
 from reclock.pipeline.cluster_steps import cluster_names, emit_all, refresh, sink_names
 from reclock.pipeline.source_steps import (
     audit,
@@ -156,7 +157,14 @@ def _audit(tick: TickRun) -> None:
 
 
 def _publish(tick: TickRun) -> None:
-    tick.published = publish(tick.environment, tick.finished, tick.time, owner=tick.owner)
+    idle = [
+        id
+        for id, report in tick.ingested.items()
+        if report.state is IngestState.IDLE and report.at >= tick.time
+    ]
+    tick.published = publish(
+        tick.environment, tick.finished, tick.time, owner=tick.owner, idle=idle
+    )
     tick.failures += tick.published.failed
 
 
@@ -222,6 +230,7 @@ def run(
     if is_last:
         for later in settle(environment, only=only, owner=owner):
             report = report.followed_by(later)
+    openlineage.report(environment, report)
     return report
 
 

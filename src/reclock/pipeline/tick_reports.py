@@ -108,6 +108,14 @@ class TickReport:
     def succeeded(self) -> bool:
         return not self.failed
 
+    @property
+    def changed(self) -> dict[str, int]:
+        """How many rows or changes each source, index and sink has that has any."""
+        counts = dict(self.published.rows)
+        counts |= {index.index: index.updates for each in self.refreshed for index in each.indexes}
+        counts |= {sink.sink: sink.changes for sink in self.emitted}
+        return {name: count for name, count in counts.items() if count}
+
     def summary(self) -> str:
         """A line for the tick, one for each source that another writer claims, and one for each
         failure."""

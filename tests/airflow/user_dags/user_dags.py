@@ -13,7 +13,12 @@ from reclock.airflow.operators import (
     ReclockSqlOperator,
     ReclockTickOperator,
 )
-from reclock.airflow.sensors import ReclockPublishedSensor, ReclockSqlSensor
+from reclock.airflow.sensors import (
+    ReclockCaughtUpSensor,
+    ReclockChecksSensor,
+    ReclockPublishedSensor,
+    ReclockSqlSensor,
+)
 
 VALUES = """
     SELECT true, 2::bigint, 'x', NULL, ARRAY[1, 2], date '2026-11-21', interval '1 day',
@@ -59,6 +64,24 @@ def wait() -> None:
 
 
 @dag(schedule=None)
+def catch_up() -> None:
+    caught_up = ReclockCaughtUpSensor(task_id="caught_up", sources="a", poke_interval=0.5)
+    checked = ReclockChecksSensor(
+        task_id="checked",
+        sources=["a"],
+        since="{{ ti.xcom_pull(task_ids='caught_up') - 1 }}",
+        time="{{ ti.xcom_pull(task_ids='caught_up') }}",
+        reclock_conn_id="server",
+    )
+    counted = ReclockSqlOperator(
+        task_id="counted",
+        sql="SELECT count(*) FROM a",
+        as_of="{{ ti.xcom_pull(task_ids='caught_up') }}",
+    )
+    caught_up >> checked >> counted
+
+
+@dag(schedule=None)
 def fail() -> None:
     later = "2100-01-01T00:00:00+00:00"
     options: dict[str, Any] = {"time": later, "timeout": 3, "poke_interval": 0.5}
@@ -68,6 +91,13 @@ def fail() -> None:
     ReclockPublishedSensor(task_id="skipped", relations="a", soft_fail=True, **in_worker)
     ReclockPublishedSensor(task_id="unknown", relations="nowhere", **options)
     ReclockPublishedSensor(task_id="no_time", relations="a", time="soon")
+    ReclockCaughtUpSensor(task_id="never_caught_up", sources="broken", **options)
+    ReclockCaughtUpSensor(task_id="no_source", sources="v", **options)
+    ReclockChecksSensor(task_id="stalled_by_a_check", sources="broken", **options)
+    ReclockChecksSensor(task_id="waived", sources="waived", since=0, poke_interval=0.5)
+    ReclockChecksSensor(
+        task_id="waived_but_not_asked_for", sources="waived", since=0, checks="another"
+    )
     ReclockTickOperator(task_id="tick")
     ReclockTickOperator(task_id="tick_of_a_server", reclock_conn_id="server")
     ReclockRefreshOperator(task_id="refresh_of_a_server", reclock_conn_id="server")
@@ -78,4 +108,5 @@ def fail() -> None:
 
 work()
 wait()
+catch_up()
 fail()

@@ -31,6 +31,7 @@ from reclock.introspection.relation import (
 )
 from reclock.introspection.types import MANAGED
 from reclock.protocol.compute import Replica
+from reclock.quality.docs_index import read_index
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import ConnectionEntry, IndexEntry, RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -116,6 +117,7 @@ def _state(
             (name, variable.default, variable.description) for name, variable in VARIABLES.items()
         ),
         statistics=environment.stores.statistics.get_all,
+        audits=lambda: read_index(environment.stores.settings.home / "quality"),
         backends=environment.runtime.backends.all,
         reader=reader,
         now=environment.stores.clock,

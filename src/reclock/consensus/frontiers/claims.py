@@ -38,6 +38,9 @@ class GroupFrontier:
     since: Timestamp
     upper: Timestamp
     claim: Claim | None
+    probed_at: Timestamp | None = None
+    """The newest time such that everything that the upstream had then is published. Readers move
+    the upper of an idle group, but not this time."""
 
     def __post_init__(self) -> None:
         if not MINIMUM <= self.since <= self.upper:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -204,7 +204,12 @@ class Frontiers:
                     sa.update(frontiers)
                     .where(frontiers.c.claim_id.in_(batch), frontiers.c.upper < upper)
                     .values(
-                        {"upper": upper, "since": later, "published_claim_id": frontiers.c.claim_id}
+                        {
+                            "upper": upper,
+                            "since": later,
+                            "published_claim_id": frontiers.c.claim_id,
+                            "probed_at": frontiers.c.claim_at,
+                        }
                         | UNCLAIMED
                     )
                 )
@@ -250,17 +255,35 @@ class Frontiers:
 
     # --- anybody's: idle groups, compaction ---
 
-    def advance_idle(self, groups: Iterable[str], to: Timestamp) -> frozenset[str]:
+    def advance_idle(
+        self,
+        groups: Iterable[str],
+        to: Timestamp,
+        *,
+        probed: Collection[str] = (),
+        probed_at: Timestamp = MINIMUM,
+    ) -> frozenset[str]:
         """Move the uppers of the unclaimed ones of these groups up to ``to``, at one moment. Groups
         that are claimed or in a backfill do not move.
+
+        The upstreams of ``probed``, which are some of the groups, had nothing new at ``probed_at``.
 
         Returns the groups, claimed ones included, that are complete below ``to`` now. Unknown
         groups are ignored.
         """
         wanted = sorted(set(groups))
+        earlier = sa.or_(frontiers.c.probed_at.is_(None), frontiers.c.probed_at < probed_at)
 
         def work(connection: sa.Connection) -> frozenset[str]:
             complete: set[str] = set()
+            for batch in batches(sorted(probed)):
+                among = frontiers.c.group_id.in_(batch)
+                unclaimed = frontiers.c.claim_id.is_(None)
+                connection.execute(
+                    sa.update(frontiers)
+                    .where(among, unclaimed, earlier)
+                    .values(probed_at=probed_at)
+                )
             for batch in batches(wanted):
                 among = frontiers.c.group_id.in_(batch)
                 waits = frontiers.c.group_id.in_(sa.select(backfills.c.group_id))

@@ -28,6 +28,7 @@ frontiers = sa.Table(
     sa.Column("claim_payload", sa.Text),
     # the claim published last, so that a repeated publication is recognised
     sa.Column("published_claim_id", sa.Text),
+    sa.Column("probed_at", sa.BigInteger),
     sa.CheckConstraint("0 <= since AND since <= upper", name="reclock_frontier_since"),
     sa.CheckConstraint("claim_id IS NULL OR upper <= claim_at", name="reclock_frontier_claim"),
 )
@@ -149,4 +150,4 @@ def _as_group(row: sa.Row[Any]) -> GroupFrontier:
             row.claim_lease_until,
             json.loads(row.claim_payload),
         )
-    return GroupFrontier(row.group_id, row.since, row.upper, claim)
+    return GroupFrontier(row.group_id, row.since, row.upper, claim, row.probed_at)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from airflow.plugins_manager import AirflowPlugin
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
 
@@ -24,10 +23,3 @@ class BackfillTimetable(CronDataIntervalTimetable):
         return super().next_dagrun_info(
             last_automated_data_interval=last_automated_data_interval, restriction=restriction
         )
-
-
-class ReclockTimetablePlugin(AirflowPlugin):
-    """What Airflow loads."""
-
-    name = "reclock_timetable"
-    timetables = [BackfillTimetable]  # noqa: RUF012

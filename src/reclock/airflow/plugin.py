@@ -1,5 +1,7 @@
-"""The page *Reclock* in Airflow's UI: every object with its freshness and errors, and the data
-docs, behind the same login.
+"""What Airflow loads through the entry point ``airflow.plugins``: the page *Reclock* in its UI, and
+the timetable of ``reclock_backfill``.
+
+The page shows every object with its freshness and errors, and the data docs, behind the same login.
 
 The top-level folder `plugins/` stays, whatever else registers the plugin: its owner fixed it.
 
@@ -16,6 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
 
+from reclock.airflow.timetable import BackfillTimetable
+
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
@@ -31,7 +35,7 @@ async def app(
     send: Callable[[Message], Awaitable[None]],
 ) -> None:
     """The page's application, made at the first request: every process of Airflow's loads this
-    file, only one serves it."""
+    module, only one serves it."""
     await pages()(scope, receive, send)
 
 
@@ -44,6 +48,7 @@ def pages() -> FastAPI:
 
 class ReclockPlugin(AirflowPlugin):
     name = "reclock"
+    timetables = [BackfillTimetable]  # noqa: RUF012
     fastapi_apps: ClassVar[list[dict[str, Any]]] = [
         {"app": app, "url_prefix": PREFIX, "name": "Reclock"}
     ]
