@@ -107,7 +107,7 @@ def _kafka(world: World, broker: Broker, format: str, form: Form) -> None:
     )
     encoder = Encoder(_desc(world), (), Envelope.DEBEZIUM, form, form)
     changes = _rows(0, ROWS, 1).to_reader()
-    same = [value for batch in encoder.messages(Timestamp(2000), changes) for _, value in batch]
+    same = [value for batch in encoder.messages(Timestamp(2000), changes) for _, value, _ in batch]
     theirs_topic = broker.topic(retention_ms="-1")
 
     def theirs() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from fixtures.emitters import Emitters
 from fixtures.kafka import Broker
 from fixtures.maintained import World
@@ -117,6 +117,39 @@ def test_upsert_keeps_a_row_a_key_and_keys_must_tell_rows_apart(
         emit(world)
     # what came before it is there, of it nothing
     assert len(topic_messages(kafka.address, topic)) == 3
+
+
+def test_a_column_may_be_the_headers_of_messages(kafka: Broker, world: World, topic: str) -> None:
+    world.sql("CREATE VIEW v AS SELECT id, word, jsonb_build_object('trace', word) AS h FROM t")
+    rest = "KEY (id) NOT ENFORCED HEADERS h FORMAT JSON ENVELOPE UPSERT"
+    world.sql(f"CREATE SINK k FROM v INTO KAFKA BROKER '{kafka.address}' TOPIC '{topic}' {rest}")
+    change(world, "INSERT INTO t VALUES (1, 'é')", "UPDATE t SET word = NULL", "DELETE FROM t")
+    emit(world)
+    assert [message[1:] for message in topic_messages(kafka.address, topic)] == [
+        ({"id": 1}, {"id": 1, "word": "é"}),
+        ({"id": 1}, {"id": 1, "word": None}),
+        ({"id": 1}, None),
+    ]
+    assert topic_headers(kafka.address, topic) == [
+        [("trace", "é".encode())],
+        [("trace", None)],
+        [("trace", None)],
+    ]
+    [(text,)] = world.sql("SELECT create_sql FROM mz_sinks")
+    assert "KEY (id) NOT ENFORCED HEADERS h FORMAT JSON" in text
+
+
+def topic_headers(address: str, topic: str) -> list[list[tuple[str, bytes | None]]]:
+    settings = {"bootstrap.servers": address, "group.id": "headers", "enable.partition.eof": True}
+    consumer = Consumer(settings | {"isolation.level": "read_committed"})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    found: list[list[tuple[str, bytes | None]]] = []
+    try:
+        while (message := consumer.poll(30)) is not None and message.error() is None:
+            found.append(message.headers() or [])
+        return found
+    finally:
+        consumer.close()
 
 
 def test_a_topic_that_is_not_there_is_made_over_a_connection(

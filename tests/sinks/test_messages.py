@@ -28,6 +28,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.definitions.connections import Connection
 from reclock.definitions.formats import JsonFormat
 from reclock.definitions.sinks import Avro, Envelope
+from reclock.errors import SinkHeadersInvalid
 from reclock.formats import avro
 from reclock.formats.avro_schemas import columns_of, row_columns_of
 from reclock.formats.decode import decode
@@ -93,8 +94,8 @@ def test_every_type_reads_back() -> None:
         message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
     ]
     encoder.close()
-    assert sorted(json.loads(key)["id"] for key, _ in messages if key) == [-(2**63), 2, 3]
-    lines = b"".join(value + b"\n" for _, value in messages if value is not None)
+    assert sorted(json.loads(key)["id"] for key, _, _ in messages if key) == [-(2**63), 2, 3]
+    lines = b"".join(value + b"\n" for _, value, _ in messages if value is not None)
     found = decode(lines, JsonFormat(), DESC, key="k", offset=0)
     assert (
         sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: row[0]) == ROWS
@@ -106,7 +107,7 @@ def test_without_a_key_each_copy_is_a_message() -> None:
     messages = [
         json.loads(value)
         for batch in encoder.messages(Timestamp(7), changes(2, -1, 1))
-        for _, value in batch
+        for _, value, _ in batch
         if value
     ]
     encoder.close()
@@ -130,7 +131,9 @@ def test_every_type_reads_back_from_avro() -> None:
         message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
     ]
     encoder.close()
-    found = avro.read([value for _, value in messages if value], "", lambda id: json.dumps(schema))
+    found = avro.read(
+        [value for _, value, _ in messages if value], "", lambda id: json.dumps(schema)
+    )
     rows = sorted((tuple(row.values()) for row in found), key=lambda row: row[0])
     assert [
         tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row)
@@ -171,7 +174,7 @@ def test_events_in_avro_tell_what_was_before_and_after() -> None:
         message for batch in encoder.messages(Timestamp(7), changes(1, -1, 1)) for message in batch
     ]
     encoder.close()
-    found = avro.read([value for _, value in messages if value], "", lambda id: schema)
+    found = avro.read([value for _, value, _ in messages if value], "", lambda id: schema)
     told = {
         (event["before"] or event["after"])["id"]: (event["op"], event["ts_ms"]) for event in found
     }
@@ -200,7 +203,7 @@ def test_what_may_be_null_has_that_as_its_default_where_it_is_said() -> None:
     encoder = Encoder(
         DESC, ("id",), Envelope.DEBEZIUM, AvroForm("topic-value", schema, {}), JsonForm()
     )
-    [(_, value), *_] = [
+    [(_, value, _), *_] = [
         message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
     ]
     encoder.close()
@@ -227,7 +230,44 @@ def test_a_key_may_be_nothing_but_its_column(column: str, texts: list[str | byte
         message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch
     ]
     encoder.close()
-    keys = {json.loads(value)["id"]: key for key, value in messages if value is not None}
+    keys = {json.loads(value)["id"]: key for key, value, _ in messages if value is not None}
     assert [keys[row[0]] for row in ROWS] == [
         text.encode() if isinstance(text, str) else text for text in texts
     ]
+
+
+HEADED = RelationDesc((Column("id", BIGINT, False), Column("h", TEXT), Column("word", TEXT)))
+
+
+def headed(*rows: tuple[int, str | None, str, int]) -> pa.RecordBatchReader:
+    names = [*HEADED.names, "mz_diff"]
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows]).to_reader()
+
+
+@pytest.mark.parametrize("key", [("id",), ()])
+def test_headers_are_beside_the_value(key: tuple[str, ...]) -> None:
+    envelope = Envelope.UPSERT if key else Envelope.DEBEZIUM
+    encoder = Encoder(HEADED, key, envelope, JsonForm(), JsonForm(), headers="h")
+    rows = headed(
+        (1, '{"trace": "é", "none": null}', "old", -1),
+        (1, r'[["raw", "\\x00ff"], ["raw", "b"]]', "new", 1),
+        (2, None, "plain", 1),
+        (3, '{"gone": "yes"}', "x", -1),
+    )
+    messages = [message for batch in encoder.messages(Timestamp(7), rows) for message in batch]
+    encoder.close()
+    assert not [value for _, value, _ in messages if value and b'"h"' in value]
+    found = sorted(str(headers) for _, _, headers in messages)
+    new, gone = [("raw", b"\x00\xff"), ("raw", b"b")], [("gone", b"yes")]
+    old = [[("trace", "é".encode()), ("none", None)]] if not key else []
+    assert found == sorted(map(str, [[], new, gone, *old]))
+
+
+@pytest.mark.parametrize(
+    "value", ["1", '"x"', '{"n": 1}', '[["a"]]', "[1]", '[["a", "\\\\xzz"]]', "{"]
+)
+def test_what_is_no_document_of_headers_is_an_error(value: str) -> None:
+    encoder = Encoder(HEADED, ("id",), Envelope.UPSERT, JsonForm(), JsonForm(), headers="h")
+    with pytest.raises(SinkHeadersInvalid):
+        list(encoder.messages(Timestamp(7), headed((1, value, "a", 1))))
+    encoder.close()

@@ -169,11 +169,11 @@ def changes_since(
 
 def _source(client: Client, name: str) -> PublishedInput:
     """Raises ``InvalidOption`` if the relation is no source."""
-    read = inputs(client, name)
-    is_source = "SELECT 1 FROM mz_catalog.mz_sources WHERE id = $1"
-    if len(read) != 1 or not client.sql(is_source, [read[0].id]).rows():
+    named = "SELECT id FROM mz_catalog.mz_sources WHERE oid = $1::regclass::oid"
+    if not client.sql(named, [relation_name(name)]).rows():
         raise InvalidOption(f'"{name}" is not a source')
-    return read[0]
+    [source] = inputs(client, name)
+    return source
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -71,6 +71,8 @@ class KafkaTarget:
     partitions: int = -1
     replicas: int = -1
     compression: str = "lz4"
+    headers: str = ""
+    """The column with the headers of messages, if there is one. It is no part of the value."""
 
     type_name: ClassVar[str] = "kafka"
 

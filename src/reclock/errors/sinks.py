@@ -31,6 +31,19 @@ class TargetChanged(SinkError):
         )
 
 
+class SinkHeadersInvalid(SinkError):
+    """The value of a sink's column of headers is not a document of headers."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, value: str) -> None:
+        super().__init__(
+            "a row has invalid headers",
+            detail=f"such as {value[:200]}",
+            hint='headers are an object such as {"name": "text"}, or [["name", "\\\\x00ff"]]',
+        )
+
+
 class SinkKeyNotUnique(SinkError):
     """Two rows with the key of one message came at one time."""
 

@@ -23,7 +23,7 @@ from reclock.definitions.sinks import (
     Target,
 )
 from reclock.sinks.json_messages import JsonForm
-from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns
+from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns, value_columns
 from reclock.sinks.plain_messages import PlainForm
 from reclock.sinks.target import Writer
 
@@ -66,7 +66,7 @@ def _(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     from reclock.sinks.kafka import KafkaWriter  # its client is a library that others need not load
 
     form, key_form = _form(target, sink, context), _key_form(target, sink, context)
-    encoder = Encoder(sink.desc, target.key, target.envelope, form, key_form)
+    encoder = Encoder(sink.desc, target.key, target.envelope, form, key_form, target.headers)
     return KafkaWriter(
         target,
         f"{context.environment_id}/{sink.id}",
@@ -99,7 +99,8 @@ def _form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Form:
         return JsonForm()
     from reclock.sinks.avro_messages import AvroForm, value_schema
 
-    schema = value_schema(sink.desc.columns, target.envelope, target.format)
+    columns = value_columns(sink.desc, target.headers)
+    schema = value_schema(columns, target.envelope, target.format)
     return AvroForm(
         f"{target.topic}-value",
         schema,

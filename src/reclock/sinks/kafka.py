@@ -117,15 +117,15 @@ class KafkaWriter:
         count = size = 0
         produce, topic, moment = self._producer.produce, self._target.topic, int(at)
         for batch in self._encoder.messages(at, changes):
-            for key, value in batch:
+            for key, value, headers in batch:
                 while True:
                     try:
-                        produce(topic, value, key, timestamp=moment)
+                        produce(topic, value, key, timestamp=moment, headers=headers)
                         break
                     except BufferError:  # the queue is full: what was delivered makes room
                         self._producer.poll(0.05)
             count += len(batch)
-            size += sum(len(key or b"") + len(value or b"") for key, value in batch)
+            size += sum(len(key or b"") + len(value or b"") for key, value, _ in batch)
             self._producer.poll(0)
         return Written(count, size)
 

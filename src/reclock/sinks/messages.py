@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,10 +14,12 @@ import pyarrow as pa
 from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.sinks import Envelope
-from reclock.errors import SinkKeyNotUnique
+from reclock.errors import SinkHeadersInvalid, SinkKeyNotUnique
 
-Message = tuple[bytes | None, bytes | None]
-"""A key and a value."""
+Headers = list[tuple[str, bytes | None]]
+
+Message = tuple[bytes | None, bytes | None, Headers]
+"""A key, a value and headers."""
 
 
 class KeyForm(Protocol):
@@ -43,8 +46,8 @@ class Form(KeyForm, Protocol):
 
 
 class Encoder:
-    """Encodes changes of rows of ``desc``, keyed by ``key`` if it has columns. Spills to temporary
-    files."""
+    """Encodes changes of rows of ``desc``, keyed by ``key`` if it has columns. The column
+    ``headers``, if there is one, is no part of values. Spills to temporary files."""
 
     def __init__(
         self,
@@ -53,9 +56,13 @@ class Encoder:
         envelope: Envelope,
         form: Form,
         key_form: KeyForm,
+        headers: str = "",
     ) -> None:
         self._key, self._envelope, self._form, self._key_form = key, envelope, form, key_form
-        self._row = form.row(desc.columns)
+        self._row = form.row(value_columns(desc, headers))
+        carried = [changes_column(column) for column in desc.columns if column.name == headers]
+        self._has_headers = bool(carried)
+        self._headers = carried[0] if carried else "NULL::VARCHAR"
         self._key_row = key_form.row(key_columns(desc, key)) if key else "NULL"
         self._database = duckdb.connect(":memory:")
         folder = os.path.join(tempfile.gettempdir(), f"reclock-sink-{os.getpid()}")
@@ -83,17 +90,25 @@ class Encoder:
                     self._key, at=at, detail=f"such as {guilty['key'][0].as_py()}"
                 )
             keys = self._key_form.messages(batch["key"]) if self._key else [None] * batch.num_rows
-            yield list(zip(keys, self._form.messages(batch["value"]), strict=True))
+            headers: list[Headers] = (
+                [parse_headers(text) for text in batch["headers"].to_pylist()]
+                if self._has_headers
+                else [[]] * batch.num_rows
+            )
+            yield list(zip(keys, self._form.messages(batch["value"]), headers, strict=True))
 
     def _keyed(self, at: Timestamp) -> str:
         value = (
             "after" if self._envelope is Envelope.UPSERT else self._change("before", "after", at)
         )
         return f"""
-            SELECT key, {value} AS value, gone > 1 OR come > 1 AS is_ambiguous FROM (
+            SELECT key, {value} AS value, gone > 1 OR come > 1 AS is_ambiguous,
+                CASE WHEN come > 0 THEN new_headers ELSE old_headers END AS headers FROM (
                 SELECT key, coalesce(sum(-n) FILTER (n < 0), 0) AS gone, coalesce(sum(n) FILTER (n > 0), 0) AS come,
-                    any_value(value) FILTER (n < 0) AS before, any_value(value) FILTER (n > 0) AS after
-                FROM (SELECT {self._key_row} AS key, {self._row} AS value, {DIFF_COLUMN} AS n FROM changes) GROUP BY key)
+                    any_value(value) FILTER (n < 0) AS before, any_value(value) FILTER (n > 0) AS after,
+                    any_value(headers) FILTER (n < 0) AS old_headers, any_value(headers) FILTER (n > 0) AS new_headers
+                FROM (SELECT {self._key_row} AS key, {self._row} AS value, {self._headers} AS headers,
+                    {DIFF_COLUMN} AS n FROM changes) GROUP BY key)
         """
 
     def _unkeyed(self, at: Timestamp) -> str:
@@ -102,8 +117,8 @@ class Encoder:
             f"CASE WHEN {DIFF_COLUMN} > 0 THEN row END",
             at,
         )
-        rows = f"SELECT {self._row} AS row, {DIFF_COLUMN} FROM changes"
-        return f"SELECT {value} AS value FROM ({rows}), range(abs({DIFF_COLUMN}))"
+        rows = f"SELECT {self._row} AS row, {self._headers} AS headers, {DIFF_COLUMN} FROM changes"
+        return f"SELECT {value} AS value, headers FROM ({rows}), range(abs({DIFF_COLUMN}))"
 
     def _change(self, before: str, after: str, at: Timestamp) -> str:
         kind = f"CASE WHEN {before} IS NULL THEN 'c' WHEN {after} IS NULL THEN 'd' ELSE 'u' END"
@@ -113,6 +128,38 @@ class Encoder:
 def key_columns(desc: RelationDesc, key: tuple[str, ...]) -> list[Column]:
     """The columns of the key, in the order of the relation."""
     return [column for column in desc.columns if column.name in key]
+
+
+def value_columns(desc: RelationDesc, headers: str) -> list[Column]:
+    """The columns of the value: all but that of the headers."""
+    return [column for column in desc.columns if column.name != headers]
+
+
+def parse_headers(text: str | None) -> Headers:
+    """The headers of a message, from an object of texts, or from the form in which a source
+    includes them: a list of names with bytes. Raises ``SinkHeadersInvalid``."""
+    if text is None:
+        return []
+    try:
+        document = json.loads(text)
+        pairs = list(document.items()) if isinstance(document, dict) else document
+        return [(_checked(name), _header_value(value)) for name, value in pairs]
+    except (TypeError, ValueError):
+        raise SinkHeadersInvalid(text) from None
+
+
+def _checked(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError
+    return name
+
+
+def _header_value(value: object) -> bytes | None:
+    """Text after ``\\x`` is hexadecimal digits of bytes."""
+    if value is None:
+        return None
+    text = _checked(value)
+    return bytes.fromhex(text[2:]) if text.startswith("\\x") else text.encode()
 
 
 def changes_column(column: Column) -> str:

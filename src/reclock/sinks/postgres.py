@@ -105,7 +105,7 @@ class PostgresWriter:
         copying = "COPY changes FROM STDIN"
         with connection.cursor() as cursor, cursor.copy(copying) as copy:
             for messages in self._encoder.messages(at, changes):
-                for key, value in messages:
+                for key, value, _ in messages:
                     copy.write_row((_text(key), _text(value)))
                     size += len(key or b"") + len(value or b"")
                 count += len(messages)

@@ -94,10 +94,11 @@ def fail() -> None:
     ReclockCaughtUpSensor(task_id="never_caught_up", sources="broken", **options)
     ReclockCaughtUpSensor(task_id="no_source", sources="v", **options)
     ReclockChecksSensor(task_id="stalled_by_a_check", sources="broken", **options)
-    ReclockChecksSensor(task_id="waived", sources="waived", since=0, poke_interval=0.5)
-    ReclockChecksSensor(
-        task_id="waived_but_not_asked_for", sources="waived", since=0, checks="another"
-    )
+    now = "{{ dag_run.run_after }}"
+    moved = ReclockSqlOperator(task_id="moved", sql="SELECT count(*) FROM waived", as_of=now)
+    of_waived: dict[str, Any] = {"sources": "waived", "since": 0, "time": now}
+    moved >> ReclockChecksSensor(task_id="waived", **of_waived)
+    moved >> ReclockChecksSensor(task_id="waived_but_not_asked_for", checks="another", **of_waived)
     ReclockTickOperator(task_id="tick")
     ReclockTickOperator(task_id="tick_of_a_server", reclock_conn_id="server")
     ReclockRefreshOperator(task_id="refresh_of_a_server", reclock_conn_id="server")

@@ -242,6 +242,7 @@ def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
         partitions,
         replicas,
         compression=compression,
+        headers=_headers(into, on, key),
     )
 
 
@@ -286,6 +287,24 @@ def _key(into: KafkaInto | PostgresInto, on: RelationEntry) -> tuple[str, ...]:
             ),
         )
     return key
+
+
+def _headers(into: KafkaInto, on: RelationEntry, key: Sequence[str]) -> str:
+    """The column of HEADERS, or ``""``."""
+    if into.args.get("headers") is None:
+        return ""
+    [index] = column_positions([fold(into.args["headers"])], on.desc)
+    column = on.desc.columns[index]
+    if column.type.name not in (TypeName.TEXT, TypeName.JSONB):
+        raise InvalidOption(
+            f'the column of HEADERS is text or jsonb, and "{column.name}" is {column.type}',
+            hint="such as jsonb_build_object('trace', trace_id)",
+        )
+    if column.name in key or len(on.desc.columns) == 1:
+        raise InvalidOption(
+            f'column "{column.name}" cannot be HEADERS and also the key or the value'
+        )
+    return column.name
 
 
 def _count(into: KafkaInto, name: str) -> int:

@@ -16,7 +16,7 @@ from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 class KafkaInto(exp.Expression):
     """``INTO KAFKA CONNECTION … (…)`` or ``KAFKA BROKER … TOPIC …``; ``is_not_enforced`` takes the
-    user's word that no two rows share a key."""
+    user's word that no two rows share a key. ``headers`` is a column."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "connection": False,
@@ -28,6 +28,7 @@ class KafkaInto(exp.Expression):
         "compression": False,
         "key": False,
         "is_not_enforced": False,
+        "headers": False,
         "format": True,
         "envelope": True,
     }
@@ -121,13 +122,12 @@ def _target(parser: StatementParser) -> exp.Expression:
         options["topic"] = parser.text()
         options["progress_topic"] = parser.text() if parser.accept("PROGRESS", "TOPIC") else None
     key = _key(parser) if parser.sees("KEY", "(") else {}
-    if parser.sees("HEADERS"):
-        parser.unsupported("CREATE SINK")
+    headers = parser.name() if parser.accept("HEADERS") else None
     format = formats(parser) or one_format(parser)
     parser.expect("ENVELOPE")
     if not parser.accept_any(("DEBEZIUM", "UPSERT")):
         parser.raise_error("Expected DEBEZIUM or UPSERT")
-    return KafkaInto(**options, **key, format=format, envelope=parser.last_word)
+    return KafkaInto(**options, **key, headers=headers, format=format, envelope=parser.last_word)
 
 
 def _postgres_into(parser: StatementParser) -> PostgresInto:
@@ -182,6 +182,7 @@ def _write_kafka_into(write: Generator, node: exp.Expression) -> str:
     return joined(
         f"KAFKA {where}",
         _written_key(write, node),
+        clause(write, "HEADERS", node, "headers"),
         write_formats(write, node),
         f"ENVELOPE {node.args['envelope']}",
     )
