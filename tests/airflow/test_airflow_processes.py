@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from fixtures.lineage import EventServer, event_server
 from fixtures.ports import free_port
-from fixtures.waiting import eventually
+from fixtures.waiting import await_port, eventually
 
 import reclock
 
@@ -109,7 +109,8 @@ def airflow(
     subprocess.run([AIRFLOW, "db", "migrate"], env=settings, check=True, capture_output=True)
     with ExitStack() as stack:
         processes = AirflowProcesses(folder, settings, stack)
-        processes.start("api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1")
+        words = ("api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1")
+        await_port(port, processes.start(*words), folder / "api-server.log")
         processes.start("dag-processor")
         processes.start("scheduler", "--skip-serve-logs")
         yield processes
