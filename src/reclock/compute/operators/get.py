@@ -55,14 +55,14 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
             f"UNION ALL {repeated(engine, counted, [f'c{i}' for i in range(len(node.desc))])}"
         )
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
-    shown = _all(node, engine, named)
+    values = _all(node, engine, named)
     if relation.is_mostly_single and engine == "duckdb" and key_filter is None and any(read):
-        return _mostly_single(node, read, f"{source} WHERE {until}", shown)
-    return repeated(engine, _summed(read, source, until), shown)
+        return _mostly_single(node, read, f"{source} WHERE {until}", values)
+    return repeated(engine, _summed(read, source, until), values)
 
 
-def _mostly_single(node: Get, read: Sequence[str | None], source: str, shown: list[str]) -> str:
-    """The SELECT of ``shown`` from the updates in ``source``. Updates are summed up only for rows of
+def _mostly_single(node: Get, read: Sequence[str | None], source: str, values: list[str]) -> str:
+    """The SELECT of ``values`` from the updates in ``source``. Updates are summed up only for rows of
     which an update has another diff than one, as far as the key tells rows apart. Each update of the
     other rows is a row."""
     listed = [
@@ -79,8 +79,8 @@ def _mostly_single(node: Get, read: Sequence[str | None], source: str, shown: li
     summed = _summed(named, f"{updates} AS u SEMI JOIN other AS o ON {same}", "TRUE")
     return (
         f"WITH other AS MATERIALIZED (SELECT DISTINCT {names} FROM {updates} WHERE {DIFF_COLUMN} <> "
-        f"1) SELECT {select_list(shown)} FROM ({single}) UNION ALL "
-        f"{repeated('duckdb', summed, shown)}"
+        f"1) SELECT {select_list(values)} FROM ({single}) UNION ALL "
+        f"{repeated('duckdb', summed, values)}"
     )
 
 
