@@ -1,9 +1,7 @@
-"""What Airflow loads through the entry point ``airflow.plugins``: the page *Reclock* in its UI, and
+"""What Airflow loads through the entry point ``airflow.plugins``, or from the folder `plugins/`: the page *Reclock* in its UI, and
 the timetable of ``reclock_backfill``.
 
 The page shows every object with its freshness and errors, and the data docs, behind the same login.
-
-The top-level folder `plugins/` stays, whatever else registers the plugin: its owner fixed it.
 
 Who may see the DAG `reclock_tick` may see the page; who may edit it may decide about stalled
 sources. The environment is the one at `RECLOCK_HOME`.
