@@ -29,37 +29,30 @@ from reclock.errors import OutputFailed
 
 _Key = tuple[str | None, ...]
 
-Range = tuple[int, int]
-"""The transactions whose commit records start at ``lower`` or later, and before ``upper``."""
-
 
 class ChangeCollector:
-    """Collects the changes of some ranges, in the order of their messages."""
+    """Collects the changes of the transactions whose commit records start at ``lower`` or later,
+    and before ``upper``, in the order of their messages. The outputs equal the upstream's tables as
+    they were at ``lower``."""
 
-    def __init__(
-        self, outputs: Mapping[str, RelationDesc], ranges: Sequence[Range], *, is_exact: bool = True
-    ) -> None:
-        """``is_exact``: whether the outputs equal the upstream's tables as they were, so that an
-        output cannot have an inserted row yet."""
-        self._ranges, self._end = ranges, max(upper for _, upper in ranges)
+    def __init__(self, outputs: Mapping[str, RelationDesc], lower: int, upper: int) -> None:
+        self._lower, self._upper = lower, upper
         self._tables: dict[str, _Table] = {
-            name: _KeyedTable(name, desc, desc.key, is_exact=is_exact)
-            if desc.key
-            else _FullIdentityTable(name, desc)
+            name: _KeyedTable(name, desc, desc.key) if desc.key else _FullIdentityTable(name, desc)
             for name, desc in outputs.items()
         }
         self._relations: dict[int, _FollowedTable | None] = {}
         self._notices: list[Read] = []
         self._lsn = -1
         self.is_over = False
-        """Whether all further messages are beyond the ranges."""
+        """Whether all further messages are beyond the range."""
 
     def take(self, messages: MessageBatch) -> None:
         """Collect the next messages. Raises ``ValueError`` for bytes that are no message."""
         kinds = messages.kinds()
         begins = np.flatnonzero(kinds == pgoutput.BEGIN)
         lsns = messages[begins].commit_lsns()
-        beyond = begins[lsns >= self._end]
+        beyond = begins[lsns >= self._upper]
         if len(beyond):
             self.is_over = True
             messages, kinds, lsns = (
@@ -70,9 +63,7 @@ class ChangeCollector:
         lsns = np.concatenate(([self._lsn], lsns))  # it may continue
         commit_lsns = lsns[np.cumsum(kinds == pgoutput.BEGIN)]
         self._lsn = int(lsns[-1])
-        is_within = np.zeros(len(commit_lsns), np.bool_)
-        for lower, upper in self._ranges:
-            is_within |= (commit_lsns >= lower) & (commit_lsns < upper)
+        is_within = commit_lsns >= self._lower
         is_change = np.isin(kinds, (pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE)) & is_within
         start = 0
         table_messages = np.flatnonzero(np.isin(kinds, (pgoutput.RELATION, pgoutput.TRUNCATE)))
@@ -233,18 +224,16 @@ class _KeyedTable:
     inserted before the first update or delete are staged as plain insertions: the output has no row
     with their keys."""
 
-    def __init__(
-        self, name: str, desc: RelationDesc, key: tuple[str, ...], *, is_exact: bool
-    ) -> None:
+    def __init__(self, name: str, desc: RelationDesc, key: tuple[str, ...]) -> None:
         self.name, self.desc = name, desc
         self.identity = _format_identity(set(key))
         self._key = [desc.names.index(column) for column in key]
         self._moved: dict[_Key, tuple[_Key, int]] = {}
         """The lineage of each key that a change of key gave to a row, or took from one."""
         self._count = 0
-        self._is_exact = is_exact
-        self._may_exist = not is_exact
-        """Whether the output may already have the key of an inserted row."""
+        self._may_exist = False
+        """Whether a change was collected after which an inserted row may have a key of the
+        output."""
         self._inserted = _RowBuffer(arrow_schema(desc, with_updates=False))
         self._lineage_rows = _RowBuffer(arrow_schema(lineage_desc(desc), with_updates=False))
 
@@ -314,7 +303,7 @@ class _KeyedTable:
             self._moved[new] = lineage
 
     def empty(self) -> None:
-        self._moved, self._may_exist = {}, not self._is_exact
+        self._moved, self._may_exist = {}, False
         self._inserted.take()
         self._lineage_rows.take()
 

@@ -29,10 +29,9 @@ from reclock.connectors.connector import (
     Increment,
     Read,
     Skip,
-    remaining_ranges,
 )
 from reclock.connectors.postgres import pgoutput
-from reclock.connectors.postgres.changes import ChangeCollector, Range
+from reclock.connectors.postgres.changes import ChangeCollector
 from reclock.connectors.postgres.publication import (
     DescribedTable,
     changed_tables,
@@ -72,15 +71,13 @@ _STATEMENT_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionRanges:
-    """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which
-    are in order."""
+class TransactionRange:
+    """The transactions whose commit records start at ``lower`` or later, and before ``upper``."""
 
-    ranges: tuple[Range, ...]
+    lower: int
+    upper: int
     unfollowed: Mapping[str, str] = field(default_factory=dict)
     """The tables that are not followed from here on, and why."""
-    is_exact: bool = True
-    """Whether nothing was ever skipped: then no inserted row is in the output yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class Postgres:
         skips: Sequence[Skip] = (),
         *,
         is_wanted: Callable[[], bool] = lambda: True,
-    ) -> Iterator[tuple[list[Increment], list[CopyPages | TransactionRanges]]]:
+    ) -> Iterator[tuple[list[Increment], list[CopyPages | TransactionRange]]]:
         """Create the slot, and hold its snapshot while the tables are copied. A slot that exists,
         such as one left by an earlier attempt, is replaced.
 
@@ -134,8 +131,8 @@ class Postgres:
                         f"{format_lsn(lower)}"
                     )
                     raise self._behind(lower, "is another one", behind)
-                tasks: list[CopyPages | TransactionRanges] = (
-                    [TransactionRanges((), unfollowed)] if unfollowed else []
+                tasks: list[CopyPages | TransactionRange] = (
+                    [TransactionRange(lsn, lsn, unfollowed)] if unfollowed else []
                 )
                 tasks += snapshot_tasks(pages, snapshot)
                 yield [Increment((), lower, lsn, lsn - lower, (system_id,))], tasks
@@ -191,19 +188,13 @@ class Postgres:
 
     def tasks(
         self, increments: Sequence[Increment], skips: Sequence[Skip]
-    ) -> list[TransactionRanges]:
-        ranges = tuple(
-            range
-            for increment in increments
-            for range in remaining_ranges((), increment.lower, increment.upper, skips)
-        )
-        unfollowed = {
-            table: why
-            for increment in increments
-            for table, why in increment.detail.get("gone", {}).items()
-            if table in self.outputs
-        }
-        return [TransactionRanges(ranges, unfollowed, not skips)] if ranges or unfollowed else []
+    ) -> list[TransactionRange]:
+        tasks = []
+        for increment in increments:
+            gone = increment.detail.get("gone", {})
+            unfollowed = {table: why for table, why in gone.items() if table in self.outputs}
+            tasks.append(TransactionRange(increment.lower, increment.upper, unfollowed))
+        return tasks
 
     def without(self, outputs: Set[str]) -> Postgres:
         return replace(
@@ -290,7 +281,7 @@ class Postgres:
 
     # --- in executors ---
 
-    def read(self, task: CopyPages | TransactionRanges) -> Iterator[Read]:
+    def read(self, task: CopyPages | TransactionRange) -> Iterator[Read]:
         with self._connected(patience_ms=0) as connection:
             if isinstance(task, CopyPages):
                 try:
@@ -300,16 +291,16 @@ class Postgres:
                 except OutputFailed as failure:
                     yield task.table, failure
             else:
-                if task.ranges:
+                if task.lower < task.upper:
                     yield from self._changes(connection, task)
                 for table, why in task.unfollowed.items():
                     yield table, OutputFailed(f'table "{table}" {why}', detail=GONE)
 
     def _changes(
-        self, connection: psycopg.Connection[Any], task: TransactionRanges
+        self, connection: psycopg.Connection[Any], task: TransactionRange
     ) -> Iterator[Read]:
-        collector = ChangeCollector(self.outputs, task.ranges, is_exact=task.is_exact)
-        arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
+        collector = ChangeCollector(self.outputs, task.lower, task.upper)
+        arguments = [self.upstream.slot, format_lsn(task.upper), self.upstream.publication]
         with connection.cursor(binary=True) as cursor:
             for sizes, data in cursor.stream(_PEEK_BLOCKS, arguments, binary=True):
                 collector.take(pgoutput.MessageBatch.of(data, sizes))
