@@ -49,7 +49,7 @@ def test_a_decision_that_changes_nothing_is_refused_with_what_helps(
 @pytest.mark.parametrize(
     ("upstream", "reason"),
     [
-        ("LOAD GENERATOR COUNTER", "only the tables of a publication and a topic can be read anew"),
+        ("LOAD GENERATOR COUNTER", "only publications, topics and streams can be read anew"),
         (
             "KAFKA BROKER '127.0.0.1:1' TOPIC 't' END OFFSET (5) FORMAT TEXT",
             "its END OFFSET is one of the topic as it was",
@@ -76,6 +76,10 @@ def test_what_cannot_be_read_anew_is_refused(tmp_path: Path, upstream: str, reas
             UpstreamChanged("0", 5, message="m"),
             ["ALTER SOURCE k RETRY", "ALTER SOURCE k SKIP '0'"],
         ),
+        (
+            UpstreamChanged("0", 5, message="m", upper=9),
+            ["ALTER SOURCE k RETRY", "ALTER SOURCE k SKIP '0' FROM 5 TO 9"],
+        ),
     ],
 )
 def test_the_ways_out_are_the_statements_that_help(error: UpstreamChanged, ways: list[str]) -> None:
@@ -88,4 +92,10 @@ def test_a_failure_comes_back_from_a_claim_as_it_was(kind: type[UpstreamChanged]
     failure = kind("0", 5, message="m", detail="d", hint="h")
     found = decode_failure(encode_failure(failure))
     assert type(found) is kind
-    assert (str(found), found.detail, found.hint) == ("m", "d", "h")
+    assert (str(found), found.detail, found.hint, found.upper) == ("m", "d", "h", None)
+
+
+def test_where_a_loss_ends_comes_back_from_a_claim() -> None:
+    found = decode_failure(encode_failure(UpstreamChanged("0", 5, message="m", upper=2**200)))
+    assert isinstance(found, UpstreamChanged)
+    assert found.upper == 2**200

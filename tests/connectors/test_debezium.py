@@ -11,12 +11,12 @@ from fixtures.memory_topics import Topics
 
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.connectors import debezium
-from reclock.connectors.connector import Bound, Skip
+from reclock.connectors.connector import Bound, Increment, Skip
 from reclock.connectors.debezium import Debezium
 from reclock.definitions.connections import broker
 from reclock.definitions.formats import JsonFormat
 from reclock.definitions.sources import DebeziumConnector
-from reclock.errors import UpstreamChanged
+from reclock.errors import UpstreamChanged, UpstreamReplaced
 
 DESC = RelationDesc((Column("id", INTEGER),))
 
@@ -148,3 +148,63 @@ def test_what_a_connector_sends_again_is_not_taken_for_a_lost_transaction(topics
     connector.deliver()
     topics.first["shop.transaction"] = 1
     assert probed({}) == {"shop.transaction/0": 4, "shop.public.a/0": 2, "shop.public.b/0": 1}
+
+
+TOPICS = ("shop.transaction", "shop.public.a", "shop.public.b")
+
+
+def read(increments: Sequence[Increment]) -> list[tuple[str, list[int] | None]]:
+    """The ids of the rows that the tasks of a step read, by output; None if they replace others."""
+    connector = over("public.a", "public.b")
+    return [
+        (output, rows["id"].to_pylist() if rows is not None else None)
+        for task in connector.tasks(increments, [])
+        for output, rows in connector.read(task)
+    ]
+
+
+def test_topics_that_are_created_again_are_read_from_their_beginnings_by_transaction(
+    topics: Topics,
+) -> None:
+    connector = over("public.a", "public.b")
+    told(topics, ["a", "b"], ["a"], ["b"]).deliver()
+    topics.create("shop.public.b")
+    bound: Bound = {}
+    while increments := connector.probe(bound):
+        bound = {**bound, **{i.partition: (i.upper, *i.evidence) for i in increments}}
+    offsets = [(partition, evidence[0]) for partition, evidence in bound.items()]
+    assert not connector.is_replaced(bound)
+    assert connector.probe_anew(bound) == []
+    for again in (1, 2):
+        for topic in TOPICS:
+            topics.create_again(topic)
+            if topic != TOPICS[-1]:
+                with pytest.raises(UpstreamReplaced, match="not all topics") as partial:
+                    connector.is_replaced(bound)
+                assert '"shop.public.b"' in str(partial.value.detail)
+                with pytest.raises(UpstreamReplaced, match="not all topics"):
+                    connector.probe_anew(bound)
+        # a snapshot; a transaction, sent twice; and one that has not ended
+        topics.send("shop.public.a", [row(100 * again)])
+        anew = told(topics, ["a", "b"])
+        anew.transaction(0, [("a", row(0)), ("b", row(1))])
+        anew.transaction(1, [("a", row(10)), ("b", row(11))], upto=1)
+        anew.deliver()
+        assert connector.is_replaced(bound)
+        increments = connector.probe_anew(bound)
+        assert [(i.lower, i.partition) for i in increments] == [
+            (bound[partition][0], partition) for partition in sorted(map(str, bound))
+        ]
+        replaced, rows = read(increments)[:2], read(increments)[2:]
+        assert replaced == [("public.a", None), ("public.b", None)]
+        bound = {**bound, **{i.partition: (i.upper, *i.evidence) for i in increments}}
+        while increments := connector.probe_anew(bound):  # it is the one that is bound now
+            rows += read(increments)
+            bound = {**bound, **{i.partition: (i.upper, *i.evidence) for i in increments}}
+        ids: dict[str, list[int]] = {}
+        for output, read_ids in rows:
+            assert read_ids is not None
+            ids.setdefault(output, []).extend(read_ids)
+        assert ids == {"public.a": [100 * again, 0], "public.b": [1]}
+        assert bound["shop.public.a/0"][0] == dict(offsets)["shop.public.a/0"] + 3 * again
+        assert bound["shop.public.b/0"][0] == dict(offsets)["shop.public.b/0"] + 2 * again

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import Bound, Evidence, Increment
-from reclock.connectors.kafka.connector import Kafka, ReplaceRows, TopicReadTask
+from reclock.connectors.kafka.connector import ALL_TOPICS_HINT, Kafka
 from reclock.connectors.kafka.incarnations import (
     Incarnation,
     current_incarnations,
     follow_from_end,
     follow_from_start,
 )
+from reclock.connectors.kafka.tasks import ReplaceRows, TopicReadTask
 from reclock.definitions.connections import broker
 from reclock.definitions.formats import TextFormat
 from reclock.definitions.sources import KafkaConnector
@@ -23,10 +24,10 @@ from reclock.errors import UpstreamLost, UpstreamReplaced
 from reclock.reclocking.frontiers import Partition
 
 
-def topic(envelope: str = "NONE", *, is_whole_source: bool = True, end: int | None = None) -> Kafka:
+def topic(envelope: str = "NONE", *, prefix: str = "", end: int | None = None) -> Kafka:
     ends = (end,) if end is not None else ()
     upstream = KafkaConnector(broker("127.0.0.1:1"), "t", envelope=envelope, end_offsets=ends)
-    return Kafka(upstream, TextFormat(), RelationDesc(()), {}, is_whole_source)
+    return Kafka(upstream, TextFormat(), RelationDesc(()), {}, prefix)
 
 
 def bind(bound: Bound, increments: list[Increment]) -> dict[Partition, Evidence]:
@@ -94,21 +95,21 @@ def test_what_is_skipped_is_counted_as_the_source_counts() -> None:
     assert [(task.lower, task.upper) for task in (first, last)] == [(1, 2), (3, 4)]
 
 
+FOLLOWS = "ALTER SOURCE … RESNAPSHOT goes on with the topic that is there now"
+
+
 @pytest.mark.parametrize(
-    ("connector", "helps"),
+    ("connector", "partition", "hint"),
     [
-        (topic(), True),
-        (topic("UPSERT"), True),
-        (topic(end=9), False),  # it is an offset of the topic as it was
-        (topic(is_whole_source=False), False),
+        (topic(), "0", FOLLOWS),
+        (topic("UPSERT"), "0", FOLLOWS),
+        (topic(prefix="t/"), "t/0", ALL_TOPICS_HINT),
+        # an END OFFSET is one of the topic as it was
+        (topic(end=9), "0", "DROP the source and create it again"),
     ],
 )
-def test_the_hint_is_the_statement_that_helps(connector: Kafka, helps: bool) -> None:
+def test_the_hint_is_the_statement_that_helps(connector: Kafka, partition: str, hint: str) -> None:
     with pytest.raises(UpstreamLost, match="deleted and created again") as lost:
         connector._check_same({0: (5, "a")}, "b")
-    assert isinstance(lost.value, UpstreamReplaced) == helps
-    assert lost.value.hint == (
-        "ALTER SOURCE … RESNAPSHOT goes on with the topic that is there now"
-        if helps
-        else "DROP the source and create it again"
-    )
+    assert isinstance(lost.value, UpstreamReplaced) == ("RESNAPSHOT" in hint)
+    assert (lost.value.partition, lost.value.hint) == (partition, hint)

@@ -4,19 +4,29 @@ merged; and what goes wrong."""
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.forks import die_at
 from fixtures.objects import World
+from fixtures.publications import Killed, Lakehouse, killing_at
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors import kinesis as connector
+from reclock.connectors.kinesis import connector
+from reclock.connectors.kinesis.stream import INCARNATION
 from reclock.definitions.formats import JsonFormat, TextFormat
 from reclock.definitions.sources import KinesisConnector, SourceSpec
-from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import (
+    DecodeFailed,
+    InvalidOption,
+    UpstreamChanged,
+    UpstreamReplaced,
+    UpstreamUnavailable,
+)
 from reclock.ingest import payload
 from reclock.ingest.report import IngestState
 from reclock.pipeline import tick
@@ -174,7 +184,8 @@ def test_what_retention_took_is_a_definite_error_until_it_is_given_up(kinesis, o
         with pytest.raises(UpstreamChanged, match="may have lost records") as failure:
             world.ingest(at, source)
         assert (failure.value.partition, failure.value.offset) == ("0", a + 1)
-        assert f"SKIP from {a + 1} to {c}" in failure.value.detail
+        statement = f"ALTER SOURCE … SKIP '0' FROM {a + 1} TO {c}"
+        assert failure.value.hint.startswith(f"{statement} gives them up")
     decide(world, payload.skip, "0", a + 1, c)
     world.tick(40)
     assert world.visible(source) == [("a", 10), ("c", 20)]
@@ -227,6 +238,137 @@ def test_a_stream_that_was_made_again_is_another_one(kinesis, open_world):
     kinesis.put(stream, [b"b"], 0)
     with pytest.raises(UpstreamChanged, match="deleted and created again"):
         world.ingest(30, source)
+
+
+POINTS = [
+    "ingest.after_claimed",
+    "ingest.after_bind",
+    "ingest.after_stage",
+    "ingest.before_commit",
+    "ingest.after_commit",
+    "ingest.after_publish",
+]
+
+
+def test_a_step_that_is_broken_off_anywhere_reads_the_new_stream_once(
+    kinesis, open_world, monkeypatch
+):
+    stream = kinesis.stream(2)
+    source = over(kinesis, stream)
+    world, texts, at = open_world(source), [], 0
+    for number, point in enumerate(POINTS):
+        kinesis.put(stream, [b"a%d" % number], 0)
+        kinesis.put(stream, [b"b%d" % number], number % 2)
+        texts += [f"a{number}", f"b{number}"]
+        if number:
+            with pytest.raises(UpstreamReplaced, match="created again"):
+                world.ingest(at + 1, source)
+            decide(world, payload.resnapshot)
+        with monkeypatch.context() as patched:
+            patched.setattr("reclock.failpoints.on_reach", killing_at(point))
+            with pytest.raises(Killed):
+                world.tick(at + 1)
+        world.tick(at + 2)
+        world.tick(at := at + 3)
+        assert sorted(text for text, _ in world.visible(source)) == sorted(texts)
+        kinesis.delete(stream)
+        kinesis.age(1)  # times of creation are in seconds
+        kinesis.create(stream, 1 + (number + 1) % 2)
+
+
+def resnapshot(home: Path) -> None:
+    with Environment.open(home) as environment:
+        list(Session(environment).execute("ALTER SOURCE clicks RESNAPSHOT"))
+
+
+def run_tick(home: Path) -> None:
+    with Environment.open(home) as environment:
+        tick.run(environment, owner="tests")
+
+
+def test_resnapshot_goes_on_with_a_stream_that_was_created_again(kinesis, here: Lakehouse):
+    """Processes are killed after the decision, and after the new stream's offsets were bound."""
+    stream = kinesis.stream(2)
+    here.sql(
+        f"CREATE SOURCE clicks FROM KINESIS (STREAM '{stream}', REGION 'us-east-1', "
+        f"ENDPOINT '{kinesis.endpoint}') FORMAT TEXT INCLUDE PARTITION, OFFSET"
+    )
+    here.sql("CREATE MATERIALIZED VIEW clicked AS SELECT count(*) AS n FROM clicks")
+    [a] = kinesis.put(stream, [b"a"], 0)
+    [b] = kinesis.put(stream, [b"b"], 1)
+    assert here.tick() == []
+    with pytest.raises(InvalidOption, match="needs no RESNAPSHOT"):
+        here.sql("ALTER SOURCE clicks RESNAPSHOT")
+    kinesis.delete(stream)
+    assert len(here.tick()) == 1
+    problem = "SELECT error, hint FROM mz_source_statuses WHERE status = 'stalled'"
+    [(error, hint)] = here.sql(problem)
+    assert "is gone" in error
+    assert hint == "once the stream is there again, ALTER SOURCE … RESNAPSHOT goes on with it"
+    with pytest.raises(UpstreamReplaced, match="is gone"):
+        here.sql("ALTER SOURCE clicks RESNAPSHOT")
+    kinesis.age(1)
+    kinesis.create(stream)
+    [c] = kinesis.put(stream, [b"c"])
+    for decision in ("RETRY", "SKIP '0'"):
+        with pytest.raises(InvalidOption, match="no decision brings this back"):
+            here.sql(f"ALTER SOURCE clicks {decision}")
+    home = here.environment.stores.settings.home
+    die_at("resnapshot.after_decision", resnapshot, home)
+    die_at("ingest.after_bound", run_tick, home)
+    [d] = kinesis.put(stream, [b"d"])
+    for _ in range(2):
+        assert here.tick() == []
+    assert here.sql(problem) == []
+    assert here.sql("SELECT * FROM clicks ORDER BY text") == [
+        ("a", 0, str(a)),
+        ("b", 1, str(b)),
+        ("c", 0, str(c)),
+        ("d", 0, str(d)),
+    ]
+    assert here.sql("SELECT * FROM clicked") == [(4,)]
+    # offsets count on
+    assert here.sql("SELECT shard_id, sequence_number FROM clicks_progress ORDER BY shard_id") == [
+        (0, str(INCARNATION + d + 1)),
+        (1, str(b + 1)),
+    ]
+    with pytest.raises(InvalidOption, match="needs no RESNAPSHOT"):
+        here.sql("ALTER SOURCE clicks RESNAPSHOT")
+    [oops] = kinesis.put(stream, [b"\xff"])
+    assert len(here.tick()) == 1
+    [(_, hint)] = here.sql(problem)
+    oops += INCARNATION
+    statement = f"SKIP '0' FROM {oops} TO {oops + 1}"
+    assert hint == f"give the record up with ALTER SOURCE … {statement}"
+    here.sql(f"ALTER SOURCE clicks {statement}")
+    kinesis.split(stream, 0)
+    kinesis.put(stream, [b"e"], 1)
+    for _ in range(2):
+        assert here.tick() == []
+    assert here.sql("SELECT text, shard_id FROM clicks WHERE text > 'd'") == [("e", 1)]
+
+
+def test_resnapshot_gives_up_what_retention_took_of_any_shard(kinesis, open_world):
+    stream = kinesis.stream(2)
+    source = over(kinesis, stream)
+    world = open_world(source)
+    for shard in (0, 1):
+        kinesis.put(stream, [b"a"], shard)
+    world.tick(10)
+    for shard in (0, 1):
+        kinesis.put(stream, [b"lost"], shard)
+    kinesis.age(25)
+    kinesis.put(stream, [b"c"], 0)
+    world.now += 25 * HOUR_MS
+    with pytest.raises(UpstreamChanged, match="may have lost records") as failure:
+        world.ingest(20, source)
+    assert "ALTER SOURCE … RESNAPSHOT gives up what any shard has lost" in str(failure.value.hint)
+    decide(world, payload.resnapshot)
+    world.tick(30)
+    kinesis.put(stream, [b"d"], 1)
+    world.tick(40)
+    texts = [text for text, _ in world.visible(source)]
+    assert sorted(texts) == ["a", "a", "c", "d"]
 
 
 def test_a_record_that_does_not_decode_is_named_and_can_be_given_up(kinesis, open_world):

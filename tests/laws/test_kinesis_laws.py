@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update, advance
-from reclock.connectors.kinesis import Kinesis
+from reclock.connectors.kinesis.connector import Kinesis
 from reclock.definitions.formats import TextFormat
 from reclock.definitions.sources import KinesisConnector
-from reclock.errors import UpstreamChanged
+from reclock.errors import UpstreamChanged, UpstreamReplaced
 from reclock.reclocking.digits import digits, place_value
 from reclock.reclocking.mint import Binding, mint
 from reclock.reclocking.remap import Remap
@@ -52,11 +52,12 @@ class Run:
             lambda region, endpoint: self.model,
         )
 
-    def step(self, *, is_lost: bool = False, skips=()) -> bool:
+    def step(self, *, is_lost: bool = False, skips=(), anew: bool = False) -> bool:
         """A probe, and what follows; if it ``is_lost``, nothing does. Whether there was anything
         new."""
         self.time += 1
-        increments = self.opened().probe(self.bound, skips)
+        connector = self.opened()
+        increments = (connector.probe_anew if anew else connector.probe)(self.bound, skips)
         if is_lost:
             return True
         frontier = Remap.of(self.bindings).frontier_at(Timestamp(self.time))
@@ -160,12 +161,60 @@ def test_an_error_of_expiry_says_what_to_give_up():
     for _ in range(2):
         with pytest.raises(UpstreamChanged) as failure:
             run.step(skips=skips)
-        words = failure.value.detail.split()
-        skips.append((failure.value.partition, int(words[-3]), int(words[-1])))
+        assert failure.value.upper is not None
+        skips.append((failure.value.partition, failure.value.offset, failure.value.upper))
     run.step(skips=skips)
     assert [number for number, _ in run.read[0]] == [
         own.number for own in (run.model.shards[0].records[0], run.model.alive(0)[0])
     ]
+
+
+def test_resnapshot_goes_on_with_what_a_stream_has_left():
+    run = Run(Model())
+    for shard in (0, 1):
+        run.model.put(shard, 1)
+    run.settle()
+    run.model.put(0, 1)
+    run.model.now += 25 * HOUR_MS
+    for shard in (0, 1):
+        run.model.put(shard, 1)
+    assert run.opened().is_replaced(run.bound)
+    run.step(anew=True)
+    assert not run.opened().is_replaced(run.bound)
+    run.settle()
+    left = [run.model.alive(shard)[0].number for shard in (0, 1)]
+    first = [run.model.shards[shard].records[0].number for shard in (0, 1)]
+    assert [[number for number, _ in run.read[shard]] for shard in (0, 1)] == [
+        [first[0], left[0]],
+        [first[1], left[1]],
+    ]
+
+
+@given(st.lists(st.tuples(histories, st.integers(1, 3)), min_size=1, max_size=4))
+def test_every_record_of_every_stream_of_a_name_is_read_once(streams):
+    """Each stream is read to its end before it is created again; RESNAPSHOT comes twice."""
+    run = Run(Model())
+    written: dict[int, list[int]] = {}
+    for history, shards in streams:
+        for operation in history:
+            run.play(*operation)
+        run.settle()
+        for number, shard in enumerate(run.model.shards):
+            written.setdefault(number, []).extend(own.number for own in shard.records)
+        assert not run.opened().is_replaced(run.bound)
+        run.model.create_again(shards)
+        run.model.put(0, 2)
+        if run.bound:
+            with pytest.raises(UpstreamReplaced, match="created again"):
+                run.step()
+            assert run.opened().is_replaced(run.bound)
+        for _ in range(2):
+            run.step(anew=True)
+    run.settle()
+    for number, shard in enumerate(run.model.shards):
+        written.setdefault(number, []).extend(own.number for own in shard.records)
+    read = {shard: [number for number, _ in records] for shard, records in run.read.items()}
+    assert read == {shard: numbers for shard, numbers in written.items() if numbers}
 
 
 @given(st.lists(st.integers(0, 2**200), min_size=1, max_size=20), st.integers(0, 20))

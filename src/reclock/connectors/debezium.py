@@ -6,11 +6,13 @@ A source has one relation per table and one frontier. Its partitions are those o
 A guest's table joins late. It is read from the beginning, in partitions of its own: one step binds
 all of its events that belong to bound transactions, and nothing else. From then on transactions
 wait for its events too.
+
+If all topics are created again, RESNAPSHOT follows them, as ``reclock.connectors.kafka.incarnations``
+describes. Offsets here are the source's, except where a docstring says that they are the topic's own.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,12 +30,20 @@ from reclock.connectors.connector import (
     remaining_ranges,
     skipped_ranges,
 )
-from reclock.connectors.kafka.connector import TASK_OFFSETS, Kafka, TopicReadTask
+from reclock.connectors.debezium_transactions import event_at, transaction_end
+from reclock.connectors.kafka.connector import ALL_TOPICS_HINT, Kafka
 from reclock.connectors.kafka.incarnations import Incarnation
+from reclock.connectors.kafka.tasks import TASK_OFFSETS, ReplaceRows, TopicReadTask
 from reclock.definitions.formats import BytesFormat, Format
 from reclock.definitions.sources import DebeziumConnector, KafkaConnector
-from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
-from reclock.formats.envelope import changes, event_of
+from reclock.errors import (
+    DecodeFailed,
+    SourceError,
+    UpstreamChanged,
+    UpstreamReplaced,
+    UpstreamUnavailable,
+)
+from reclock.formats.envelope import changes
 from reclock.reclocking.frontiers import Partition
 from reclock.reclocking.transactions import (
     KNOWN_TRANSACTIONS,
@@ -115,9 +125,10 @@ class Debezium:
             f"{name}/{partition}": Stretch(output, (), 0)
             for partition in self._topic(name).partitions()
         }
-        upper, *evidence = bound.get(log_name := f"{self.upstream.transaction_topic}/0", (0,))
-        first = self._log_begins() if upper else 0
-        log = Increment(log_name, 0, upper, upper, tuple(evidence), {"begin": first})
+        upper, evidence = bound.get(log_name := f"{self.upstream.transaction_topic}/0", (0, ""))
+        base = Incarnation.of(evidence).base
+        first = self._log_begins() if upper > base else 0
+        log = Increment(log_name, base, upper, upper - base, (evidence,), {"begin": base + first})
 
         def read(
             uppers: Mapping[Partition, int], known: Set[str], new: Set[str]
@@ -191,17 +202,78 @@ class Debezium:
             increments.append(_truncated(log_reached, bindable.bound[-1].offset + 1, ()))
         return sorted(increments, key=lambda increment: increment.name)
 
+    def is_replaced(self, bound: Bound) -> bool:
+        """Raises ``UpstreamReplaced`` if only some topics are other ones: a transaction cannot be
+        whole if some of its events were in a topic that is gone."""
+        return bool(self._replacing(bound))
+
+    def _replacing(self, bound: Bound) -> Mapping[str, str]:
+        """The ids of the topics that are bound and were created again, by name: of all or none."""
+        ids: dict[str, str] = {}
+        others: list[str] = []
+        for name in (self.upstream.transaction_topic, *map(self._name, self.outputs)):
+            topic, bound_here = self._topic(name), self._bound_of(name, bound)
+            if not bound_here:
+                continue
+            if (id := topic.replacing_id(bound_here)) is not None:
+                ids[name] = id
+            else:
+                others.append(name)
+                if topic.is_replaced(bound_here):
+                    ids.setdefault(name, "")
+        if ids and others:
+            named = ", ".join(f'"{name.partition("@")[0]}"' for name in sorted(others))
+            partition, evidence = min(self._bound_of(others[0], bound).items())
+            raise UpstreamReplaced(
+                f"{others[0]}/{partition}",
+                evidence[0],
+                message="not all topics of the source were created again",
+                detail=f"{named} is still the one that the source reads"
+                if len(others) == 1
+                else f"{named} are still those that the source reads",
+                hint=ALL_TOPICS_HINT,
+            )
+        return ids
+
+    def probe_anew(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """The new topics are bound from their beginnings by transaction, as at the source's own
+        beginning. Every table becomes what its new topic tells."""
+        following: dict[Partition, Evidence] = {
+            f"{name}/{partition}": (offset, str(Incarnation(id, offset, follows=True)))
+            for name, id in self._replacing(bound).items()
+            for partition, (offset, _) in self._bound_of(name, bound).items()
+        }
+        increments = self.probe({**bound, **following}, skips)
+        if not following:
+            return increments
+        reached = {increment.name for increment in increments}
+        for partition, (offset, evidence) in following.items():
+            if partition not in reached:  # it is empty so far, or the new topic lacks it
+                detail = {"begin": offset, "dropped": []}
+                increments.append(Increment(partition, offset, offset, 0, (evidence,), detail))
+        replaced = [output for output in self.outputs if not _is_late(output, bound)]
+        [first, *rest] = sorted(increments, key=lambda increment: increment.name)
+        return [replace(first, detail={**first.detail, "replaced": replaced}), *rest]
+
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         """Messages never change."""
         return claimed
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TablePiece]:
+    def tasks(
+        self, increments: Sequence[Increment], skips: Sequence[Skip]
+    ) -> list[TablePiece | ReplaceRows]:
         tables = {self._name(output): output for output in self.outputs}
-        pieces = []
+        pieces: list[TablePiece | ReplaceRows] = [
+            ReplaceRows(output)
+            for increment in increments
+            for output in increment.detail.get("replaced", ())
+            if output in self.outputs
+        ]
         for increment in increments:
             topic, _, partition = increment.name.rpartition("/")
             if topic not in tables:
                 continue
+            incarnation = Incarnation.of(increment.evidence[0])
             for lower, upper in remaining_ranges(
                 increment.partition, increment.detail["begin"], increment.upper, skips
             ):
@@ -210,15 +282,9 @@ class Debezium:
                     dropped = tuple(
                         offset for offset in increment.detail["dropped"] if at <= offset < end
                     )
-                    pieces.append(
-                        TablePiece(
-                            tables[topic],
-                            TopicReadTask(
-                                int(partition), at, end, Incarnation.of(increment.evidence[0])
-                            ),
-                            dropped,
-                        )
-                    )
+                    own_range = at - incarnation.base, end - incarnation.base
+                    piece = TopicReadTask(int(partition), *own_range, incarnation)
+                    pieces.append(TablePiece(tables[topic], piece, dropped))
         return pieces
 
     def acknowledge(self, published: Sequence[Increment]) -> None:
@@ -226,25 +292,19 @@ class Debezium:
 
     # --- in executors ---
 
-    def read(self, task: TablePiece) -> Iterator[tuple[str, pa.Table]]:
-        dropped = set(task.dropped)
-        partition = f"{self._name(task.table)}/{task.piece.partition}"
-        for messages in self._topic(self._name(task.table)).messages(task.piece):
-            fresh_messages = [message for message in messages if message.offset() not in dropped]
-            values, offsets = (
-                [message.value() for message in fresh_messages],
-                [message.offset() for message in fresh_messages],
-            )
-            yield (
-                task.table,
-                changes(
-                    values,
-                    self.format,
-                    self.outputs[task.table],
-                    partition=partition,
-                    offsets=offsets,
-                ),
-            )
+    def read(self, task: TablePiece | ReplaceRows) -> Iterator[tuple[str, pa.Table | None]]:
+        if isinstance(task, ReplaceRows):
+            yield task.output, None
+            return
+        dropped, base = set(task.dropped), task.piece.incarnation.base
+        name, desc = self._name(task.table), self.outputs[task.table]
+        partition = f"{name}/{task.piece.partition}"
+        for messages in self._topic(name).messages(task.piece):
+            values = {base + message.offset(): message.value() for message in messages}
+            offsets = [offset for offset in values if offset not in dropped]
+            fresh_values = [values[offset] for offset in offsets]
+            rows = changes(fresh_values, self.format, desc, partition=partition, offsets=offsets)
+            yield task.table, rows
 
     # --- reading topics ---
 
@@ -259,20 +319,24 @@ class Debezium:
             BytesFormat(),
             RelationDesc(()),
             self.client,
-            False,
+            f"{name}/",
         )
+
+    def _bound_of(self, name: str, bound: Bound) -> dict[Partition, Evidence]:
+        """What is bound of a topic, by the topic's own partitions."""
+        prefix = f"{name}/"
+        return {
+            int(str(partition).removeprefix(prefix)): evidence
+            for partition, evidence in bound.items()
+            if _is_of(partition, prefix)
+        }
 
     def _probe_topic(self, name: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         prefix = f"{name}/"
-        bound_here = {
-            int(str(name).removeprefix(prefix)): evidence
-            for name, evidence in bound.items()
-            if _is_of(name, prefix)
-        }
         skips_here = [
             (name.removeprefix(prefix), *range_) for name, *range_ in skips if _is_of(name, prefix)
         ]
-        increments = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
+        increments = self._topic(name).probe(self._bound_of(name, bound), skips_here)  # type: ignore[arg-type]
         return [
             Increment(f"{prefix}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail)
             for i in increments
@@ -281,15 +345,16 @@ class Debezium:
     def _new_in_log(self, reached: Increment) -> tuple[set[str], list[TransactionEnd], bool]:
         """The recent bound transactions, which may be repeated; the next transactions to bind; and
         whether retention has trimmed the topic's beginning."""
-        first = self._log_begins()
+        first, base = self._log_begins(), Incarnation.of(reached.evidence[0]).base
         before = self._transaction_ends(
-            reached, max(first, reached.lower - LOG_ENTRIES), reached.lower
+            reached, max(base + first, reached.lower - LOG_ENTRIES), reached.lower
         )
         known = {ended.id for ended in before}
         new = (fresh(part, known) for part in self._parts(reached))
         return known, next(filter(None, new), []), first > 0
 
     def _log_begins(self) -> int:
+        """The log's own first offset."""
         [first] = self._topic(self.upstream.transaction_topic).first_offsets([0]).values()
         return first
 
@@ -309,31 +374,12 @@ class Debezium:
 
     def _transaction_ends(self, log: Increment, lower: int, upper: int) -> list[TransactionEnd]:
         """The transactions that end in these offsets of the log."""
-        ends = map(self._transaction_end, self._read_topic(log, lower, upper))
+        messages = self._read_topic(log, lower, upper)
+        ends = (
+            transaction_end(message.value(), self.format, log.name, offset, self.outputs)
+            for offset, message in messages
+        )
         return [ended for ended in ends if ended is not None]
-
-    def _transaction_end(self, message: Message) -> TransactionEnd | None:
-        partition = f"{self.upstream.transaction_topic}/{message.partition()}"
-        entry = event_of(message.value(), self.format, partition, message.offset())
-        try:
-            if entry is None or entry["status"] != "END":
-                return None
-            counts = {
-                collection["data_collection"]: int(collection["event_count"])
-                for collection in entry.get("data_collections") or ()
-            }
-            return TransactionEnd(
-                _stem(entry["id"]),
-                message.offset(),
-                {output: _count(output, counts) for output in self.outputs},
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise DecodeFailed(
-                partition,
-                message.offset(),
-                detail="it is no entry of a transaction topic",
-                unit="offset",
-            ) from error
 
     def _read_events(
         self,
@@ -352,13 +398,19 @@ class Debezium:
         """
         name = reached.name.rpartition("/")[0]
         ranges, skipped_events = skipped_ranges(reached.partition, skips), 0
-        ended = new if is_trimmed and reached.lower == 0 else frozenset()
+        begins_here = reached.lower == Incarnation.of(reached.evidence[0]).base
+        ended = new if is_trimmed and begins_here else frozenset()
         events: list[Event] = []
         unknown: Event | None = None
         seen: set[tuple[str | None, int]] = set()
-        for message in self._read_topic(reached, reached.detail["begin"], reached.upper):
-            is_skipped = any(lower <= message.offset() < upper for lower, upper in ranges)
-            event = Event(message.offset()) if is_skipped else self._event(message, reached.name)
+        messages = self._read_topic(reached, reached.detail["begin"], reached.upper)
+        for offset, message in messages:
+            is_skipped = any(lower <= offset < upper for lower, upper in ranges)
+            event = (
+                Event(offset)
+                if is_skipped
+                else event_at(message.value(), self.format, reached.name, offset)
+            )
             if unknown is None:
                 skipped_events += is_skipped
                 events.append(event)
@@ -392,30 +444,17 @@ class Debezium:
             detail=f"its events lie at {event.offset} to {before - 1}",
         )
 
-    def _event(self, message: Message, partition: str) -> Event:
-        document = event_of(message.value(), self.format, partition, message.offset())
-        transaction = document.get("transaction") if document is not None else None
-        if transaction is None:
-            return Event(message.offset())
-        try:
-            return Event(
-                message.offset(), _stem(transaction["id"]), int(transaction["total_order"])
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise DecodeFailed(
-                partition,
-                message.offset(),
-                detail="its transaction is not Debezium's",
-                unit="offset",
-            ) from error
-
-    def _read_topic(self, reached: Increment, lower: int, upper: int) -> Iterator[Message]:
+    def _read_topic(
+        self, reached: Increment, lower: int, upper: int
+    ) -> Iterator[tuple[int, Message]]:
+        """The messages at these offsets, each with its offset."""
         name, _, partition = reached.name.rpartition("/")
         if lower < upper:
             incarnation = Incarnation.of(reached.evidence[0])
-            piece = TopicReadTask(int(partition), lower, upper, incarnation)
+            base = incarnation.base
+            piece = TopicReadTask(int(partition), lower - base, upper - base, incarnation)
             for messages in self._topic(name).messages(piece):
-                yield from messages
+                yield from ((base + message.offset(), message) for message in messages)
 
 
 class _EventsMissing(Exception):
@@ -455,19 +494,4 @@ def _truncated(reached: Increment, upper: int, dropped: Sequence[int]) -> Increm
     detail = {"begin": min(reached.detail["begin"], upper), "dropped": list(dropped)}
     return Increment(
         reached.partition, reached.lower, upper, upper - reached.lower, reached.evidence, detail
-    )
-
-
-def _stem(id: str) -> str:
-    """The part of a transaction id that its events and its end share. PostgreSQL's ids also have an
-    LSN, which differs between them."""
-    return sys.intern(str(id).partition(":")[0])  # all events of the transaction have it
-
-
-def _count(output: str, counts: Mapping[str, int]) -> int:
-    """How many events of a table a transaction has. The names of data collections may begin with
-    the database's name, as SQL Server's do."""
-    table, _, _ = output.partition("@")
-    return next(
-        (count for name, count in counts.items() if name == table or name.endswith(f".{table}")), 0
     )

@@ -118,7 +118,7 @@ def _reachable(format: F, context: ConnectionContext) -> F:
 
 @_open.register
 def _(upstream: KinesisConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
-    from reclock.connectors.kinesis import Kinesis
+    from reclock.connectors.kinesis.connector import Kinesis
 
     assert source.format is not None
     if upstream.start == "LATEST":

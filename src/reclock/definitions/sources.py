@@ -368,12 +368,12 @@ key replace each other."""
 def cannot_resnapshot(upstream: Upstream | None) -> str:
     """Why RESNAPSHOT cannot read the upstream anew; empty if it can."""
     match upstream:
-        case PostgresConnector() | KafkaConnector(end_offsets=()):
-            return ""
-        case KafkaConnector():
+        case KafkaConnector(end_offsets=(_, *_)):
             return "its END OFFSET is one of the topic as it was"
+        case PostgresConnector() | KafkaConnector() | DebeziumConnector() | KinesisConnector():
+            return ""
         case _:
-            return "only the tables of a publication and a topic can be read anew"
+            return "only publications, topics and streams can be read anew"
 
 
 @dataclass(frozen=True, slots=True)

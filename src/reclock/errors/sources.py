@@ -54,7 +54,9 @@ class SecretUnavailable(SourceError):
 
 
 class UpstreamChanged(SourceError):
-    """Data that was read before has changed: an object shrank, has other bytes, or is gone."""
+    """Data that was read before has changed, or data is gone that was not read: an object shrank,
+    has other bytes, or expired. If it names a range that is lost, SKIP of that range goes on with
+    the rest."""
 
     sqlstate = "58P02"
     usual_hint = (
@@ -70,9 +72,10 @@ class UpstreamChanged(SourceError):
         message: str,
         detail: str | None = None,
         hint: str | None = None,
+        upper: int | None = None,
     ) -> None:
         super().__init__(message, detail=detail, hint=hint or self.usual_hint)
-        self.partition, self.offset = partition, offset
+        self.partition, self.offset, self.upper = partition, offset, upper
 
 
 class UpstreamLost(UpstreamChanged):

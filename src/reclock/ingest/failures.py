@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from reclock.errors import (
@@ -14,8 +15,6 @@ from reclock.errors import (
     UpstreamUnavailable,
 )
 
-_CHANGES = {error.__name__: error for error in (UpstreamChanged, UpstreamLost, UpstreamReplaced)}
-
 
 def encode_failure(failure: SourceError) -> str:
     """The error as JSON. Other releases read it in claims."""
@@ -24,6 +23,8 @@ def encode_failure(failure: SourceError) -> str:
         fields |= {"partition": failure.partition, "offset": failure.offset, "hint": failure.hint}
     if isinstance(failure, DecodeFailed):
         fields |= {"unit": failure.unit}
+    elif isinstance(failure, UpstreamChanged) and failure.upper is not None:
+        fields |= {"upper": failure.upper}
     return json.dumps({"kind": type(failure).__name__, **fields})
 
 
@@ -36,9 +37,16 @@ def decode_failure(text: str) -> SourceError:
             return DecodeFailed(
                 fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"]
             )
-        case "UpstreamChanged" | "UpstreamLost" | "UpstreamReplaced" as kind:
-            error = _CHANGES[kind]
-            texts = {name: fields.get(name) for name in ("message", "detail", "hint")}
-            return error(fields["partition"], fields["offset"], **texts)
+        case "UpstreamChanged":
+            return UpstreamChanged(
+                fields["partition"], fields["offset"], **_texts(fields), upper=fields.get("upper")
+            )
+        case "UpstreamLost" | "UpstreamReplaced" as kind:
+            error = UpstreamLost if kind == "UpstreamLost" else UpstreamReplaced
+            return error(fields["partition"], fields["offset"], **_texts(fields))
         case _:
             return UpstreamUnavailable(fields["message"], detail=fields["detail"])
+
+
+def _texts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fields.get(name) for name in ("message", "detail", "hint")}

@@ -45,9 +45,13 @@ def ways_out(source: str, step: Step) -> tuple[WayOut, ...]:
 
 
 def _skip(source: str, step: Step, error: DecodeFailed | UpstreamChanged) -> WayOut:
-    """Gives up from the failing record to the end of the claimed range; a step that still probes
-    has claimed none."""
+    """Gives up what is lost, or from the failing record to the end of the claimed range; a step
+    that still probes has claimed none."""
     partition = _text(error.partition)
+    if isinstance(error, UpstreamChanged) and error.upper is not None:
+        statement = f"ALTER SOURCE {source} SKIP {partition} FROM {error.offset} TO {error.upper}"
+        follows = f"Nothing of {error.partition} below {error.upper} is read. The rest is."
+        return WayOut(f"SKIP {error.partition}", statement, follows)
     upper = next(
         (increment.upper for increment in step.increments if increment.name == error.partition),
         None,

@@ -34,6 +34,7 @@ from reclock.connectors.kafka.incarnations import (
     follow_from_start,
 )
 from reclock.connectors.kafka.messages import decode
+from reclock.connectors.kafka.tasks import TASK_OFFSETS, ReplaceRows, TopicReadTask
 from reclock.connectors.kafka.topic import Topic, request_settings, unavailable
 from reclock.definitions.formats import Format
 from reclock.definitions.sources import KafkaConnector, cannot_resnapshot
@@ -47,29 +48,17 @@ from reclock.errors import (
 )
 from reclock.reclocking.remap import BoundRange
 
-TASK_OFFSETS = 250_000
-"""About how many messages one task reads."""
-
 BATCH_MESSAGES = 25_000
 """How many messages are decoded at once."""
 
+ALL_TOPICS_HINT = (
+    "once all topics of the source are created again, the transaction topic too, ALTER SOURCE … "
+    "RESNAPSHOT goes on with them; or DROP the source and create it again"
+)
+"""The way out of a source over several topics: each transaction has events in all of them."""
+
 _SILENCE_S = 60
 """How long a task waits for a silent broker before it fails."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicReadTask:
-    """The topic's own offsets ``[lower, upper)`` of one partition, whose ``incarnation`` is this."""
-
-    partition: int
-    lower: int
-    upper: int
-    incarnation: Incarnation
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaceRows:
-    """The rows that the other tasks of the step read replace all rows of the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +70,8 @@ class Kafka:
     desc: RelationDesc
     client: Mapping[str, str] = field(repr=False)
     """librdkafka's settings for reaching the broker."""
-    is_whole_source: bool = True
-    """Whether the source reads this topic alone, so that RESNAPSHOT can follow another of its
-    name."""
+    prefix: str = ""
+    """What precedes a partition's number in errors, if the source reads other topics too."""
 
     # --- in the driver ---
 
@@ -133,13 +121,9 @@ class Kafka:
                 and begins > lower
                 and remaining_ranges(partition, lower, begins, skips)
             ):
-                raise self._changed(
-                    partition,
-                    lower,
-                    f"begins at offset {begins}",
-                    f"retention took messages from {lower} on before they were read",
-                    f"{skip_statement(str(partition), lower, begins)} gives them up",
-                )
+                what = f"begins at offset {begins}"
+                detail = f"retention took messages from {lower} on before they were read"
+                raise self._changed(partition, lower, what, detail, begins)
             if upper > lower:
                 start = min(max(lower, begin[partition] + base, begins), upper)
                 evidence = (str(incarnation),)
@@ -151,7 +135,12 @@ class Kafka:
     def is_replaced(self, bound: Bound) -> bool:
         topic = self._topic()
         topic_id, partitions = self._describe(topic, bound)
-        return self._is_other(bound, topic_id) or bool(self._missing(topic, bound, partitions))
+        return _is_other(bound, topic_id) or bool(self._missing(topic, bound, partitions))
+
+    def replacing_id(self, bound: Bound) -> str | None:
+        """The topic's id if it is not the one that is bound. Raises a ``SourceError``."""
+        topic_id, _ = self._describe(self._topic(), bound)
+        return topic_id if _is_other(bound, topic_id) else None
 
     def probe_anew(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         """Another topic is read from its start. A topic that lost its last messages is read from
@@ -161,7 +150,7 @@ class Kafka:
         topic_id, partitions = self._describe(topic, bound)
         missing = self._missing(topic, bound, partitions)
         keeps_rows = self.upstream.envelope == "NONE"
-        if not self._is_other(bound, topic_id):
+        if not _is_other(bound, topic_id):
             if not missing:
                 return self.probe(bound, skips)
             if keeps_rows:
@@ -176,11 +165,6 @@ class Kafka:
             replace(increment, detail={**increment.detail, "replaces_rows": not keeps_rows})
             for increment in increments
         ]
-
-    @staticmethod
-    def _is_other(bound: Bound, topic_id: str) -> bool:
-        """Whether the topic with this id is not the one that is bound."""
-        return any(each.topic_id != topic_id for each in bound_incarnations(bound).values())
 
     def _missing(self, topic: Topic, bound: Bound, partitions: Sequence[int]) -> dict[int, int]:
         """The own ends of the partitions that end before what is bound."""
@@ -312,7 +296,7 @@ class Kafka:
 
     def read(self, task: TopicReadTask | ReplaceRows) -> Iterator[tuple[str, pa.Table | None]]:
         if isinstance(task, ReplaceRows):
-            yield "", None
+            yield task.output, None
             return
         partition, base = str(task.partition), task.incarnation.base
         for messages in self.messages(task):
@@ -467,10 +451,13 @@ class Kafka:
         return begin
 
     def _changed(
-        self, partition: Any, offset: int, what: str, detail: str, hint: str | None = None
+        self, partition: Any, offset: int, what: str, detail: str, upper: int | None = None
     ) -> SourceError:
+        """``upper``: where the messages begin that are not lost."""
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
-        return UpstreamChanged(str(partition), offset, message=message, detail=detail, hint=hint)
+        name = f"{self.prefix}{partition}"
+        hint = f"{skip_statement(name, offset, upper)} gives them up" if upper is not None else None
+        return UpstreamChanged(name, offset, message=message, detail=detail, hint=hint, upper=upper)
 
     def _shortened(self, partition: int, end: int, upper: int) -> SourceError:
         return self._lost(
@@ -484,6 +471,13 @@ class Kafka:
     def _lost(self, partition: Any, offset: int, what: str, detail: str, hint: str) -> UpstreamLost:
         """``hint`` is the way out where the source can follow another topic."""
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
-        if not self.is_whole_source or cannot_resnapshot(self.upstream):
-            return UpstreamLost(str(partition), offset, message=message, detail=detail)
-        return UpstreamReplaced(str(partition), offset, message=message, detail=detail, hint=hint)
+        name = f"{self.prefix}{partition}"
+        if cannot_resnapshot(self.upstream):
+            return UpstreamLost(name, offset, message=message, detail=detail)
+        hint = ALL_TOPICS_HINT if self.prefix else hint
+        return UpstreamReplaced(name, offset, message=message, detail=detail, hint=hint)
+
+
+def _is_other(bound: Bound, topic_id: str) -> bool:
+    """Whether the topic with this id is not the one that is bound."""
+    return any(each.topic_id != topic_id for each in bound_incarnations(bound).values())

@@ -21,7 +21,7 @@ from reclock.adapter.transaction.catalog_change import CatalogChange
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM
 from reclock.catalog.objects import Kind
-from reclock.connectors.connector import FollowsReplacement, SupportsRestart
+from reclock.connectors.connector import FollowsReplacement, SupportsGuests, SupportsRestart
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import PublishedTable, SourceSpec
 from reclock.errors import (
@@ -104,7 +104,7 @@ def _check_replaced(
     source: SourceSpec, connector: FollowsReplacement, environment: Environment
 ) -> None:
     """Raises ``InvalidOption`` if RESNAPSHOT would change nothing, or the source's past is still
-    being read."""
+    being read, and ``SourceError`` if it could not go on with what is upstream now."""
     if source.id in environment.stores.frontiers.backfilled():
         raise InvalidOption(
             f'the history of source "{source.name}" is being backfilled',
@@ -113,8 +113,14 @@ def _check_replaced(
     claim = environment.stores.frontiers.get(source.id).claim
     step = payload.Step.from_payload(claim.payload) if claim is not None else None
     error = decode_failure(step.error) if step is not None and step.error is not None else None
-    _, bound = SourceCollections.open(environment.stores.lake, source).read_bound()
-    if not isinstance(error, UpstreamLost) and not connector.is_replaced(bound):
+    collections = SourceCollections.open(environment.stores.lake, source)
+    if isinstance(connector, SupportsGuests):
+        outputs = {name: output.desc for name, output in collections.outputs.items()}
+        with_guests = connector.with_outputs(outputs)
+        assert isinstance(with_guests, FollowsReplacement)
+        connector = with_guests
+    _, bound = collections.read_bound()
+    if not connector.is_replaced(bound) and not isinstance(error, UpstreamLost):
         raise InvalidOption(
             f'source "{source.name}" needs no RESNAPSHOT',
             detail="the upstream is the one that it reads, and has lost nothing of what was read",
@@ -297,15 +303,17 @@ def _unless_lost(change: _PayloadChange) -> _PayloadChange:
 
 
 def _bounds(claimed: _Payload, statement: SkipRange) -> tuple[int, int]:
-    """The range to skip. Open bounds are those of the claimed range, or everything while the
-    partition is still probed."""
+    """The range to skip. Open bounds are those of what is lost, or of the claimed range, or
+    everything while the partition is still probed."""
+    step = payload.Step.from_payload(claimed)
+    error = decode_failure(step.error) if step.error is not None else None
     increments = [
-        increment
-        for increment in payload.Step.from_payload(claimed).increments
-        if increment.name == statement.partition
+        increment for increment in step.increments if increment.name == statement.partition
     ]
     low = min((increment.lower for increment in increments), default=0)
     high = max((increment.upper for increment in increments), default=2**63 - 1)
+    if isinstance(error, UpstreamChanged) and error.partition == statement.partition:
+        low, high = (error.offset, error.upper) if error.upper is not None else (low, high)
     return (
         low if statement.lower is None else statement.lower,
         high if statement.upper is None else statement.upper,

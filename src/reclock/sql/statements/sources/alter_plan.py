@@ -62,7 +62,7 @@ def resnapshot(
     reason = cannot_resnapshot(definition.connector if definition is not None else None)
     if reason:
         raise InvalidOption(f'source "{source.name}" cannot be read anew', detail=reason)
-    return ResnapshotSource(source.id, source.name)
+    return ResnapshotSource(_host(source) or source.id, source.name)
 
 
 def with_identities(create_sql: str, published: Iterable[PublishedTable]) -> str:

@@ -8,6 +8,10 @@ end. Its children are read only after that, so no record gets an earlier time th
 The API does not report expired records. So the evidence beside the offset is the stream's creation
 time, and a moment at which no record beyond the offset had arrived yet. While that moment lies
 within the retention period, no record can be lost.
+
+A stream that is created again begins with shard 0, and its sequence numbers may be any. RESNAPSHOT
+makes the source follow it, as the next *incarnation*: offsets count on, since those of an incarnation
+lie ``INCARNATION`` above those of the one before. So an offset says which stream it is of.
 """
 
 from __future__ import annotations
@@ -15,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -33,40 +36,35 @@ from reclock.connectors.connector import (
     remaining_ranges,
     skipped_ranges,
 )
+from reclock.connectors.kinesis.stream import (
+    INCARNATION,
+    Page,
+    Shard,
+    StreamDescription,
+    base_of,
+    connected,
+    milliseconds,
+    shard_id,
+    shard_of,
+)
 from reclock.definitions.formats import Format
 from reclock.definitions.sources import KinesisConnector
-from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
+from reclock.errors import (
+    SourceError,
+    UpstreamChanged,
+    UpstreamReplaced,
+    UpstreamUnavailable,
+    skip_statement,
+)
 from reclock.formats.messages import decode_messages
 
 PROBE_PAGES = 4
 """The most pages of a shard that a probe reads."""
 
 _PAGE_RECORDS = 10_000
+_GIVES_UP_ALL = ", and ALTER SOURCE … RESNAPSHOT gives up what any shard has lost"
 _WALKERS = 8
 """How many shards a probe walks at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A shard of the stream. ``ending`` is the greatest sequence number that a closed shard may
-    have; None while it is open."""
-
-    number: int
-    parents: frozenset[int]
-    ending: int | None
-
-    @property
-    def id(self) -> str:
-        return _shard_id(self.number)
-
-
-@dataclass(frozen=True, slots=True)
-class StreamDescription:
-    """The stream at a probe: its creation time, its retention period, and its shards by number."""
-
-    created_at: int
-    retention_ms: int
-    shards: Mapping[int, Shard]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,31 +76,6 @@ class ShardReadTask:
     begin: int
     last: int
     skipped: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some records in order. A page ``is_tip`` if it reached the newest record, and ``is_end`` if
-    its closed shard has no more."""
-
-    records: Sequence[Mapping[str, Any]]
-    is_tip: bool
-    is_end: bool
-
-
-@lru_cache
-def connected(region: str, endpoint: str, **credentials: str) -> Any:
-    """A client of the service, with these credentials or else those of the AWS provider chain. It
-    retries throttled calls."""
-    from boto3.session import Session
-    from botocore.config import Config
-
-    config = Config(
-        retries={"mode": "adaptive", "max_attempts": 8}, connect_timeout=10, read_timeout=30
-    )
-    return Session().client(
-        "kinesis", region_name=region, endpoint_url=endpoint or None, config=config, **credentials
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +96,49 @@ class Kinesis:
         client = self._client()
         stream = self._describe(client, bound)
         self._check(stream, bound)
-        new = self._gone(stream, bound, skips)
-        ended = {number for number, (_, _, _, is_ended) in bound.items() if is_ended} | {
+        return self._probe(client, stream, bound, skips)
+
+    def is_replaced(self, bound: Bound) -> bool:
+        """Also whether records may have expired before they were read."""
+        client = self._client()
+        stream = self._describe(client, bound)
+        if stream.is_other(bound):
+            return True
+        try:
+            self._probe(client, stream, bound, ())
+        except UpstreamChanged:
+            return True
+        return False
+
+    def probe_anew(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """Another stream is read from its oldest record. From a stream that lost records, reading
+        goes on with those that are left."""
+        client = self._client()
+        stream = self._describe(client, bound)
+        if not stream.is_other(bound):
+            return self._probe(client, stream, bound, skips, gives_up=True)
+        stream = replace(stream, base=stream.base + INCARNATION)
+        increments = self._probe(client, stream, bound, skips)
+        if not increments:  # the first pages of all shards are empty
+            shard = min(stream.shards)
+            lower = bound[shard][0] if shard in bound else 0
+            evidence = (stream.created_at, stream.created_at, False)
+            increments = [Increment(shard, lower, stream.base, stream.base - lower, evidence)]
+        return increments
+
+    def _probe(
+        self,
+        client: Any,
+        stream: StreamDescription,
+        bound: Bound,
+        skips: Sequence[Skip],
+        *,
+        gives_up: bool = False,
+    ) -> list[Increment]:
+        """``gives_up``: whether records that may have expired are passed over."""
+        new = self._gone(stream, bound, skips, gives_up)
+        current = stream.current(bound)
+        ended = {number for number, (_, _, _, is_ended) in current.items() if is_ended} | {
             increment.partition for increment in new
         }
         waiting = [shard for shard in stream.shards.values() if shard.number not in ended]
@@ -133,7 +147,7 @@ class Kinesis:
                 shard for shard in waiting if not (shard.parents & stream.shards.keys()) - ended
             ]:
                 walks = pool.map(
-                    lambda shard: self._walk(client, stream, shard, bound, skips), ready
+                    lambda shard: self._walk(client, stream, shard, bound, skips, gives_up), ready
                 )
                 increments = [increment for increment in walks if increment is not None]
                 ended |= {increment.partition for increment in increments if increment.evidence[-1]}
@@ -142,31 +156,32 @@ class Kinesis:
         return sorted(new, key=lambda increment: int(increment.name))
 
     def _check(self, stream: StreamDescription, bound: Bound) -> None:
-        for number, (offset, created_at, _, _) in sorted(bound.items()):
+        for number, (offset, created_at, _, _) in sorted(stream.current(bound).items()):
             if created_at != stream.created_at:
-                what = "is of a stream that was deleted and created again"
-                raise self._lost(
+                raise self._replaced(
                     int(str(number)),
                     offset,
-                    what,
+                    "is of a stream that was deleted and created again",
                     f"it was made at {created_at}, now {stream.created_at}",
+                    "ALTER SOURCE … RESNAPSHOT goes on with the stream that is there now",
                 )
 
     def _gone(
-        self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip]
+        self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip], gives_up: bool
     ) -> list[Increment]:
         """The end of shards that expired before they were bound to their end. Raises
-        ``UpstreamChanged`` unless ``skips`` cover the loss."""
+        ``UpstreamChanged`` unless the loss is given up."""
         increments = []
-        for number, (offset, _, complete_at, is_ended) in sorted(bound.items()):
+        for number, (offset, _, complete_at, is_ended) in sorted(stream.current(bound).items()):
             if number not in stream.shards and not is_ended:
-                if remaining_ranges(number, offset, offset + 1, skips):
-                    detail = (
-                        f"it is bound up to {offset}; to give up what followed, SKIP from "
-                        f"{offset} to {offset + 1}"
-                    )
-                    raise self._changed(
-                        int(str(number)), offset, "is gone, and not all of it was read", detail
+                if not gives_up and remaining_ranges(number, offset, offset + 1, skips):
+                    raise self._expired(
+                        int(str(number)),
+                        offset,
+                        offset + 1,
+                        "is gone, and not all of it was read",
+                        f"it is bound up to {offset}",
+                        _GIVES_UP_ALL,
                     )
                 increments.append(
                     Increment(number, offset, offset, 0, (stream.created_at, complete_at, True))
@@ -180,42 +195,42 @@ class Kinesis:
         shard: Shard,
         bound: Bound,
         skips: Sequence[Skip],
+        gives_up: bool,
     ) -> Increment | None:
         """The new records of one shard within a few pages; None if there are none."""
-        bound_evidence = bound.get(shard.number)
-        lower = bound_evidence[0] if bound_evidence is not None else 0
+        current, base = stream.current(bound).get(shard.number), stream.base
+        lower = current[0] if current is not None else base
         begin = last = arrived_at = None
         is_complete = is_end = False
-        for page in islice(
-            self._pages(client, shard.number, self._position(shard, lower)), PROBE_PAGES
-        ):
+        position = self._position(shard, base, lower)
+        for page in islice(self._pages(client, shard.number, position, base), PROBE_PAGES):
             for record in page.records[:1]:
-                begin = begin or int(record["SequenceNumber"])
+                begin = begin or base + int(record["SequenceNumber"])
             for record in page.records[-1:]:
-                last = int(record["SequenceNumber"])
-                arrived_at = _milliseconds(record["ApproximateArrivalTimestamp"])
+                last, arrived_at = (
+                    base + int(record["SequenceNumber"]),
+                    milliseconds(record["ApproximateArrivalTimestamp"]),
+                )
             is_end = page.is_end
             is_complete = page.is_end or page.is_tip
             if page.is_end or (page.is_tip and shard.ending is None):
                 break
-        self._check_retention(client, stream, shard.number, bound, begin, skips)
+        if not gives_up:
+            self._check_retention(client, stream, shard.number, bound, begin, skips)
         upper = lower if last is None else last + 1
         is_ended = is_end and shard.ending is not None
         if is_ended and shard.ending is not None:
-            upper = max(upper, shard.ending + 1)
+            upper = max(upper, base + shard.ending + 1)
         complete_at = int(self.now) if is_complete else arrived_at
         if complete_at is None:  # only empty pages so far, and more behind them
             return None
-        is_fresh = (
-            bound_evidence is not None
-            and complete_at - bound_evidence[2] < stream.retention_ms // 4
-        )
+        is_fresh = current is not None and complete_at - current[2] < stream.retention_ms // 4
         if upper == lower and is_fresh and not is_ended:
             return None
         evidence = (stream.created_at, complete_at, is_ended)
-        return Increment(
-            shard.number, lower, upper, upper - lower, evidence, {"begin": begin, "last": last}
-        )
+        lower = bound[shard.number][0] if shard.number in bound else 0
+        detail = {"begin": begin, "last": last}
+        return Increment(shard.number, lower, upper, upper - lower, evidence, detail)
 
     def _check_retention(
         self,
@@ -228,35 +243,36 @@ class Kinesis:
     ) -> None:
         """Raises ``UpstreamChanged`` unless all records beyond the bound offset still exist, or are
         skipped."""
-        complete_at = _complete_at(stream, bound, shard)
+        current, base = stream.current(bound), stream.base
+        complete_at = stream.complete_at(bound, shard)
         if complete_at is None or self.now - complete_at <= stream.retention_ms:
             return
-        lower = bound[shard][0] if shard in bound else 0
-        if lower:  # records expire in order: while the last bound record exists, so do later ones
+        lower = current[shard][0] if shard in current else base
+        if lower > base:  # they expire in order: while the last bound one exists, so do later ones
             position = {
                 "ShardIteratorType": "AT_SEQUENCE_NUMBER",
-                "StartingSequenceNumber": str(lower - 1),
+                "StartingSequenceNumber": str(lower - 1 - base),
             }
-            pages = islice(self._pages(client, shard, position), PROBE_PAGES)
+            pages = islice(self._pages(client, shard, position, base), PROBE_PAGES)
             oldest = next((page.records[0] for page in pages if page.records), None)
-            if oldest is not None and int(oldest["SequenceNumber"]) == lower - 1:
+            if oldest is not None and base + int(oldest["SequenceNumber"]) == lower - 1:
                 return
         upper = lower + 1 if begin is None else begin
         if remaining_ranges(shard, lower, upper, skips):
             what = f"may have lost records from {lower} on to retention before they were read"
-            raise self._changed(
-                shard, lower, what, f"to go on with what there is, SKIP from {lower} to {upper}"
-            )
+            left = f"the records that are left begin at {begin}" if begin else "no record is left"
+            raise self._expired(shard, lower, upper, what, left, _GIVES_UP_ALL)
 
-    def _position(self, shard: Shard, lower: int) -> dict[str, Any]:
-        """The position to read from: after the bound offset, or where the source begins."""
-        if lower:
+    def _position(self, shard: Shard, base: int, lower: int) -> dict[str, Any]:
+        """The position to read from: after the bound offset, or where the source begins. Sequence
+        numbers to start at are of the source's first stream."""
+        if lower > base:
             return {
                 "ShardIteratorType": "AFTER_SEQUENCE_NUMBER",
-                "StartingSequenceNumber": str(lower - 1),
+                "StartingSequenceNumber": str(lower - 1 - base),
             }
         number = dict(self.upstream.start_numbers).get(shard.number)
-        if number is not None:
+        if number is not None and not base:
             return {
                 "ShardIteratorType": f"{self.upstream.start}_SEQUENCE_NUMBER",
                 "StartingSequenceNumber": str(number),
@@ -308,46 +324,40 @@ class Kinesis:
 
     def read(self, task: ShardReadTask) -> Iterator[tuple[str, pa.Table]]:
         skips = [(str(task.shard), *range) for range in task.skipped]
+        own_begin = task.begin % INCARNATION
+        base = task.begin - own_begin
         position = {
             "ShardIteratorType": "AT_SEQUENCE_NUMBER",
-            "StartingSequenceNumber": str(task.begin),
+            "StartingSequenceNumber": str(own_begin),
         }
         reached = None
-        for page in self._pages(self._client(), task.shard, position):
-            numbers = [int(record["SequenceNumber"]) for record in page.records]
+        for page in self._pages(self._client(), task.shard, position, base):
+            offsets = [base + int(record["SequenceNumber"]) for record in page.records]
             if (
-                numbers
+                offsets
                 and reached is None
-                and remaining_ranges(task.shard, task.begin, numbers[0], skips)
+                and remaining_ranges(task.shard, task.begin, offsets[0], skips)
             ):
-                what = f"no longer has sequence number {task.begin}"
-                raise self._changed(
-                    task.shard,
-                    task.begin,
-                    what,
-                    f"retention took it; what is left begins at {numbers[0]}",
-                )
+                what = f"no longer has sequence number {own_begin}"
+                detail = f"retention took it; the records that are left begin at {offsets[0]}"
+                raise self._expired(task.shard, task.begin, offsets[0], what, detail)
             wanted = [
-                (number, record)
-                for number, record in zip(numbers, page.records, strict=True)
-                if number <= task.last and remaining_ranges(task.shard, number, number + 1, skips)
+                (offset, record)
+                for offset, record in zip(offsets, page.records, strict=True)
+                if offset <= task.last and remaining_ranges(task.shard, offset, offset + 1, skips)
             ]
             if wanted:
                 yield "", self._decode(wanted, task.shard)
-            reached = numbers[-1] if numbers else reached
+            reached = offsets[-1] if offsets else reached
             if reached is not None and reached >= task.last:
                 return
             if page.is_tip:
                 break
-        raise self._changed(
-            task.shard,
-            task.begin,
-            f"no longer has sequence number {task.last}",
-            "retention took it",
-        )
+        what = f"no longer has sequence number {task.last % INCARNATION}"
+        raise self._expired(task.shard, task.begin, task.last + 1, what, "retention took it")
 
     def _decode(self, records: Sequence[tuple[int, Mapping[str, Any]]], shard: int) -> pa.Table:
-        numbers = [number for number, _ in records]
+        offsets = [offset for offset, _ in records]
         width = len(self.desc) - len(self.upstream.include)
         values = [record["Data"] for _, record in records]
         rows = decode_messages(
@@ -355,7 +365,7 @@ class Kinesis:
             self.format,
             RelationDesc(self.desc.columns[:width]),
             partition=str(shard),
-            offsets=numbers,
+            offsets=offsets,
         )
         for kind, name in self.upstream.include:
             match kind:
@@ -364,11 +374,11 @@ class Kinesis:
                 case "PARTITION":
                     array = pa.array([shard] * len(records), pa.int64())
                 case "OFFSET":
-                    array = pa.array([str(number) for number in numbers], pa.string())
+                    numbers = [str(offset % INCARNATION) for offset in offsets]
+                    array = pa.array(numbers, pa.string())
                 case _:
                     moments = [
-                        _milliseconds(record["ApproximateArrivalTimestamp"])
-                        for _, record in records
+                        milliseconds(record["ApproximateArrivalTimestamp"]) for _, record in records
                     ]
                     array = (
                         pa.array(moments, pa.int64())
@@ -397,21 +407,24 @@ class Kinesis:
                 shards += answer["Shards"]
                 more = {"NextToken": answer["NextToken"]} if answer.get("NextToken") else {}
         retention_ms = int(summary["RetentionPeriodHours"]) * 3_600_000
-        listed = sorted((_shard(shard) for shard in shards), key=lambda shard: shard.number)
+        listed = sorted((shard_of(shard) for shard in shards), key=lambda shard: shard.number)
         return StreamDescription(
-            _milliseconds(summary["StreamCreationTimestamp"]),
+            milliseconds(summary["StreamCreationTimestamp"]),
             retention_ms,
             {shard.number: shard for shard in listed},
+            base_of(bound),
         )
 
-    def _pages(self, client: Any, shard: int, position: Mapping[str, Any]) -> Iterator[Page]:
+    def _pages(
+        self, client: Any, shard: int, position: Mapping[str, Any], base: int
+    ) -> Iterator[Page]:
         """The pages of a shard from a position on, past the page that is the tip: they never end
-        while the shard is open."""
-        at = int(position.get("StartingSequenceNumber", 0))
+        while the shard is open. ``base`` is for errors."""
+        at = base + int(position.get("StartingSequenceNumber", 0))
         with self._answering((shard, (at,))):
-            iterator = client.get_shard_iterator(
-                **self._name, ShardId=_shard_id(shard), **position
-            )["ShardIterator"]
+            iterator = client.get_shard_iterator(**self._name, ShardId=shard_id(shard), **position)[
+                "ShardIterator"
+            ]
         while iterator is not None:
             with self._answering((shard, (at,))):
                 answer = client.get_records(ShardIterator=iterator, Limit=_PAGE_RECORDS)
@@ -422,8 +435,8 @@ class Kinesis:
 
     @contextmanager
     def _answering(self, bound: tuple[Any, Evidence] | None) -> Iterator[None]:
-        """Turns the service's errors into the source's: into ``UpstreamLost`` if it refuses what
-        was bound before, else into ``UpstreamUnavailable``."""
+        """Turns the service's errors into the source's: into ``UpstreamReplaced`` if it refuses
+        what was bound before, else into ``UpstreamUnavailable``."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -436,57 +449,34 @@ class Kinesis:
                 and bound[1][0]
                 and code in ("ResourceNotFoundException", "InvalidArgumentException")
             ):
-                raise self._lost(
-                    int(bound[0]), bound[1][0], "is gone, or is another one", detail
+                raise self._replaced(
+                    int(bound[0]),
+                    bound[1][0],
+                    "is gone, or is another one",
+                    detail,
+                    "once the stream is there again, ALTER SOURCE … RESNAPSHOT goes on with it",
                 ) from error
             raise self._unavailable(detail) from error
         except BotoCoreError as error:
             raise self._unavailable(str(error)) from error
 
-    def _changed(self, shard: int, number: int, what: str, detail: str) -> SourceError:
+    def _expired(
+        self, shard: int, lower: int, upper: int, what: str, detail: str, hint: str = ""
+    ) -> UpstreamChanged:
         message = f'shard {shard} of stream "{self.upstream.stream}" {what}'
-        return UpstreamChanged(str(shard), number, message=message, detail=detail)
+        hint = f"{skip_statement(str(shard), lower, upper)} gives them up{hint}"
+        return UpstreamChanged(
+            str(shard), lower, message=message, detail=detail, hint=hint, upper=upper
+        )
 
-    def _lost(self, shard: int, number: int, what: str, detail: str) -> UpstreamLost:
+    def _replaced(
+        self, shard: int, offset: int, what: str, detail: str, hint: str
+    ) -> UpstreamReplaced:
         message = f'shard {shard} of stream "{self.upstream.stream}" {what}'
-        return UpstreamLost(str(shard), number, message=message, detail=detail)
+        return UpstreamReplaced(str(shard), offset, message=message, detail=detail, hint=hint)
 
     def _unavailable(self, detail: str) -> SourceError:
         at = self.upstream.endpoint or self.upstream.region
         return UpstreamUnavailable(
             f'cannot read stream "{self.upstream.stream}" at "{at}"', detail=detail
         )
-
-
-def _shard(description: Mapping[str, Any]) -> Shard:
-    parents = (description.get("ParentShardId"), description.get("AdjacentParentShardId"))
-    ending = description["SequenceNumberRange"].get("EndingSequenceNumber")
-    return Shard(
-        _number(description["ShardId"]),
-        frozenset(_number(parent) for parent in parents if parent),
-        int(ending) if ending is not None else None,
-    )
-
-
-def _complete_at(stream: StreamDescription, bound: Bound, shard: int) -> int | None:
-    """A moment at which no record beyond the shard's bound offset had arrived yet (its parents', if
-    the shard is not bound); None if unknown."""
-    if shard in bound:
-        return int(bound[shard][2])
-    parents = stream.shards[shard].parents if shard in stream.shards else ()
-    moments = [at for parent in parents if (at := _complete_at(stream, bound, parent)) is not None]
-    return min(moments, default=None)
-
-
-def _number(shard_id: str) -> int:
-    """``shardId-000000000012`` is 12."""
-    return int(shard_id.rpartition("-")[2])
-
-
-def _shard_id(number: int) -> str:
-    return f"shardId-{number:012}"
-
-
-def _milliseconds(moment: Any) -> int:
-    milliseconds: int = round(moment.timestamp() * 1000)
-    return milliseconds
