@@ -56,7 +56,9 @@ def names(datasets: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def origins(fields: list[dict[str, Any]]) -> set[tuple[str, str, str, str]]:
     return {
-        (field["name"], field["field"], *field["transformations"][0].values()) for field in fields
+        (field["name"], field["field"], how["type"], how["subtype"])
+        for field in fields
+        for how in field["transformations"]
     }
 
 
