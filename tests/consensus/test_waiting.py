@@ -3,6 +3,7 @@ the server's default is."""
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from reclock.consensus.database.connections import require_durable
+from reclock.consensus.database.connections import InterruptibleConnection, require_durable
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.database.waiting import interruptible
 from reclock.errors import ConfigurationError, QueryCanceled
@@ -70,6 +71,16 @@ def test_a_transaction_that_waits_for_the_writer_can_be_cancelled(
         assert consensus.read(found) == ["before"]  # the connection can be used again
     consensus.transact(note("after"))
     assert consensus.read(found) == ["before", "after"]
+
+
+def test_a_statement_that_waits_for_a_connection_can_be_cancelled() -> None:
+    def cancel(waiting_for: str) -> None:
+        raise QueryCanceled
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # as a host that is gone, or hangs
+        where = {"host": "127.0.0.1", "port": silent.getsockname()[1], "connect_timeout": 60}
+        with interruptible(cancel), pytest.raises(QueryCanceled):
+            InterruptibleConnection.connect(**where)
 
 
 def test_what_is_not_cancelled_waits_on(consensus: Consensus, consensus_url: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import psycopg
 from psycopg import errors, waiting
@@ -23,6 +23,11 @@ class InterruptibleConnection(psycopg.Connection[Any]):
     """Checks repeatedly while it waits whether its statement should continue. If not, it asks the
     server to cancel the query, and closes the connection if the server does not answer in time."""
 
+    @classmethod
+    def _connect_gen(cls, conninfo: str = "") -> Generator[Any, Any, Self]:
+        """Checks while it connects, too."""
+        return _checked(super()._connect_gen(conninfo), [])
+
     def wait(
         self,
         gen: Generator[Any, Any, T],
@@ -31,22 +36,10 @@ class InterruptibleConnection(psycopg.Connection[Any]):
     ) -> T:
         interrupted: list[BaseException] = []
 
-        def checked() -> Generator[Any, Any, T]:
-            step: object = next_of(gen.__next__)
-            while not isinstance(step, _Done):
-                ready = yield step
-                if not ready:
-                    try:
-                        check(_WAITING_FOR)
-                    except BaseException as error:
-                        interrupted.append(error)
-                        raise
-                step = next_of(lambda ready=ready: gen.send(ready))  # type: ignore[misc]
-            result: T = step.result
-            return result
-
         try:
-            return super().wait(checked(), min(interval, CHECK_INTERVAL_S), timeout)
+            return super().wait(
+                _checked(gen, interrupted), min(interval, CHECK_INTERVAL_S), timeout
+            )
         except BaseException:
             if interrupted:
                 self._abandon(gen)
@@ -62,6 +55,25 @@ class InterruptibleConnection(psycopg.Connection[Any]):
             return
         except Exception:
             self.pgconn.finish()
+
+
+def _checked(
+    gen: Generator[Any, Any, T], interrupted: list[BaseException]
+) -> Generator[Any, Any, T]:
+    """``gen``, with a check each time that nothing has come. ``interrupted`` then has the error
+    with which a check ended it."""
+    step: object = next_of(gen.__next__)
+    while not isinstance(step, _Done):
+        ready = yield step
+        if not ready:
+            try:
+                check(_WAITING_FOR)
+            except BaseException as error:
+                interrupted.append(error)
+                raise
+        step = next_of(lambda ready=ready: gen.send(ready))  # type: ignore[misc]
+    result: T = step.result
+    return result
 
 
 @dataclass(frozen=True, slots=True)
