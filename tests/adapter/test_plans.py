@@ -15,11 +15,13 @@ import pytest
 
 from reclock.adapter.planning import plan_cache
 from reclock.adapter.planning.statement_planner import StatementPlanner
+from reclock.adapter.session import prepared as preparation
 from reclock.adapter.session.session import Session
 from reclock.algebra.relations import BIGINT, SMALLINT, TEXT, ScalarType, numeric
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption, PermissionDenied, ReclockError, ResultTooLarge
 from reclock.runtime.environment import Environment
+from reclock.sql.planning.statement import plan_statement
 from reclock.sql.syntax.parse import parse
 
 CORPUS = (
@@ -292,6 +294,26 @@ def test_a_lookup_is_planned_once_for_all_values(lookups: Session, monkeypatch) 
         assert len(list(answers[1].rows())) == 9 - value
     assert planned.count(prepared[0].parsed.text) == 1
     assert planned.count(prepared[1].parsed.text) == 4
+
+
+def test_a_statement_is_described_once_until_the_catalog_changes(
+    lookups: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients that browse the catalog prepare the same statement for each object."""
+    planned: list[str] = []
+
+    def noted(parsed: Any, *rest: Any) -> Any:
+        planned.append(parsed.text)
+        return plan_statement(parsed, *rest)
+
+    monkeypatch.setattr(preparation, "plan_statement", noted)
+    text = "SELECT b, $2::text AS given FROM v WHERE a = $1"
+    first = lookups.prepare(text)
+    assert lookups.prepare(text) == first
+    assert len(planned) == 1
+    assert lookups.prepare(text, [BIGINT]).parameter_types == (BIGINT, TEXT)
+    run(lookups, "CREATE OR REPLACE VIEW v AS SELECT a, c AS b FROM t")
+    assert lookups.prepare(text).desc != first.desc
 
 
 @pytest.fixture

@@ -2,26 +2,30 @@
 several threads."""
 
 import os
+import re
 import resource
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 from fixtures.lakes import DESC, FLIGHTS, put, update, updates_table
 from fixtures.planning import World
 from fixtures.plans import aggregate, counted, crossed, desc_of, get, rows
 
-from reclock.algebra.relations import TEXT, array
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, TEXT, Column, RelationDesc, array
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
+from reclock.compute import rendering
 from reclock.compute.engines.duckdb import DuckDbEngine
-from reclock.compute.engines.engine import CollectionInput
+from reclock.compute.engines.engine import CollectionInput, TableInput
 from reclock.compute.engines.spill import SpillFolder
 from reclock.errors import InternalError, OutOfMemory, QueryCanceled
-from reclock.plan.relational import Finishing, Get, Ordering, Reduce
+from reclock.plan.relational import Finishing, Get, Join, JoinKind, Ordering, Project, Reduce
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.statements.query.values import Select
 
@@ -178,3 +182,33 @@ def test_few_other_diffs_than_one_are_seen_from_statistics(tmp_path: Path) -> No
     assert [relation.is_mostly_single for relation in relations] == [True, True, False]
     tail = updates_table([update("row", 2, 2, -1)] * 3)
     assert not CollectionInput(collection.pin(), tail).relation("x", Timestamp(2)).is_mostly_single
+
+
+def test_a_query_sends_only_the_columns_that_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog query joins relations of 30 columns: with all of them in each step, the engine
+    takes longer to plan the statement than to answer it."""
+    wide = RelationDesc(tuple(Column(f"wide{number}", BIGINT) for number in range(30)))
+    ids = [StorageCollectionId(GlobalId(name)) for name in ("s1", "s2")]
+    joined = Join(
+        *(Get(id, str(id), wide) for id in ids),
+        JoinKind.INNER,
+        ((3, 4),),
+        (),
+        RelationDesc(wide.columns * 2),
+    )
+    rows = TableInput(pa.table({name: [number] for number, name in enumerate(wide.names)}))
+    shifted = TableInput(pa.table({name: [number - 1] for number, name in enumerate(wide.names)}))
+    statements: list[str] = []
+    select = rendering.select
+
+    def noted(*arguments: Any) -> rendering.EngineStatement:
+        statements.append(select(*arguments).sql)
+        return select(*arguments)
+
+    monkeypatch.setattr(rendering, "select", noted)
+    plan = Project(joined, (7,), RelationDesc(wide.columns[7:8]))
+    answer = DuckDbEngine().run(plan, Finishing(), dict(zip(ids, (rows, shifted), strict=True)), AT)
+    assert [batch.to_pylist() for batch in answer.batches] == [[{"wide7": 7}]]
+    [statement] = statements
+    assert set(re.findall(r"wide\d+", statement)) == {"wide3", "wide4", "wide7"}
+    assert "NULL" not in statement

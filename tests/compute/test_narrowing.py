@@ -88,3 +88,11 @@ def test_rows_that_are_told_apart_keep_all_columns() -> None:
 def test_rows_that_are_only_counted_have_no_columns() -> None:
     plan = narrowed(Reduce(get(LINES, LINE), (), (aggregate("count"),), desc_of(BIGINT)))
     assert list(_reads(plan).values()) == [[]]
+
+
+def test_equal_nodes_stay_apart_where_they_may_differ() -> None:
+    orders = Get(ORDERS, "orders", ORDER)
+    one, other = (Filter(orders, (call("=", ColumnRef(2, BIGINT), 1),)) for _ in range(2))
+    union = Union((one, other), ORDER)
+    assert len(set(map(id, narrowed(union).inputs))) == 1
+    assert len(set(map(id, narrowed(union, merges_equal=False).inputs))) == 2

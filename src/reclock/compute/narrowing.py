@@ -1,7 +1,8 @@
 """Plans without the columns that nothing reads.
 
-The optimizer leaves such columns in plans, because engines skip them when they run a whole query. A
-refresh stores what it computes on the way, so each of these columns would cost time there.
+The optimizer leaves such columns in plans. An engine skips them when it runs a query, but it must
+read and plan a longer statement; a refresh stores what it computes on the way, columns that nothing
+reads too.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ from reclock.plan.scalar_trees import move_columns
 from reclock.plan.scalars import Aggregate
 
 
-def narrowed(plan: Plan) -> Plan:
+def narrowed(plan: Plan, *, merges_equal: bool = True) -> Plan:
     """An equal plan whose nodes have only the columns that something reads, in the same order.
 
-    A node that several nodes read stays one node, and equal nodes become one, but for collections:
-    predicates are pushed down to a collection that only one filter reads. Plans with a recursion
-    are returned as they are.
+    A node that several nodes read stays one node. With ``merges_equal``, equal nodes become one,
+    but for collections: predicates are pushed down to a collection that only one filter reads. A
+    plan that draws random values must keep equal nodes apart. Plans with a recursion are returned
+    as they are.
     """
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
@@ -52,7 +54,7 @@ def narrowed(plan: Plan) -> Plan:
     for key, node in nodes.items():
         columns = tuple(sorted(wanted[key]))
         result = _cut(_narrow(node, columns, [results[id(part)] for part in inputs(node)]), columns)
-        if not isinstance(result.plan, Get):
+        if merges_equal and not isinstance(result.plan, Get):
             result = replace(result, plan=equal.setdefault(result.plan, result.plan))
         results[key] = result
     return results[id(plan)].plan

@@ -3,7 +3,7 @@ plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
+from reclock.algebra.relations import ScalarType
 from reclock.plan.relational import collections
 from reclock.plan.temporal import reads_now
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -104,6 +105,16 @@ def cache_key(
     )
 
 
+def description_key(
+    parsed: ParsedStatement, names: SessionNames, types: Sequence[ScalarType | None]
+) -> Hashable | None:
+    """All that the description of a statement's parameters and columns depends on, besides the
+    catalog. None for statements that are not cached."""
+    if not isinstance(parsed.node, _CACHED) or len(parsed.text) > LONGEST_TEXT:
+        return None
+    return "description", type(parsed.node), parsed.text, names, tuple(types)
+
+
 def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
     """``names``, and whether anything that differs between sessions or statements was read from
     them since."""
@@ -126,9 +137,9 @@ def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
     return watched_names, lambda: has_read
 
 
-def store(catalog: PlannerCatalog, key: Hashable, planned: CachedPlan | None) -> None:
-    """Keep the plan, or None if there is none that other executions could use, until the catalog
-    changes, or the cache is full."""
+def store(catalog: PlannerCatalog, key: Hashable, planned: object) -> None:
+    """Keep a plan or a description, or None if there is no plan that other executions could use,
+    until the catalog changes, or the cache is full."""
     if len(catalog.planned) >= MOST_PLANS:
         catalog.planned.clear()
     catalog.planned[key] = planned

@@ -40,6 +40,7 @@ from reclock.compute.engines.failures import failure
 from reclock.compute.engines.group_states import GroupStates, GroupStep
 from reclock.compute.engines.key_lookups import KeyLookups
 from reclock.compute.engines.step_reads import DuckDbStepReads
+from reclock.compute.narrowing import narrowed
 from reclock.compute.operators.rules import EngineRelation
 from reclock.compute.step_writer import RESULT, DeltaInputs
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
@@ -105,7 +106,10 @@ class DuckDbEngine:
             return fixpoints.run(self, plan, finishing, inputs, as_of)
 
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
-            return rendering.select(plan, finishing, NAME, _bind(session, inputs, as_of), as_of).sql
+            relations = _bind(session, inputs, as_of)
+            return rendering.select(
+                narrowed(plan, merges_equal=False), finishing, NAME, relations, as_of
+            ).sql
 
         return self._answer(prepare, rendering.visible(plan.desc, finishing))
 
