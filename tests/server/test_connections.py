@@ -29,6 +29,7 @@ from reclock.cli.output import Format
 from reclock.cli.remote import RemoteSession
 from reclock.cli.shell import Shell
 from reclock.client.server_error import ServerError
+from reclock.errors import QueryCanceled
 
 ENDLESS = (
     "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + "
@@ -414,10 +415,19 @@ def test_the_shell_takes_results_and_data_of_a_server_in_portions(
         first = next(iter(result.batches))
         assert 0 < first.num_rows <= 8192
         session.cancel()
+        late: list[int] = []
         with pytest.raises(ServerError) as cancelled:
-            for _ in result.batches:
-                pass
+            late.extend(batch.num_rows for batch in result.batches)
         assert cancelled.value.sqlstate == "57014"
+        assert not late  # rows on their way would be printed for seconds
+
+        result = next(session.execute("SELECT * FROM generate_series(1, 10000)"))
+        assert isinstance(result, Result)
+        next(iter(result.batches))
+        session.cancel()  # all rows may have been sent before it arrives
+        with pytest.raises((ServerError, QueryCanceled)):
+            late.extend(batch.num_rows for batch in result.batches)
+        assert not late
 
         shell = Shell(session, Format.CSV, timing=False)
         assert shell.run("CREATE TABLE carried (n integer, name text); SELECT 1 AS one")

@@ -187,6 +187,24 @@ def test_a_statement_runs_often_with_strings(jvm: Any, sql_server: SqlServer, mo
         opened.close()
 
 
+def test_a_statement_prepared_on_the_server_goes_on_after_its_table_has_changed(jdbc: Any) -> None:
+    """The driver prepares it again where the error says, as PostgreSQL's does, that this helps."""
+    jdbc.createStatement().execute("CREATE TABLE jdbc.altered (n integer)")
+    select = jdbc.prepareStatement("SELECT * FROM jdbc.altered WHERE n = ?")
+    for number in range(8):
+        select.setInt(1, number)
+        assert select.executeQuery().getMetaData().getColumnCount() == 1
+    jdbc.createStatement().execute("ALTER TABLE jdbc.altered ADD COLUMN more integer")
+    assert select.executeQuery().getMetaData().getColumnCount() == 2
+
+
+def test_the_words_of_the_language(jdbc: Any) -> None:
+    """Those that the SQL standard has not; tools ask this when they connect."""
+    words = set(jdbc.getMetaData().getSQLKeywords().split(","))
+    assert {"index", "limit", "ilike"} <= words
+    assert "select" not in words
+
+
 def test_statements_with_parameters_and_pieces(jdbc: Any) -> None:
     jdbc.setAutoCommit(False)
     insert = jdbc.prepareStatement(

@@ -15,7 +15,7 @@ from psycopg.pq.abc import PGresult
 from reclock.adapter.context.results import Result
 from reclock.algebra.relations import TEXT, Column, RelationDesc, ScalarType
 from reclock.client.server_error import ServerError
-from reclock.errors import InvalidOption, UnknownObject
+from reclock.errors import InvalidOption, QueryCanceled, UnknownObject
 from reclock.server.values import type_of
 
 _CANCEL_TIMEOUT_S = 2.0
@@ -38,6 +38,7 @@ class RemoteSession:
             ) from None
         except psycopg.Error as error:
             raise ServerError(error) from error
+        self._is_cancelled = False
         self._connection.add_notice_handler(
             lambda diagnosis: notice(diagnosis.message_primary or "")
         )
@@ -49,6 +50,7 @@ class RemoteSession:
         whatever their type.
         """
         libpq = self._connection.pgconn
+        self._is_cancelled = False
         with _translated_errors():
             while libpq.get_result() is not None:  # an error left the rest of its query
                 pass
@@ -69,7 +71,9 @@ class RemoteSession:
                         yield Result((result.command_status or b"").decode())
 
     def cancel(self) -> None:
-        """End the running statement with ``QueryCanceled``. From any thread."""
+        """End the running statement with an error. From any thread. Its rows that are on their way
+        are dropped: to print them could take longer than the query."""
+        self._is_cancelled = True
         with suppress(psycopg.Error):  # the statement or the connection may have ended
             self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
@@ -112,11 +116,15 @@ class RemoteSession:
         return True
 
     def _rows(self, first: PGresult, desc: RelationDesc) -> Iterator[pa.RecordBatch]:
-        """The rows from ``first`` on, and an empty batch at each pause."""
+        """The rows from ``first`` on, and an empty batch at each pause. Raises ``QueryCanceled`` if
+        the statement had ended when it was cancelled."""
         row: PGresult | None = first
         rows: list[list[bytes | None]] = []
         with _translated_errors():
             while row is not None and row.status == ExecStatus.SINGLE_TUPLE:
+                if self._is_cancelled:
+                    rows, row = [], self._next()
+                    continue
                 rows.append([row.get_value(0, index) for index in range(len(desc))])
                 is_pause = not self._has_arrived(_PAUSE_S)
                 if is_pause or len(rows) == _BATCH_ROWS:
@@ -125,6 +133,8 @@ class RemoteSession:
                 if is_pause:
                     yield _batch([], desc)
                 row = self._next()
+        if self._is_cancelled:
+            raise QueryCanceled
         if rows:
             yield _batch(rows, desc)
 

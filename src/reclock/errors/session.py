@@ -28,6 +28,20 @@ class IndeterminateType(ReclockError):
         self.number = number
 
 
+class CachedPlanChanged(ReclockError):
+    """A prepared statement would answer other columns than its client was told, because the catalog
+    has changed."""
+
+    sqlstate = "0A000"
+    routine = "RevalidateCachedQuery"
+    """PostgreSQL's name of the place, by which pgjdbc recognizes the error and prepares again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cached plan must not change result type", hint="prepare the statement again"
+        )
+
+
 class WrongNumberOfParameters(ReclockError):
     """A prepared statement was executed with more or fewer values than it has parameters."""
 

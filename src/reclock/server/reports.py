@@ -35,6 +35,7 @@ def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
         "D": raised.detail,
         "H": raised.hint,
         "P": position and str(position),
+        "R": getattr(raised, "routine", None),
     }
     if isinstance(raised, _VIOLATIONS):
         fields |= {"t": raised.table, "n": getattr(raised, "constraint", None)}

@@ -9,13 +9,14 @@ from itertools import chain, repeat
 from typing import Any
 
 from reclock.adapter.context.results import result_desc
+from reclock.adapter.planning.plan_cache import description_key, store, watched
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.errors import (
+    CachedPlanChanged,
     DuplicatePrepared,
     SqlSyntaxError,
     UnknownPrepared,
-    UnsupportedSql,
     WrongNumberOfParameters,
 )
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -24,6 +25,9 @@ from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.planning.statement import plan_statement, returns_rows
 from reclock.sql.statements.tables.modify_syntax import InsertStatement
 from reclock.sql.syntax.parse import ParsedStatement, parse
+
+_Description = tuple[tuple[ScalarType, ...], RelationDesc | None]
+"""The types of a statement's parameters, and its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +80,13 @@ class PreparedStatement:
             raise WrongNumberOfParameters(self.name, given=given, wanted=len(self.parameter_types))
 
     def check_unchanged(self, desc: RelationDesc | None) -> None:
-        """Raises ``UnsupportedSql`` if the catalog has changed so that the statement answers other
+        """Raises ``CachedPlanChanged`` if the catalog has changed so that the statement answers other
         columns than before."""
         if self.desc is not None and (
             desc is None
             or [type.name for type in desc.types] != [type.name for type in self.desc.types]
         ):
-            raise UnsupportedSql(
-                "cached plan must not change result type", hint="prepare the statement again"
-            )
+            raise CachedPlanChanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,18 @@ def describe(
     names: SessionNames,
     name: str = "",
 ) -> PreparedStatement:
-    """Like ``prepare``, for a statement that is parsed already."""
+    """Like ``prepare``, for a statement that is parsed already. Clients that prepare a statement
+    again before each execution get the same description until the catalog changes."""
     if not returns_rows(parsed.node):
         return PreparedStatement(parsed, name=name)
-    parameters = Parameters(list(types))
-    statement = plan_statement(parsed, catalog, replace(names, parameters=parameters))
-    return PreparedStatement(parsed, parameters.settled(), result_desc(statement), name)
+    key = description_key(parsed, names, types)
+    described: _Description | None = catalog.planned.get(key) if key is not None else None
+    if described is None:
+        watched_names, has_read_session = watched(names)
+        parameters = Parameters(list(types))
+        statement = plan_statement(parsed, catalog, replace(watched_names, parameters=parameters))
+        described = parameters.settled(), result_desc(statement)
+        if key is not None and not has_read_session():
+            store(catalog, key, described)
+    parameter_types, desc = described
+    return PreparedStatement(parsed, parameter_types, desc, name)

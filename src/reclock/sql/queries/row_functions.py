@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TypeVar
 
 from reclock.algebra.relations import (
+    BOOLEAN,
     INTEGER,
     OID,
     TEXT,
@@ -34,6 +35,7 @@ from reclock.sql.queries.planned import (
     scalars_of,
     walk,
 )
+from reclock.sql.syntax.dialect import Reclock
 
 T = TypeVar("T")
 
@@ -55,6 +57,23 @@ def _members(name: str) -> Callable[[CallFunction, Sequence[Planned]], list[Type
         call(f"{ROWS_OF}keys", arguments),
         call(f"{ROWS_OF}{name}", arguments),
     ]
+
+
+def _keywords() -> list[TypedExpr]:
+    """The words that the parser knows, each with whether it can be a name without quotes."""
+    keywords = Reclock.tokenizer_class.KEYWORDS
+    words = sorted(word for word in keywords if word.isalpha())
+    names = [keywords[word] in Reclock.parser_class.ID_VAR_TOKENS for word in words]
+    categories = ["unreserved" if is_name else "reserved" for is_name in names]
+    labels = ["can be bare label" if is_name else "requires AS" for is_name in names]
+    columns: list[tuple[Sequence[object], ScalarType]] = [
+        ([word.lower() for word in words], TEXT),
+        ([category[0].upper() for category in categories], TEXT),
+        (names, BOOLEAN),
+        (categories, TEXT),
+        (labels, TEXT),
+    ]
+    return [Literal(tuple(values), array(type)) for values, type in columns]
 
 
 def _subscripts(call: CallFunction, arguments: Sequence[Planned]) -> TypedExpr:
@@ -82,7 +101,7 @@ ROW_FUNCTIONS: dict[str, Callable[[CallFunction, Sequence[Planned]], list[TypedE
     "jsonb_each_text": _members("jsonb_each_text"),
     "pg_available_extensions": _nothing((TEXT, TEXT, TEXT)),
     "pg_partition_ancestors": _nothing((OID,)),
-    "pg_get_keywords": _nothing((TEXT,) * 5),
+    "pg_get_keywords": lambda call, arguments: _keywords(),
     "pg_options_to_table": _nothing((TEXT, TEXT)),
 }
 """Functions that return rows, in FROM and, if they have one column, in a select list."""
