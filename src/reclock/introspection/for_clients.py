@@ -59,7 +59,7 @@ def _types(state: CatalogState) -> Rows:
 
 
 def _sql_name(type: object) -> str:
-    """Without precision and scale."""
+    """The type's name in SQL, without precision and scale."""
     return str(type).replace("(38,9)", "")
 
 

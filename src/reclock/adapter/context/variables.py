@@ -74,7 +74,7 @@ _TIME_UNITS = {
 
 
 def milliseconds_of(value: str) -> int:
-    """Raises ``ValueError``."""
+    """The milliseconds that the text of a setting says. Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
     if match is None or (match[2] and match[2] not in _TIME_UNITS):
         raise ValueError("milliseconds, or a number with us, ms, s, min, h or d behind it")
@@ -113,7 +113,7 @@ _BYTE_UNITS = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 4
 
 
 def bytes_of(value: str) -> int:
-    """Raises ``ValueError``."""
+    """The bytes that the text of a setting says. Raises ``ValueError``."""
     match = re.fullmatch(r"(\d{1,12})\s*([kmgt]?b)?", value.strip().lower())
     if match is None:
         raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB behind it")
@@ -331,7 +331,7 @@ class SessionVariables:
         self.changes += 1
 
     def get(self, name: str) -> str:
-        """Raises ``UnknownObject``."""
+        """The value of the variable now. Raises ``UnknownObject``."""
         variable = _known(name)
         if variable.name == READ_ONLY and READ_ONLY not in self._local:
             return self.get(DEFAULT_READ_ONLY)

@@ -192,7 +192,7 @@ class _Gathered:
         return str(self.shown[id].name)
 
     def _frontier(self, id: GlobalId) -> GroupFrontier | None:
-        """The object's own; of a view, its index's."""
+        """The frontier of the object's group; of a view, that of its index."""
         if id in self.frontiers:
             return self.frontiers[id]
         index = self.index_on.get(id)

@@ -64,13 +64,13 @@ class Cursors:
         return name in self._cursors
 
     def get(self, name: str) -> Cursor:
-        """Raises ``UnknownCursor``."""
+        """The open cursor of that name. Raises ``UnknownCursor``."""
         if name not in self._cursors:
             raise UnknownCursor("cursor", name)
         return self._cursors[name]
 
     def check_unused(self, name: str) -> None:
-        """Raises ``DuplicateCursor``."""
+        """Raises ``DuplicateCursor`` if a cursor of that name is open."""
         if name in self._cursors:
             raise DuplicateCursor("cursor", name)
 
@@ -78,7 +78,7 @@ class Cursors:
         self._cursors[name] = cursor
 
     def close(self, name: str) -> None:
-        """Raises ``UnknownCursor``."""
+        """Close the cursor of that name. Raises ``UnknownCursor``."""
         self.get(name).close()
         del self._cursors[name]
 

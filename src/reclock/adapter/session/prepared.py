@@ -75,7 +75,7 @@ class PreparedStatement:
         )
 
     def check_count(self, given: int) -> None:
-        """Raises ``WrongNumberOfParameters``."""
+        """Raises ``WrongNumberOfParameters`` unless the statement has so many parameters."""
         if given != len(self.parameter_types):
             raise WrongNumberOfParameters(self.name, given=given, wanted=len(self.parameter_types))
 
@@ -110,7 +110,7 @@ class PreparedStatements:
         return name in self._statements
 
     def get(self, name: str) -> PreparedStatement:
-        """Raises ``UnknownPrepared``."""
+        """The statement of that name. Raises ``UnknownPrepared``."""
         if name not in self._statements:
             raise UnknownPrepared(name)
         return self._statements[name]

@@ -114,8 +114,8 @@ class SessionStatements:
         catalog: PlannerCatalog,
         names: SessionNames,
     ) -> Answer:
-        """Raises ``UnknownPrepared``, ``DuplicatePrepared``, ``UnknownCursor``,
-        ``DuplicateCursor``, and what it executes."""
+        """The answer of the statement. Raises ``UnknownPrepared``, ``DuplicatePrepared``,
+        ``UnknownCursor``, ``DuplicateCursor``, and what it executes."""
         call = SessionCall(parsed, parameters, session, catalog, names, self.prepared, self.cursors)
         return executes_syntax[type(parsed.node)](parsed.node, call)
 

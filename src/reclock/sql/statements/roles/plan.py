@@ -240,7 +240,7 @@ def change_membership(
 
 
 def set_role(name: str, catalog: PlannerCatalog) -> SetRole:
-    """Raises ``UnknownObject``."""
+    """SET ROLE to a role that exists. Raises ``UnknownObject``."""
     if name == "none":
         return SetRole(None, name)
     role = find_role(exp.to_identifier(name, quoted=True), catalog, SessionNames())
