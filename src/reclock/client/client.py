@@ -15,6 +15,7 @@ from reclock.client.statements import ChangesRequest, Params, Time, query_text, 
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
     from reclock.pipeline.tick_reports import TickReport
 
@@ -143,7 +144,7 @@ class TableReference:
         """All rows as a pandas frame."""
         return self.read().pandas()
 
-    def polars(self) -> Any:
+    def polars(self) -> pl.DataFrame:
         """All rows as a Polars frame. Raises ``ConfigurationError`` if Polars is not installed."""
         return self.read().polars()
 

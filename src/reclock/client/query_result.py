@@ -13,6 +13,7 @@ from reclock.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 _DISPLAYED_ROWS = 50
 
@@ -50,7 +51,7 @@ class QueryResult:
         """The rows as a pandas frame."""
         return self._table.to_pandas()
 
-    def polars(self) -> Any:
+    def polars(self) -> pl.DataFrame:
         """The rows as a Polars frame. Raises ``ConfigurationError`` if Polars is not installed."""
         try:
             from polars import from_arrow
