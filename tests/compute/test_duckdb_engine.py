@@ -189,8 +189,10 @@ def test_a_query_sends_only_the_columns_that_it_reads(monkeypatch: pytest.Monkey
     takes longer to plan the statement than to answer it."""
     wide = RelationDesc(tuple(Column(f"wide{number}", BIGINT) for number in range(30)))
     ids = [StorageCollectionId(GlobalId(name)) for name in ("s1", "s2")]
+    left, right = (Get(id, str(id), wide) for id in ids)
     joined = Join(
-        *(Get(id, str(id), wide) for id in ids),
+        left,
+        right,
         JoinKind.INNER,
         ((3, 4),),
         (),

@@ -7,8 +7,8 @@ import pytest
 from crashes import storage_worker
 from fixtures.forks import die_at
 from fixtures.lakes import DESC
+from fixtures.sessions import sql
 from fixtures.tables import A, B, C, open_tables, read, write
-from stores.stores_of_home import sql
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.compaction import vacuum

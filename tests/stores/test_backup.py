@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from fixtures.forks import command, die_at
+from fixtures.sessions import sql
 from fixtures.sunk import delta_rows
-from stores.stores_of_home import sql
 
 from reclock import failpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import typer
-from stores.stores_of_home import sql
+from fixtures.sessions import sql
 
 from reclock.cli.edge import errors_on_stderr
 from reclock.collections.collection import Collection

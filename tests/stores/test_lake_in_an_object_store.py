@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from fixtures.s3 import options
-from stores.stores_of_home import copy_consensus, put_back_consensus, sql
+from fixtures.sessions import sql
+from stores.stores_of_home import copy_consensus, put_back_consensus
 
 from reclock.errors import StoreRolledBack
 from reclock.pipeline.backup import back_up

@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stores.stores_of_home import copy_consensus, put_back_consensus, sql
+from fixtures.sessions import sql
+from stores.stores_of_home import copy_consensus, put_back_consensus
 
 from reclock.errors import CollectionUnready, ForeignCollection
 from reclock.runtime.environment import Environment

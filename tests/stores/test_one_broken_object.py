@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.maintained import World
-from stores.stores_of_home import sql
+from fixtures.sessions import sql
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp

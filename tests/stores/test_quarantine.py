@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fixtures.forks import command
 from fixtures.server import RECLOCK
-from stores.stores_of_home import sql
+from fixtures.sessions import sql
 
 from reclock.errors import DependentObjects, ObjectQuarantined, ReclockError, UntargetedLogRead
 from reclock.runtime.environment import Environment

@@ -13,8 +13,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from fixtures.sessions import sql
 from pyspark.sql import SparkSession
-from stores.stores_of_home import sql
 
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment

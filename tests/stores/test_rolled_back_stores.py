@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from fixtures.sessions import sql
 from hypothesis import given
 from hypothesis import strategies as st
-from stores.stores_of_home import copy_consensus, lose_consensus, put_back_consensus, sql
+from stores.stores_of_home import copy_consensus, lose_consensus, put_back_consensus
 
 from reclock.collections.marks import ConsensusMark, LakeMark, check
 from reclock.errors import StoreRolledBack
