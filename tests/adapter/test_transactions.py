@@ -1,12 +1,14 @@
 """Transactions of sessions: what a block sees, when it commits, and that what it read decides
 whether it may."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fixtures.planning import World
 
+from reclock.adapter.context import cancellation
 from reclock.adapter.session.session import Session
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.adapter.transaction.transactions import TransactionStatus
@@ -15,6 +17,7 @@ from reclock.errors import (
     ReclockError,
     RelationChanged,
     SqlSyntaxError,
+    StatementTimeout,
     TransactionFailed,
     TransactionReadOnly,
     UnsupportedSql,
@@ -87,6 +90,41 @@ def test_a_lost_update_is_refused(ada: Session, bob: Session) -> None:
     assert ada.transaction_status is TransactionStatus.IDLE
     assert run(ada, "SELECT n FROM a") == [(11,)]
     assert run(bob, "SELECT n FROM a") == [(11,)]
+
+
+@pytest.fixture
+def lose_races(bob: Session, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Has ``bob`` change the row of ``a`` before each of the next commits of others."""
+    monkeypatch.setattr(cancellation, "_BACKOFF_S", 0)
+    commit = Transaction.commit
+    remaining = [0]
+
+    def commit_late(transaction: Transaction) -> object:
+        if remaining[0]:
+            remaining[0], races = 0, remaining[0]
+            run(bob, "BEGIN; UPDATE a SET n = n + 1; COMMIT")  # blocks do not queue
+            remaining[0] = races - 1
+        return commit(transaction)
+
+    monkeypatch.setattr(Transaction, "commit", commit_late)
+    return partial(remaining.__setitem__, 0)
+
+
+def test_a_statement_of_its_own_is_tried_until_it_wins(
+    ada: Session, lose_races: Callable[[int], None]
+) -> None:
+    lose_races(25)
+    assert run(ada, "UPDATE a SET n = n * 2") == "UPDATE 1"
+    assert run(ada, "SELECT n FROM a") == [((10 + 25) * 2,)]
+
+
+def test_a_statement_that_loses_all_the_time_ends_with_its_timeout(
+    ada: Session, lose_races: Callable[[int], None]
+) -> None:
+    run(ada, "SET statement_timeout = '2s'")
+    lose_races(1_000_000)
+    with pytest.raises(StatementTimeout):
+        run(ada, "UPDATE a SET n = n * 2")
 
 
 def test_write_skew_is_refused(ada: Session, bob: Session) -> None:

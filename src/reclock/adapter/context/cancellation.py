@@ -14,6 +14,7 @@ from reclock.consensus.database.waiting import interruptible
 from reclock.errors import QueryCanceled, StatementTimeout
 
 _BACKOFF_S = 0.02
+_LONGEST_BACKOFF = 10
 _CHECK_INTERVAL_S = 0.05
 
 
@@ -77,10 +78,10 @@ class Cancellation:
             raise QueryCanceled
 
     def back_off(self, attempt: int) -> None:
-        """Wait for a random while that grows with ``attempt``, after a lost race. Raises like
-        ``check``."""
+        """Wait for a random while that grows with ``attempt``, up to a limit, after a lost race.
+        Raises like ``check``."""
         self.check()
-        self.wait(random.uniform(0, _BACKOFF_S * attempt))  # noqa: S311
+        self.wait(random.uniform(0, _BACKOFF_S * min(attempt, _LONGEST_BACKOFF)))  # noqa: S311
 
     @contextmanager
     def acquire(self, lock: threading.Lock) -> Iterator[None]:

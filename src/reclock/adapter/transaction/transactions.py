@@ -36,7 +36,7 @@ from reclock.sql.statements.transactions.plan import TransactionControl
 T = TypeVar("T")
 
 ATTEMPTS = 20
-"""How often a statement that reads and writes is executed before it fails with the conflict."""
+"""How often a definition is executed before it fails with the conflict."""
 
 _AFTER_FAILURE = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
 
@@ -225,7 +225,8 @@ class Transactions:
 
     def run(self, work: Callable[[Transaction], T], turn: Callable[[], Turn] | None = None) -> T:
         """The result of ``work`` in the block's transaction, or in a transaction of its own that is
-        retried after a conflict.
+        retried after each conflict until the statement's timeout, as a statement would wait for a
+        row lock.
 
         ``turn`` says what that transaction reads and writes: it queues behind transactions of this
         process that it would conflict with. Blocks do not queue: two of them could wait for each
@@ -244,7 +245,9 @@ class Transactions:
             return self._run_optimistically(work)
 
     def _run_optimistically(self, work: Callable[[Transaction], T]) -> T:
-        for attempt in range(1, ATTEMPTS + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             transaction = self._new()
             try:
                 result = work(transaction)
@@ -253,10 +256,7 @@ class Transactions:
                     transaction.commit()
                 return result
             except WriteConflict:
-                if attempt == ATTEMPTS:
-                    raise
                 self._cancellation.back_off(attempt)
-        raise InternalError("a transaction neither committed nor failed")
 
     def change(self, tag: str, work: Callable[[Transaction], T]) -> T:
         """Run definitions at once, or in the block's transaction. Among statements that were sent
