@@ -146,6 +146,7 @@ INSERT INTO numbered DEFAULT VALUES;
 SELECT setval('numbered_id_seq', 3000000000);
 INSERT INTO numbered DEFAULT VALUES;
 SELECT * FROM numbered ORDER BY n;
+SELECT setval('numbered_id_seq', 3);
 ALTER TABLE numbered ALTER id TYPE int;
 DELETE FROM numbered WHERE n = 3;
 ALTER TABLE numbered ALTER n TYPE smallint;
