@@ -15,14 +15,22 @@ from reclock.catalog.objects import (
     AuditEvent,
     Cluster,
     ClusterIntrospectionSourceIndex,
+    ClusterReplica,
+    Comment,
+    Config,
+    Database,
+    DefaultPrivilege,
+    IdAllocator,
     Item,
     Kind,
+    Role,
     Schema,
     Setting,
     SkippedRange,
     StorageUsage,
     SystemConfiguration,
     SystemObjectMapping,
+    SystemPrivilege,
     TimelineFloor,
 )
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -277,7 +285,7 @@ class DurableCatalogState(Protocol):
             return
         raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self.upper)
 
-    # --- the objects of a kind, in order of the key ---
+    # --- one accessor per kind, in order of the key ---
 
     def get_audit_logs(self) -> list[AuditEvent]:
         return self.events(Kind.AUDIT_LOG)
@@ -285,8 +293,32 @@ class DurableCatalogState(Protocol):
     def get_clusters(self) -> list[Cluster]:
         return self.snapshot().sorted(Kind.CLUSTER)
 
+    def get_cluster_replicas(self) -> list[ClusterReplica]:
+        return self.snapshot().sorted(Kind.CLUSTER_REPLICA)
+
+    def get_cluster_introspection_source_indexes(self) -> list[ClusterIntrospectionSourceIndex]:
+        return self.snapshot().sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
+
+    def get_comments(self) -> list[Comment]:
+        return self.snapshot().sorted(Kind.COMMENT)
+
+    def get_configs(self) -> list[Config]:
+        return self.snapshot().sorted(Kind.CONFIG)
+
+    def get_databases(self) -> list[Database]:
+        return self.snapshot().sorted(Kind.DATABASE)
+
+    def get_default_privileges(self) -> list[DefaultPrivilege]:
+        return self.snapshot().sorted(Kind.DEFAULT_PRIVILEGE)
+
+    def get_id_allocators(self) -> list[IdAllocator]:
+        return self.snapshot().sorted(Kind.ID_ALLOCATOR)
+
     def get_items(self) -> list[Item]:
         return self.snapshot().sorted(Kind.ITEM)
+
+    def get_roles(self) -> list[Role]:
+        return self.snapshot().sorted(Kind.ROLE)
 
     def get_schemas(self) -> list[Schema]:
         return self.snapshot().sorted(Kind.SCHEMA)
@@ -305,6 +337,9 @@ class DurableCatalogState(Protocol):
 
     def get_system_object_mappings(self) -> list[SystemObjectMapping]:
         return self.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)
+
+    def get_system_privileges(self) -> list[SystemPrivilege]:
+        return self.snapshot().sorted(Kind.SYSTEM_PRIVILEGE)
 
     def get_timestamps(self) -> list[TimelineFloor]:
         return self.snapshot().sorted(Kind.TIMESTAMP)
