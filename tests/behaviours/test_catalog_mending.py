@@ -288,14 +288,15 @@ class TestEditOfASoundCatalog:
     def test_an_actor_that_comes_between_is_no_obstacle(self, place: CatalogPlace) -> None:
         opened(place)
         state = place.state()
-        lead = state._lead_to_mend  # type: ignore[attr-defined]
+        opening = state._opening  # type: ignore[attr-defined]
+        lead = opening._lead_to_mend
 
         def lead_then_wait(*arguments: object) -> object:
             led = lead(*arguments)
             create_schema(joined(place), "between")
             return led
 
-        state._lead_to_mend = lead_then_wait  # type: ignore[attr-defined]
+        opening._lead_to_mend = lead_then_wait
         state.mend(Edit("setting", key(name="a"), value(value="b")), user="ada", occurred_at=NOW)
         after = joined(place)
         assert after.snapshot().schema_by_name(1, "between") is not None
