@@ -111,6 +111,7 @@ LONG = (
     "tests/airflow/test_operators_and_sensors.py",
     "tests/laws/test_maintained_sql.py",
     "tests/laws/test_delta_rules.py",
+    "tests/laws/test_planted_delta_bugs.py",
     "tests/server/test_spark_lost.py",
     "tests/laws/test_merged_results.py",
     "tests/spark/test_data_source.py",

@@ -1,0 +1,392 @@
+"""Each operator's rule has a planted bug, which its law finds with a few times as many examples as
+it tries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fixtures.maintaining import Bench
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from laws.operator_laws import EXAMPLES, operator_law
+
+from reclock.compute import delta, distinct_arguments, maintenance, step_writer
+from reclock.compute.engines.group_states import GroupStep
+from reclock.compute.operators import groups, join, reduce, rules, topk
+from reclock.compute.operators.partial_aggregates import PartialAggregates
+from reclock.compute.operators.rules import columns, select_list
+from reclock.compute.step_writer import StepWriter
+from reclock.plan.relational import (
+    Distinct,
+    Except,
+    Filter,
+    FlatMap,
+    Get,
+    Intersect,
+    Join,
+    Map,
+    Plan,
+    Project,
+    Reduce,
+    TopK,
+    Union,
+    Window,
+    inputs,
+)
+
+SEARCH = settings(
+    max_examples=4 * EXAMPLES,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+)
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench.on_duckdb(tmp_path_factory.mktemp("rules"))
+
+
+def _instead(rule: str, kinds: Any, planted: Callable[..., Any]) -> Plant:
+    """``planted`` is what the rule of these nodes is; it is given the right one first."""
+
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        module = delta if rule == "has_delta" else step_writer
+        right = getattr(module, rule)
+        monkeypatch.setattr(
+            module,
+            rule,
+            lambda node, *given: (
+                planted(right, node, *given) if isinstance(node, kinds) else right(node, *given)
+            ),
+        )
+
+    return plant
+
+
+class _Seen:
+    """A step in which some questions have other answers."""
+
+    def __init__(self, step: Any, **answers: Any) -> None:
+        self._step, self._answers = step, answers
+
+    def __getattr__(self, name: str) -> Any:
+        return self._answers.get(name) or getattr(self._step, name)
+
+
+def _one_copy(right: Any, node: Plan, step: Any) -> str:
+    return (
+        f"SELECT {select_list(columns(node))}, CAST(sign(n) AS BIGINT) AS n FROM "
+        f"({right(node, step)}) AS planted"
+    )
+
+
+def _passed_on(right: Any, node: Any, step: Any) -> str:
+    return f"SELECT * FROM {step.changes(node.input)}"
+
+
+def _of_one_input(right: Any, node: Any, step: Any) -> str:
+    return (
+        f"SELECT * FROM {next(changed for each in node.inputs if (changed := step.changes(each)))}"
+    )
+
+
+def _partners(state: rules.InputVersion) -> Callable[..., str]:
+    return lambda right, node, step: right(
+        node, _Seen(step, rows=lambda part, _, keys=None: step.rows(part, state, keys))
+    )
+
+
+def _blind(place: int) -> Callable[..., str]:
+    """What changes in that input touches no group."""
+
+    def planted(right: Any, node: Plan, step: Any) -> str:
+        def changes(part: Plan) -> str | None:
+            changed = step.changes(part)
+            is_hidden = part is inputs(node)[place] and changed is not None
+            return step.define(f"SELECT * FROM {changed} WHERE FALSE") if is_hidden else changed
+
+        return right(node, _Seen(step, changes=changes))
+
+    return planted
+
+
+def _only_of_changes(right: Any, node: Plan, step: Any) -> str:
+    """The operator itself over the changes."""
+    [part] = inputs(node)
+    found = rules.snapshot(node, step.rendering, [step.changes(part)])
+    return f"SELECT *, CAST(1 AS BIGINT) AS n FROM ({found}) AS planted"
+
+
+def _merges_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An offset or not."""
+
+    def planted(right: Any, node: TopK, step: Any) -> str:
+        return groups.regrouped(
+            node,
+            step,
+            [node.group_by],
+            node.group_by,
+            lambda rows: rules.snapshot(node, step.rendering, [rows]),
+        )
+
+    _instead("delta", TopK, planted)(monkeypatch)
+    _instead("has_delta", TopK, lambda right, node, is_shown: bool(node.group_by) or is_shown)(
+        monkeypatch
+    )
+
+
+def _any_column(right: Any, node: Any, column: int) -> Any:
+    """Each is taken for one of the input."""
+    return (min(column, 1),)  # the second one stands for what the node computes
+
+
+def _right_side(right: Any, node: Any, column: int) -> Any:
+    width = len(node.left.desc)
+    return (None, column - width) if column >= width else right(node, column)
+
+
+def _other_side(right: Any, node: Plan, column: int) -> Any:
+    return right(node, column)[::-1]
+
+
+def _shown_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        join,
+        "regrouped",
+        lambda node, step, keys, shown: groups.regrouped(node, step, keys, keys[0]),
+    )
+
+
+def _no_row_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    regrouped = groups.regrouped
+
+    def planted(*given: Any) -> str:
+        if given[-1] is not None:
+            given = (*given[:-1], lambda rows: "FALSE")
+        return regrouped(*given)
+
+    monkeypatch.setattr(reduce, "regrouped", planted)
+    monkeypatch.setattr(topk, "regrouped", planted)
+
+
+def _null_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = rules.KeyFilter.condition
+    monkeypatch.setattr(
+        rules.KeyFilter,
+        "condition",
+        lambda *given: known(*given).replace("IS NOT DISTINCT FROM", "="),
+    )
+
+
+def _merged_by(function: str, planted: str) -> Plant:
+    return lambda monkeypatch: monkeypatch.setitem(reduce._MERGED_BY, function, planted)
+
+
+def _merges_distinct_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    can_merge = reduce._can_merge
+    monkeypatch.setattr(
+        reduce,
+        "_can_merge",
+        lambda node: can_merge(
+            replace(
+                node, aggregates=tuple(replace(each, is_distinct=False) for each in node.aggregates)
+            )
+        ),
+    )
+
+
+def _loses_are_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StepWriter, "only_adds", lambda self, node: True)
+
+
+def _is_monotone(*kinds: Any) -> Plant:
+    return _instead("is_monotone", kinds, lambda right, node: True)
+
+
+def _raw_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StepWriter, "net_changes", StepWriter.changes)
+
+
+def _errors_leave_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step after an error begins at the error."""
+    changed, last = maintenance._changed, []
+
+    def planted(
+        maintainer: Any, engine: Any, given: Any, before: Any, time: Any, previous_result: Any
+    ) -> Any:
+        begun = last[-1] if before is not None else None
+        last.append(time)
+        return changed(maintainer, engine, given, begun, time, previous_result)
+
+    monkeypatch.setattr(maintenance, "_changed", planted)
+
+
+def _sums_ignore_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distinct_arguments, "_IGNORES_COPIES", ("min", "max", "sum"))
+
+
+PLANTED: dict[str, tuple[str, Plant]] = {
+    "sums ignore copies": ("extremes and distinct values", _sums_ignore_copies),
+    **{
+        f"one copy of each change of {kind.__name__}": (
+            "a row at a time",
+            _instead("delta", kind, _one_copy),
+        )
+        for kind in (Get, Filter, Map, Project, FlatMap)
+    },
+    "a filter lets all changes pass": ("a row at a time", _instead("delta", Filter, _passed_on)),
+    "a union has one input": ("union", _instead("delta", Union, _of_one_input)),
+    "a join has one copy of a pair": ("inner join", _instead("delta", Join, _one_copy)),
+    "partners as they were": (
+        "inner join",
+        _instead("delta", Join, _partners(rules.InputVersion.BEFORE)),
+    ),
+    "partners as they are": (
+        "inner join",
+        _instead("delta", Join, _partners(rules.InputVersion.NOW)),
+    ),
+    "an outer join overlooks its left side": ("outer join", _instead("delta", Join, _blind(0))),
+    "an outer join overlooks its right side": ("outer join", _instead("delta", Join, _blind(1))),
+    "an outer join shows its left keys": ("joins whose residual could fail", _shown_left),
+    "groups of NULL are not found": ("window", _null_is_no_key),
+    "a row's matches are those from before": (
+        "joins with a residual",
+        _instead("delta", Join, _partners(rules.InputVersion.BEFORE)),
+    ),
+    "a row's matches are those of now": (
+        "joins with a residual",
+        _instead("delta", Join, _partners(rules.InputVersion.NOW)),
+    ),
+    "no lost row was the largest": ("extremes of groups", _no_row_decides),
+    "no lost row was among the first": ("first rows", _no_row_decides),
+    "a semi join overlooks its left side": (
+        "semi and anti join",
+        _instead("delta", Join, _blind(0)),
+    ),
+    "a semi join overlooks its right side": (
+        "semi and anti join",
+        _instead("delta", Join, _blind(1)),
+    ),
+    "distinct passes changes on": ("distinct", _instead("delta", Distinct, _passed_on)),
+    "distinct merges rows that went": ("distinct", _loses_are_gains),
+    "an operation of sets overlooks its first input": (
+        "except and intersect",
+        _instead("delta", (Except, Intersect), _blind(0)),
+    ),
+    "an operation of sets overlooks its second input": (
+        "except and intersect",
+        _instead("delta", (Except, Intersect), _blind(1)),
+    ),
+    "counts are counted": ("aggregates", _merged_by("count", "count")),
+    "sums are not added": ("aggregates", _merged_by("sum", "max")),
+    "the least is the largest": ("aggregates", _merged_by("min", "max")),
+    "the largest is the least": ("aggregates", _merged_by("max", "min")),
+    "distinct counts add up": ("aggregates", _merges_distinct_counts),
+    "aggregates merge rows that went": ("aggregates", _loses_are_gains),
+    "first rows merge rows that went": ("first rows", _loses_are_gains),
+    "an offset is taken again": ("first rows", _merges_first_rows),
+    "first rows are those of the changes": (
+        "first rows",
+        _instead("delta", TopK, _only_of_changes),
+    ),
+    "a window is that of the changes": ("window", _instead("delta", Window, _only_of_changes)),
+    "any column parts first rows": ("groups of first rows", _instead("origin", TopK, _any_column)),
+    "any column parts a window": ("groups of a window", _instead("origin", Window, _any_column)),
+    "an outer join's rows are those of its right side": (
+        "groups of an outer join",
+        _instead("origin", Join, _right_side),
+    ),
+    "keys of one side are looked for on the other": (
+        "groups of both sides",
+        _instead("origin", Join, _other_side),
+    ),
+    "net changes are raw": ("merged over distinct", _raw_changes),
+    "except is monotone": ("merged over except", _is_monotone(Except)),
+    "every join is monotone": ("merged over joins", _is_monotone(Join)),
+    "an aggregate is monotone": ("merged over groups", _is_monotone(Reduce)),
+    "first rows are monotone": ("merged over first rows", _is_monotone(TopK)),
+    "a window is monotone": ("merged over window", _is_monotone(Window)),
+    "no gap at an error": ("errors", _errors_leave_no_gap),
+}
+"""The bug, and the law that finds it."""
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bug_is_found(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    law, plant = PLANTED[name]
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        SEARCH(operator_law(bench, law, st.just(False)))()
+
+
+def _deleted_rows_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = PartialAggregates.of_changes
+    monkeypatch.setattr(
+        PartialAggregates, "of_changes", lambda *given: right(*given).replace("THEN - ", "THEN ")
+    )
+
+
+def _groups_without_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = PartialAggregates.summed
+    monkeypatch.setattr(
+        PartialAggregates,
+        "summed",
+        lambda *given, **named: right(*given, **{**named, "keep_empty": True}),
+    )
+
+
+def _sums_of_nothing_are_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = PartialAggregates._value
+    monkeypatch.setattr(PartialAggregates, "_value", lambda *given: f"coalesce({right(*given)}, 0)")
+
+
+def _lost_refreshes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a refresh has added whose updates were lost is not taken away again."""
+    monkeypatch.setattr(GroupStep, "_restore", lambda *given: True)
+
+
+def _seen_matches(select: str) -> Plant:
+    """The matches of a key are a SELECT from the right ones."""
+
+    def planted(right: Any, node: Plan, step: Any) -> str:
+        def matches(join: Join, side: int, keys: str) -> str | None:
+            known = step.matches(join, side, keys)
+            return (
+                None if known is None else step.define(f"SELECT {select} FROM {known}", is_few=True)
+            )
+
+        return right(node, _Seen(step, matches=matches))
+
+    return _instead("delta", Join, planted)
+
+
+PLANTED_IN_GROUPS: dict[str, tuple[str, Plant]] = {
+    "matches are those from before": (
+        "semi and anti join",
+        _seen_matches("* REPLACE (was AS now)"),
+    ),
+    "matches are those of now": ("semi and anti join", _seen_matches("* REPLACE (now AS was)")),
+    "every changed key has a match": ("outer join", _seen_matches("* REPLACE (TRUE AS now)")),
+    "keys without a match before had one": ("outer join", _seen_matches("* REPLACE (TRUE AS was)")),
+    "deleted rows are added": ("additive aggregates", _deleted_rows_are_added),
+    "groups without rows stay": ("distinct", _groups_without_rows_stay),
+    "sums of nothing are zero": ("additive aggregates", _sums_of_nothing_are_zero),
+    "lost refreshes count": ("additive aggregates", _lost_refreshes_count),
+}
+"""In the partial aggregates that an engine keeps."""
+
+
+@pytest.mark.parametrize("name", PLANTED_IN_GROUPS)
+def test_a_bug_planted_in_groups_is_found(
+    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law, plant = PLANTED_IN_GROUPS[name]
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        SEARCH(operator_law(bench, law, st.just(True)))()
