@@ -175,13 +175,13 @@ class _Execution:
         returned = self.statement.returned
         if returned is None:
             return Result(tag)
-        width = self.statement.source.desc.names
+        width = len(self.statement.source.desc)
         provided = []
         for change in changes:
             shown = change.old if change.action.kind == "DELETE" else change.new
             kind = pa.repeat(pa.scalar(change.action.kind), shown.num_rows)
-            provided.append((*change.source.columns[: len(width)], *shown.columns, kind))
-        source = [f"s{i}" for i in range(len(width))]
+            provided.append((*change.source.columns[:width], *shown.columns, kind))
+        source = [f"s{i}" for i in range(width)]
         names = [*source, *(f"t{i}" for i in range(len(self.statement.desc))), "merge_action"]
         tables = [pa.table(list(columns), names=names) for columns in provided]
         if not tables:
