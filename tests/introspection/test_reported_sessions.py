@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from fixtures.server import SqlServer
 from fixtures.sessions import sql
 from fixtures.waiting import eventually
@@ -33,25 +32,6 @@ BACKEND = Backend(
     lambda: None,
     lambda: None,
 )
-
-
-@pytest.fixture
-def reported(environment: Environment) -> Iterator[Reports]:
-    """The environment as one whose sessions are reported, when the test says so."""
-    times = (
-        environment.stores.settings.introspection_sample_ms,
-        environment.stores.settings.introspection_retention_ms,
-    )
-    environment.runtime.reports = Reports(
-        environment.runtime.collection_manager,
-        "p1",
-        environment.stores.clock,
-        *times,
-        environment.control_plane.object_lags_ms,
-    )
-    environment.runtime.reports.step()
-    yield environment.runtime.reports
-    environment.runtime.reports = None
 
 
 def test_sessions_and_their_statements_are_told(
