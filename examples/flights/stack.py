@@ -150,7 +150,7 @@ def running(
         ]
         # they end side by side, and are waited for one by one
         stack.callback(_signal_all, [spark, server, *started])
-        client = stack.enter_context(httpx.Client(timeout=30))
+        client = stack.enter_context(httpx.Client(timeout=120))
         made = Stack(
             home, url, f"http://127.0.0.1:{http_port}", password, client, [spark, server, *started]
         )

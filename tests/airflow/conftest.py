@@ -8,11 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.airflow_processes import Zygotes
 
 PROJECT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -85,27 +86,28 @@ def airflow_database(airflow_settings: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def run_worker(airflow_settings: dict[str, str]) -> Worker:
+def zygotes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygotes]:
+    zygotes = Zygotes(tmp_path_factory.mktemp("zygotes"))
+    yield zygotes
+    zygotes.stop()
+
+
+@pytest.fixture(scope="session")
+def run_worker(airflow_settings: dict[str, str], zygotes: Zygotes) -> Worker:
     """Run one of the scripts beside this file with arguments as JSON; answers the JSON it prints
     last."""
 
     def run(script: str, *arguments: Any, **settings: str) -> Any:
-        path = Path(__file__).with_name(script)
-        command = [sys.executable, str(path), *(json.dumps(argument) for argument in arguments)]
-        done = subprocess.run(
-            command,
-            env=airflow_settings | settings,
-            capture_output=True,
-            text=True,
-            cwd=airflow_settings["AIRFLOW_HOME"],
-        )
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-        return json.loads(done.stdout.splitlines()[-1])
+        forked = zygotes.run(script, list(map(json.dumps, arguments)), airflow_settings | settings)
+        assert forked.wait() == 0, forked.output()[-8000:]
+        return json.loads(forked.output().splitlines()[-1])
 
     return run
 
 
 @pytest.fixture(scope="session")
-def loaded_dags(run_worker: Worker) -> Any:
-    """What Airflow loads from the DAG files."""
-    return run_worker("dag_file_worker.py")
+def loaded_dags(airflow_settings: dict[str, str]) -> Any:
+    """What a process that has imported nothing else loads from the DAG files."""
+    command = [sys.executable, str(Path(__file__).with_name("dag_file_worker.py"))]
+    done = subprocess.run(command, env=airflow_settings, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])

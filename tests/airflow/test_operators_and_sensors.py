@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
+from fixtures import forks
+from fixtures.airflow_processes import Zygotes
 from fixtures.server import start_server
+from fixtures.waiting import eventually
 
 import reclock
 from reclock.quality.suites import suite_path
@@ -47,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, spark_remote: str) -> Itera
 
 
 @pytest.fixture(scope="module")
-def run_dag(airflow_database: dict[str, str], server: Any) -> Run:
+def run_dag(airflow_database: dict[str, str], zygotes: Zygotes, server: Any) -> Run:
     """Run a DAG of a folder once; answers its tasks' states and results, and the log. ``meanwhile``
     is done once a sensor waits."""
     connections = {
@@ -72,16 +72,14 @@ def run_dag(airflow_database: dict[str, str], server: Any) -> Run:
             "AIRFLOW__CORE__DAGS_FOLDER": str(folder),
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
         }
-        command = [sys.executable, str(FOLDER / "dag_worker.py"), str(folder), dag]
-        with tempfile.TemporaryFile("w+") as output:
-            process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-            if meanwhile is not None:
-                while DEFERRED not in (log := read(output)):
-                    assert process.poll() is None, log[-4000:]
-                    time.sleep(0.1)
-                meanwhile()
-            assert process.wait() == 0, read(output)[-8000:]
-            log = read(output)
+        process = zygotes.run("dag_worker.py", [str(folder), dag], environment)
+        if meanwhile is not None:
+            while DEFERRED not in process.output():
+                assert process.is_running(), process.output()[-4000:]
+                time.sleep(0.1)
+            meanwhile()
+        assert process.wait() == 0, process.output()[-8000:]
+        log = process.output()
         answer = next(line for line in log.splitlines() if line.startswith('{"state"'))
         return json.loads(answer) | {"log": log}
 
@@ -99,13 +97,7 @@ def is_ticked(home: Path, *sources: str) -> bool:
     """Whether a tick succeeds, in a process of its own: this one may have a Spark session that is
     no client of the warm one."""
     options = [option for source in sources for option in ("--source", source)]
-    command = [str(Path(sys.executable).parent / "reclock"), "tick", "--home", str(home), *options]
-    return subprocess.run(command, capture_output=True).returncode == 0
-
-
-def read(output: IO[str]) -> str:
-    """What a process has written, which goes on writing where it is."""
-    return os.pread(output.fileno(), 1 << 24, 0).decode()
+    return forks.command("tick", "--home", str(home), *options) == 0
 
 
 def test_operators_tick_refresh_and_read_at_the_time_of_the_tick(run_dag: Run, server: Any) -> None:
@@ -178,11 +170,15 @@ def test_a_source_has_caught_up_once_its_upstream_was_asked_later(
     assert (audit["source"], audit["at"], audit["outcome"]) == ("a", caught_up, "passed")
     assert audit["rows"] == 1
     assert (server.home / "quality" / audit["page"]).exists()
-    assert is_ticked(server.home, "a")  # with nothing new
-    with reclock.connect(server.home) as client:
-        query = "SELECT probed_at FROM mz_internal.mz_source_probes WHERE name = 'a'"
-        ((probed_at,),) = client.sql(query).rows()
-    assert probed_at.timestamp() * 1000 > caught_up
+
+    def is_probed() -> bool:
+        assert is_ticked(server.home, "a")  # with nothing new; it does not wait for a slow source
+        with reclock.connect(server.home) as client:
+            query = "SELECT probed_at FROM mz_internal.mz_source_probes WHERE name = 'a'"
+            ((probed_at,),) = client.sql(query).rows()
+        return bool(probed_at.timestamp() * 1000 > caught_up)
+
+    eventually(is_probed)
 
 
 def test_what_cannot_be_waited_for_or_done_fails_and_says_why(run_dag: Run, server: Any) -> None:

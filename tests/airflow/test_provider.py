@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,7 @@ from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.airflow
 
-Settings = dict[str, str]
-
-
-@pytest.fixture(scope="module")
-def settings(airflow_database: Settings) -> Settings:
-    return airflow_database
+Worker = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
@@ -32,40 +25,37 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def airflow(settings: Settings, *commands: Sequence[str]) -> list[Any]:
+@pytest.fixture
+def airflow(run_worker: Worker, airflow_database: dict[str, str]) -> Worker:
     """The outputs of commands of Airflow, as JSON of those that are asked for it."""
-    done = worked(settings, "command_worker.py", commands)
-    return [
-        json.loads(text) if "json" in words else text
-        for words, text in zip(commands, done, strict=True)
-    ]
+
+    def run(*commands: Sequence[str], **settings: str) -> list[Any]:
+        done = run_worker("command_worker.py", commands, **settings)
+        return [
+            json.loads(text) if "json" in words else text
+            for words, text in zip(commands, done, strict=True)
+        ]
+
+    return run
 
 
-def hook_answers(settings: Settings, *connections: Any, **variables: str) -> list[dict[str, Any]]:
+@pytest.fixture
+def hook_answers(run_worker: Worker, airflow_database: dict[str, str]) -> Worker:
     """The answers of the hook with each of the connections."""
-    asked = [
-        {"AIRFLOW_CONN_RECLOCK_DEFAULT": json.dumps({"conn_type": "reclock"} | connection)}
-        for connection in connections
-    ]
-    return list(worked(settings | variables, "hook_worker.py", asked))
+
+    def run(*connections: Any, **variables: str) -> list[dict[str, Any]]:
+        asked = [
+            {"AIRFLOW_CONN_RECLOCK_DEFAULT": json.dumps({"conn_type": "reclock"} | connection)}
+            for connection in connections
+        ]
+        return list(run_worker("hook_worker.py", asked, **variables))
+
+    return run
 
 
-def worked(settings: Settings, script: str, *arguments: Any) -> Any:
-    words = map(json.dumps, arguments)
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name(script)), *words],
-        env=settings,
-        capture_output=True,
-        text=True,
-        cwd=settings["AIRFLOW_HOME"],
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def test_airflow_lists_the_provider_and_its_connection_type(settings: Settings) -> None:
+def test_airflow_lists_the_provider_and_its_connection_type(airflow: Worker) -> None:
     commands = ("list", "hooks", "widgets")
-    outputs = airflow(settings, *(("providers", name, "-o", "json") for name in commands))
+    outputs = airflow(*(("providers", name, "-o", "json") for name in commands))
     rows_of = dict(zip(commands, outputs, strict=True))
 
     def listed(command: str, column: str, value: str) -> dict[str, str]:
@@ -80,28 +70,26 @@ def test_airflow_lists_the_provider_and_its_connection_type(settings: Settings) 
     assert listed("widgets", "connection_parameter_name", "extra__reclock__home")
 
 
-def test_a_connection_is_added_and_tested(settings: Settings, home: Path) -> None:
+def test_a_connection_is_added_and_tested(airflow: Worker, home: Path) -> None:
     extra = json.dumps({"home": str(home)})
     _, [lake], tested = airflow(
-        settings | {"AIRFLOW__CORE__TEST_CONNECTION": "Enabled"},
         ("connections", "add", "lake", "--conn-type", "reclock", "--conn-extra", extra),
         ("connections", "get", "lake", "-o", "json"),
         ("connections", "test", "lake"),
+        AIRFLOW__CORE__TEST_CONNECTION="Enabled",
     )
     assert (lake["conn_type"], lake["extra_dejson"]) == ("reclock", {"home": str(home)})
     assert "Connection success!" in tested
 
 
-def test_the_hook_opens_a_home_in_the_process(settings: Settings, home: Path) -> None:
-    named, default = hook_answers(
-        settings, {"extra": {"home": str(home)}}, {}, RECLOCK_HOME=str(home)
-    )
+def test_the_hook_opens_a_home_in_the_process(hook_answers: Worker, home: Path) -> None:
+    named, default = hook_answers({"extra": {"home": str(home)}}, {}, RECLOCK_HOME=str(home))
     assert_answers(named)
     assert named["sqlalchemy"] == "SQLAlchemy needs a server"
     assert default["user"] == "reclock"
 
 
-def test_the_hook_connects_to_a_server(settings: Settings, sql_server: SqlServer) -> None:
+def test_the_hook_connects_to_a_server(hook_answers: Worker, sql_server: SqlServer) -> None:
     connection = {
         "host": "127.0.0.1",
         "port": sql_server.port,
@@ -109,26 +97,17 @@ def test_the_hook_connects_to_a_server(settings: Settings, sql_server: SqlServer
         "password": "p@ss/word",
         "extra": {"application_name": "a dag"},
     }
-    [answers] = hook_answers(settings, connection)
+    [answers] = hook_answers(connection)
     assert_answers(answers)
     server = f"reclock:p%40ss%2Fword@127.0.0.1:{sql_server.port}"
     expected = f"postgresql+psycopg://{server}/reclock?application_name=a+dag"
     assert answers["sqlalchemy"] == expected
 
 
-def test_the_wheel_has_the_dags_and_their_timetable(settings: Settings) -> None:
-    shared = Path(settings["PYTHONPATH"]) / "share" / "reclock"
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("dag_file_worker.py"))],
-        env=settings,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = json.loads(done.stdout.splitlines()[-1])
-    assert loaded["errors"] == {}
-    assert set(loaded["dags"]) == {"reclock_tick", "reclock_maintenance", "reclock_backfill"}
-    jobs = {path.name for path in (shared / "jobs").iterdir()}
+def test_the_wheel_has_the_dags_and_their_timetable(installed: Path, loaded_dags: Any) -> None:
+    assert loaded_dags["errors"] == {}
+    assert set(loaded_dags["dags"]) == {"reclock_tick", "reclock_maintenance", "reclock_backfill"}
+    jobs = {path.name for path in (installed / "share" / "reclock" / "jobs").iterdir()}
     assert jobs >= {"ingest_source.py", "work_cluster.py"}
 
 
@@ -151,8 +130,8 @@ WRONG = [
 ]
 
 
-def test_what_is_wrong_with_a_connection_is_said(settings: Settings) -> None:
-    answers = hook_answers(settings, *(connection for connection, _ in WRONG))
+def test_what_is_wrong_with_a_connection_is_said(hook_answers: Worker) -> None:
+    answers = hook_answers(*(connection for connection, _ in WRONG))
     for (connection, message), answer in zip(WRONG, answers, strict=True):
         succeeded, said = answer["test"]
         assert not succeeded, connection

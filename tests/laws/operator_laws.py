@@ -33,7 +33,7 @@ from reclock.plan.relational import (
 )
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 
-EXAMPLES = 40
+EXAMPLES = 20
 LEFT, RIGHT = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
 DESC = desc_of(TEXT, BIGINT)
 ONE, OTHER = get(LEFT, DESC), get(RIGHT, DESC)

@@ -11,7 +11,7 @@ import pytest
 from fixtures.maintaining import Bench
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from laws.operator_laws import EXAMPLES, operator_law
+from laws.operator_laws import operator_law
 
 from reclock.compute import delta, distinct_arguments, maintenance, step_writer
 from reclock.compute.engines.group_states import GroupStep
@@ -38,7 +38,7 @@ from reclock.plan.relational import (
 )
 
 SEARCH = settings(
-    max_examples=4 * EXAMPLES,
+    max_examples=160,
     derandomize=True,
     database=None,
     phases=[Phase.generate],
