@@ -48,7 +48,6 @@ from reclock.protocol.introspection import (
     LogChanges,
     LogFailed,
     LogName,
-    LogResponse,
     Subscribe,
 )
 from reclock.runtime.environment import Environment
@@ -292,8 +291,9 @@ def test_a_server_that_stops_waits_for_no_endless_peek(world: World) -> None:
         next(batches)
 
 
+@pytest.mark.parametrize("slow_call", ["carry_out", "take_changes"])
 def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    slow_call: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks, beyond_deadline = [], threading.Event()
 
@@ -303,13 +303,13 @@ def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(
             beyond_deadline.set()
         return True
 
-    take_changes = type(world.replica).take_changes
+    original = getattr(type(world.replica), slow_call)
 
-    def slow(replica: Replica, subscribes: list[str]) -> list[LogResponse]:
+    def slow(replica: Replica, argument: object) -> object:
         assert beyond_deadline.wait(60)
-        return take_changes(replica, subscribes)
+        return original(replica, argument)
 
-    monkeypatch.setattr(type(world.replica), "take_changes", slow)
+    monkeypatch.setattr(type(world.replica), slow_call, slow)
     manager = world.environment.runtime.collection_manager
     remote = world.remote(world.serve(), is_alive=is_alive)
     own = ReportedReplicas(

@@ -36,7 +36,7 @@ from reclock.protocol.compute import (
     Refresh,
     RefreshResponse,
 )
-from reclock.protocol.introspection import LogName, LogResponse, Row
+from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
 
 T = TypeVar("T")
 
@@ -68,7 +68,13 @@ class RemoteReplica:
         return {dataflow.id: dataflow for dataflow in found}
 
     def carry_out(self, command: ComputeCommand) -> None:
-        self._quickly(CARRY_OUT, wire.encode_command(command))
+        """Commands have a short deadline, so that a replica that hangs does not hold up its
+        cluster's leader. Subscribes do not, like ``take_changes``."""
+        body = wire.encode_command(command)
+        if isinstance(command, Subscribe | CancelSubscribe):
+            [_] = self._attended(lambda: self._act(CARRY_OUT, body))
+        else:
+            self._quickly(CARRY_OUT, body)
 
     def engine_of(self, peek: Peek) -> str:
         [answer] = self._attended(lambda: self._act(ENGINE_OF, wire.encode(peek)))
