@@ -85,6 +85,12 @@ class ScalarType:
         return self.name.value
 
     @property
+    def unconstrained(self) -> ScalarType:
+        """The type without a numeric's precision, as ``pg_typeof`` names it."""
+        element = None if self.element is None else self.element.unconstrained
+        return replace(self, element=element, is_unconstrained=self.name is TypeName.NUMERIC)
+
+    @property
     def is_integer(self) -> bool:
         return self.name in (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT)
 

@@ -167,7 +167,7 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
                 "pg_typeof of a constant without a type is not supported", hint="cast it to a type"
             )
         return context.subqueries.object_id(
-            Literal(str(replace(values[0].type, precision=None, scale=None)), TEXT), REGTYPE
+            Literal(str(values[0].type.unconstrained), TEXT), REGTYPE
         )
     if name in _OPERATOR_NAMES or not name.isidentifier():
         raise UnknownFunction(
