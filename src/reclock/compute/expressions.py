@@ -13,6 +13,7 @@ from reclock.plan.functions.floats import positive_zero
 from reclock.plan.functions.registry import Site, write
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.totality import could_error
 
 
 @singledispatch
@@ -34,6 +35,8 @@ def _(scalar: Literal, engine: str, columns: Sequence[str]) -> str:
 
 @to_sql.register
 def _(scalar: Call, engine: str, columns: Sequence[str]) -> str:
+    if scalar.function in _DECIDING and any(map(could_error, scalar.arguments[1:])):
+        return _in_order(scalar, engine, columns)
     return positive_zero(
         engine,
         write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns)),
@@ -58,6 +61,29 @@ def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
     ]
     branches = "".join(f" WHEN {condition} THEN {result}" for condition, result in written)
     return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"
+
+
+_DECIDING = {"and": "FALSE", "or": "TRUE"}
+"""The operators whose answer one argument can decide, each with that argument."""
+
+
+def _in_order(scalar: Call[Scalar], engine: str, columns: Sequence[str]) -> str:
+    """AND or OR that evaluates no argument after one that decides, as in PostgreSQL: only a CASE
+    keeps an engine from evaluating all of them."""
+    first, *rest = scalar.arguments
+    others = rest[0] if len(rest) == 1 else Call(scalar.function, tuple(rest), scalar.type)
+    written, decided = to_sql(first, engine, columns), _DECIDING[scalar.function]
+    both = f"({written} {scalar.function.upper()} {to_sql(others, engine, columns)})"
+    return f"(CASE WHEN {written} IS {decided} THEN {decided} ELSE {both} END)"
+
+
+def condition_to_sql(condition: Scalar, engine: str, columns: Sequence[str]) -> str:
+    """``condition`` of a filter or join. There engines evaluate AND and OR in order themselves, and
+    optimize them."""
+    if isinstance(condition, Call) and condition.function in _DECIDING:
+        parts = [condition_to_sql(part, engine, columns) for part in condition.arguments]
+        return f"({f' {condition.function.upper()} '.join(parts)})"
+    return to_sql(condition, engine, columns)
 
 
 def aggregate_to_sql(

@@ -427,3 +427,11 @@ SELECT a, ARRAY[a, g]::text[], ARRAY[b, 'x']::text[] FROM t
 SELECT a, extract(year FROM x), extract(epoch FROM x)::text, date_part('hour', x) FROM u
 SELECT n, json_build_object('a', '{"b": [1, 2]}'::jsonb, 'm', n, 'f', n > 2, 'k', ARRAY[n, 1])::text FROM amounts
 SELECT v::float8, v::real FROM (VALUES ('inf'), ('-INFINITY'), ('nan'), ('+Inf')) x (v)
+SELECT a, a <> 2 AND 10 / (a - 2) > 0 AS both, a = 2 OR 10 / (a - 2) > 3 OR 1 / (a - 2) = 0 AS either FROM t
+SELECT a FROM t WHERE NOT (a = 2 OR 10 / (a - 2) < 0)
+SELECT b, count(*) FILTER (WHERE a <> 2 AND 10 / (a - 2) > 0) AS n FROM t GROUP BY b HAVING NOT bool_or(a = 2 OR 10 / (a - 2) > 100)
+SELECT (f OR NULL) AND 10 / g > 0 AS x, (NOT f AND NULL) OR 100 / g > 2 AS y, NULL AND 100 / g > 5 AS z FROM t
+SELECT a FROM t WHERE a <> 2 AND (SELECT max(w.a / (t.a - 2)) FROM w) > 1
+SELECT t.a, w.a AS k FROM t LEFT JOIN w ON NOT (t.a = 2 OR 10 / (t.a - 2) = w.a)
+SELECT g, CASE WHEN g > 1000 THEN (SELECT 10 / count(*) FROM nothing) END AS x, coalesce(g, (SELECT 10 / count(*) FROM nothing)) AS y FROM t
+SELECT a, (SELECT 10 / count(*) FROM w) AS x, (SELECT 100 / max(w.a) + 1 FROM w) AS y FROM t WHERE a > (SELECT 10 / count(*) - 2 FROM w)

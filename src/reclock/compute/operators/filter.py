@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from reclock.algebra.relations import BIGINT
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.expressions import all_references, to_sql
+from reclock.compute.expressions import all_references, condition_to_sql, to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
     NoRuleByTime,
@@ -19,8 +19,9 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
-from reclock.plan.relational import Filter
-from reclock.plan.scalars import ColumnRef, Literal
+from reclock.plan.relational import Filter, Join, Map, Plan, Project
+from reclock.plan.scalar_trees import columns_of, rewrite
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.plan.temporal import conditions_with, is_temporal_filter, moments_of
 from reclock.plan.totality import could_error
 
@@ -60,7 +61,7 @@ def _changes_by_time(node: Filter, step: DeltaStep) -> str:
     names, until = [*given, "t", "(t - 1)"], int(step.rendering.as_of)
     is_now, was = (
         " AND ".join(
-            to_sql(predicate, engine, names)
+            condition_to_sql(predicate, engine, names)
             for predicate in conditions_with(node.predicates, ColumnRef(place, BIGINT))
         )
         for place in (len(given), len(given) + 1)
@@ -107,6 +108,41 @@ def guarded(node: Filter, engine: str, relation: str) -> str:
 
 
 def _condition(node: Filter, engine: str, at: Timestamp) -> str:
+    """The predicates in one condition. Those that could raise an error for a row are evaluated in
+    their order, and only for rows that fulfil the others.
+
+    DuckDB moves comparisons with constants behind other predicates. Over a join it may not be kept
+    from that, because it also moves predicates below the join.
+    """
     given = columns(node.input)
     predicates = conditions_with(node.predicates, Literal(int(at), BIGINT))
-    return " AND ".join(to_sql(predicate, engine, given) for predicate in predicates) or "TRUE"
+    parts = [part for predicate in predicates for part in _conjuncts(predicate)]
+    failing = [] if _is_over_join(node) else list(filter(_could_error_by_row, parts))
+    written = [condition_to_sql(part, engine, given) for part in parts if part not in failing]
+    guards = " AND ".join(written)
+    for part in failing:
+        sql = condition_to_sql(part, engine, given)
+        written.append(f"(CASE WHEN {guards} THEN {sql} ELSE FALSE END)" if guards else sql)
+        guards = written[-1]
+    return " AND ".join(written) or "TRUE"
+
+
+def _conjuncts(predicate: Scalar) -> Iterator[Scalar]:
+    if isinstance(predicate, Call) and predicate.function == "and":
+        for part in predicate.arguments:
+            yield from _conjuncts(part)
+    else:
+        yield predicate
+
+
+def _could_error_by_row(predicate: Scalar) -> bool:
+    """Whether it could raise an error for some rows, and not for others."""
+    return could_error(
+        rewrite(predicate, lambda part: None if columns_of(part) else Literal(None, part.type))
+    )
+
+
+def _is_over_join(plan: Plan) -> bool:
+    if isinstance(plan, Filter | Map | Project):
+        return _is_over_join(plan.input)
+    return isinstance(plan, Join)

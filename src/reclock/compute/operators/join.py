@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.algebra.relations import RelationDesc
-from reclock.compute.expressions import all_references, to_sql
+from reclock.compute.expressions import all_references, condition_to_sql
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import (
     DeltaStep,
@@ -296,7 +296,9 @@ def _(node: Join, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
 def _condition(node: Join, engine: str, aliases: tuple[str, str] = ("l", "r")) -> str:
     left, right = columns(node.left, aliases[0]), columns(node.right, aliases[1])
     conditions = [f"{left[i]} = {right[j]}" for i, j in node.keys]
-    conditions += [to_sql(predicate, engine, [*left, *right]) for predicate in node.residual]
+    conditions += [
+        condition_to_sql(predicate, engine, [*left, *right]) for predicate in node.residual
+    ]
     return " AND ".join(conditions) or "TRUE"
 
 

@@ -31,6 +31,7 @@ from reclock.sql.queries.planned import (
     InWindow,
     ItemKey,
     OuterRef,
+    SubqueryValue,
     TypedExpr,
     Untyped,
     has,
@@ -52,7 +53,7 @@ from reclock.sql.queries.select_items import (
 )
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.queries.subquery_filters import filter_by_subquery, is_subquery_filter
-from reclock.sql.queries.subquery_rows import correlated_error
+from reclock.sql.queries.subquery_rows import correlated_error, with_late_values
 from reclock.sql.queries.tables import plan_from
 from reclock.sql.queries.windows import check_windows
 
@@ -93,10 +94,12 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     later = [term for term in terms if is_subquery_filter(term)]
     with without_aggregates(scope, "WHERE"):
         applied = [condition(term, expr_context) for term in terms if not is_subquery_filter(term)]
-        plan, plain = attach(
-            relation.plan, [predicate for predicate in applied if not has(predicate, OuterRef)]
-        )
-        plan = filter_rows(plan, scalars_of(plain))
+        own = [predicate for predicate in applied if not has(predicate, OuterRef)]
+        # Subqueries are computed only for rows that fulfil the conditions without one.
+        plain = [predicate for predicate in own if not has(predicate, SubqueryValue)]
+        plan = filter_rows(relation.plan, scalars_of(plain))
+        plan, attached = attach(plan, [part for part in own if has(part, SubqueryValue)])
+        plan = filter_rows(plan, scalars_of(attached))
         for term in later:
             plan = filter_by_subquery(term, plan, expr_context)
     return Block(
@@ -200,11 +203,8 @@ def _finish_select(
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
         plan = filter_rows(plan, [scalar_of(having)])
-    plan, everything = in_windows(
-        *attach(
-            plan, [*around_refs, *(_within(around_refs, expression) for expression in everything)]
-        )
-    )
+    values = [with_late_values(_within(around_refs, expression)) for expression in everything]
+    plan, everything = in_windows(*attach(plan, [*around_refs, *values]))
     sorting = everything[len(around_refs) + len(items) :]
     is_distinct = node.args.get("distinct") is not None
     if unique_on and order and has_rows(everything) and not has_rows(sorting):

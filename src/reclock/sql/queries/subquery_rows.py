@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reclock.algebra.relations import BIGINT, TypeName
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import reduce
-from reclock.plan.relational import Plan
-from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Scalar
+from reclock.plan.relational import Map, Plan, Project
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Scalar
 from reclock.plan.totality import could_error
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.queries.planned import (
@@ -18,8 +19,11 @@ from reclock.sql.queries.planned import (
     SubqueryValue,
     TypedExpr,
     Untyped,
+    children,
     columns_of,
     has,
+    rewrite,
+    with_children,
 )
 
 COUNT = Aggregate("count", (), BIGINT)
@@ -76,6 +80,38 @@ def sides_of_equality(condition: TypedExpr) -> tuple[TypedExpr, TypedExpr]:
             if not columns_of(outer) and has(outer, OuterRef) and not has(inner, OuterRef):
                 return outer, inner
     raise correlated_error()
+
+
+def with_late_values(expression: TypedExpr) -> TypedExpr:
+    """``expression``, in which CASE, AND, OR and ``coalesce`` do the last computation of a subquery
+    of exactly one row, if it could fail: they may pass over it.
+
+    Not for a filter: an engine would evaluate it before it joins the subquery.
+    """
+
+    def change(part: TypedExpr) -> TypedExpr | None:
+        if isinstance(part, Case) or (isinstance(part, Call) and part.function in _PASSING_OVER):
+            return with_children(part, [rewrite(child, _late) for child in children(part)])
+        return None
+
+    return rewrite(expression, change)
+
+
+_PASSING_OVER = ("and", "or", "coalesce")
+
+
+def _late(part: TypedExpr) -> TypedExpr | None:
+    if not isinstance(part, SubqueryValue) or not isinstance(part.result, ColumnRef):
+        return None
+    if not part.is_exactly_one or part.conditions or part.domain:
+        return None
+    place, rows = part.result.index, part.plan
+    while isinstance(rows, Project):
+        place, rows = rows.indexes[place], rows.input
+    if not isinstance(rows, Map) or place < len(rows.input.desc):
+        return None
+    computed = rows.scalars[place - len(rows.input.desc)]
+    return replace(part, plan=rows.input, result=computed) if could_error(computed) else None
 
 
 def only_row(plan: Plan) -> SubqueryValue:

@@ -1,0 +1,6 @@
+-- Conditions that keep others from an error.
+CREATE TABLE w (k int NOT NULL, v int, tag text);
+INSERT INTO w VALUES (1, 1, 'p'), (2, NULL, 'p'), (3, 3, 'q'), (4, 3, NULL), (5, -7, 'q'), (6, 0, 'r');
+SELECT k FROM w WHERE v BETWEEN 1 AND 10 / v;
+SELECT tag, sum(v) FROM w GROUP BY tag HAVING sum(v) > 0 AND 10 / sum(v) > 1;
+SELECT k, v <> 0 AND 10 / v > 1 AS x, CASE WHEN k > 100 THEN (SELECT 10 / count(*) FROM w) END AS y FROM w;
