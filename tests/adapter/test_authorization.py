@@ -143,6 +143,7 @@ CASES = (
         ),
         (*MAKE, *READ, ("SELECT", "delays"), ("CREATE", "default"), ("USAGE", "away")),
     ),
+    Case("ALTER SINK outlet SET FROM same", (*READ, ("SELECT", "same")), ("outlet",)),
     Case("DROP CONNECTION away", owns=("away",)),
     Case("CREATE DEFAULT INDEX ON delays", (*MAKE, ("CREATE", "default")), ("delays",)),
     Case("DROP VIEW delays", owns=("delays",)),
@@ -206,7 +207,8 @@ def objects() -> tuple[Any, ...]:
     """What there is, owned by a role that is no superuser, and nothing granted to anyone."""
     world = World()
     world.execute(
-        f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; {AWAY}; {PUBLICATION}"
+        f"{FLIGHTS}; CREATE TABLE t (a int); CREATE SEQUENCE counter; {AWAY}; {PUBLICATION}; "
+        "CREATE VIEW same AS SELECT a FROM t; CREATE SINK outlet FROM t INTO DELTA 'o'"
     )
     things = [*world.objects, *world.items.values()]
     owned = Cluster | Database | Schema | type(world.item("t"))

@@ -53,7 +53,7 @@ from reclock.sql.statements.show.syntax import (
     ShowCreateStatement,
     ShowObjectsStatement,
 )
-from reclock.sql.statements.sinks.syntax import CreateSinkStatement
+from reclock.sql.statements.sinks.syntax import AlterSinkStatement, CreateSinkStatement
 from reclock.sql.statements.sources.syntax import (
     AlterSourceResnapshotStatement,
     AlterSourceRestartStatement,
@@ -195,6 +195,8 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE INDEX IN CLUSTER default ON v (a)": CreateIndexStatement,
     "CREATE DEFAULT INDEX IN CLUSTER c ON v": CreateIndexStatement,
     "CREATE DEFAULT INDEX ON v": CreateIndexStatement,
+    "CREATE SINK s FROM v INTO DELTA 'x' CONTINUING 'u7' REPLACING 'u9' FROM a.w": CreateSinkStatement,
+    "ALTER SINK IF EXISTS a.s SET FROM a.v": AlterSinkStatement,
     (
         "CREATE SINK IF NOT EXISTS s IN CLUSTER c FROM a.v INTO DELTA 'x/y' WITH (SNAPSHOT = true)"
     ): CreateSinkStatement,

@@ -104,6 +104,10 @@ class Storage:
                 is_monotonic=collection.is_monotonic,
                 incarnation=command.incarnation,
             )
+        if command.replaces is not None:
+            self.statuses.forget({command.replaces})
+            self.objects.forget({command.replaces})
+            self.frontiers.replace(command.replaces, command.id, at=command.since)
         # a guest is in its host's group, which is there; one of its own says no more than that its
         # collections are
         self.frontiers.create(

@@ -10,7 +10,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.definitions.sinks import SinkSpec
+from reclock.definitions.sinks import SinkInput, SinkSpec
 from reclock.definitions.sources import SourceSpec, collections_of
 from reclock.errors import UnknownObject
 from reclock.plan.relational import Get, collections
@@ -134,22 +134,26 @@ def sink_spec(catalog: PlannerCatalog, id: GlobalId) -> SinkSpec:
     sink = catalog.entry(id) if id in _snapshot(catalog).items else None
     if not isinstance(sink, SinkEntry):
         raise UnknownObject("sink", id)
-    on = catalog.relation(sink.on)
-    indexes = tuple(
-        index.id for index in catalog.indexes(on.id) if index.cluster_id == sink.cluster_id
-    )
-    plan = expand(Get(on.collection, str(on.name), on.desc), catalog)
+    read = _sink_input(catalog, sink.on, sink.cluster_id)
     created_at = _snapshot(catalog).items[sink.id].created_at
     return SinkSpec(
         sink.id,
         str(sink.name),
-        plan,
-        on.desc,
+        read.plan,
+        catalog.relation(sink.on).desc,
         sink.sink.target,
         sink.sink.with_snapshot,
         created_at,
-        indexes,
+        sink.sink.continues.creator if sink.sink.continues else sink.id,
+        read.indexes,
+        _sink_input(catalog, sink.previous, sink.cluster_id) if sink.previous else None,
     )
+
+
+def _sink_input(catalog: PlannerCatalog, id: GlobalId, cluster_id: int) -> SinkInput:
+    on = catalog.relation(id)
+    indexes = tuple(index.id for index in catalog.indexes(id) if index.cluster_id == cluster_id)
+    return SinkInput(expand(Get(on.collection, str(on.name), on.desc), catalog), indexes)
 
 
 def dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
@@ -177,7 +181,10 @@ def _create_at(begins: Timestamp, catalog: PlannerCatalog, item: Item) -> Create
         return CreateCollections(item.id, (own,), since=begins, upper=begins)
     if isinstance(entry, SinkEntry):
         inputs = frozenset(id.group for id in collections(sink_spec(catalog, entry.id).plan))
-        return CreateCollections(item.id, (), since=begins, upper=begins, inputs=inputs)
+        replaces = entry.sink.continues and entry.sink.continues.replaced
+        return CreateCollections(
+            item.id, (), since=begins, upper=begins, inputs=inputs, replaces=replaces
+        )
     assert isinstance(entry, RelationEntry)
     if entry.source is not None and entry.source.host is not None:
         late = (

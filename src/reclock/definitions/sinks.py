@@ -114,9 +114,22 @@ Target = KafkaTarget | DeltaTarget | PostgresTarget | IcebergTarget
 
 
 @dataclass(frozen=True, slots=True)
+class SinkInput:
+    """The relation of a sink: its plan, which reads collections only, and the indexes of the sink's
+    cluster that hold its rows."""
+
+    plan: Plan
+    indexes: tuple[GlobalId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SinkSpec:
     """All that emitting a sink needs. ``plan`` reads collections only. ``indexes`` are those of the
-    sink's cluster that hold parts of its answer."""
+    sink's cluster that hold parts of its answer.
+
+    ``creator`` is the id under which the target knows the sink. ``previous`` is the relation whose
+    rows the target holds until the sink has switched.
+    """
 
     id: GlobalId
     name: str
@@ -125,4 +138,6 @@ class SinkSpec:
     target: Target
     with_snapshot: bool
     created_at: Timestamp
+    creator: GlobalId
     indexes: tuple[GlobalId, ...] = ()
+    previous: SinkInput | None = None

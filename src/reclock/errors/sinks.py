@@ -31,6 +31,19 @@ class TargetChanged(SinkError):
         )
 
 
+class SinkNotSwitched(ReclockError):
+    """A sink is altered again before it has switched to the relation of the last ALTER SINK."""
+
+    sqlstate = "55006"
+
+    def __init__(self, sink: str, relation: str) -> None:
+        super().__init__(
+            f'sink "{sink}" has not switched to "{relation}" yet',
+            hint="it switches when it emits next; alter it again after that",
+        )
+        self.sink, self.relation = sink, relation
+
+
 class SinkHeadersInvalid(SinkError):
     """The value of a sink's column of headers is not a document of headers."""
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import structlog
 
-from reclock.adapter.statements.sinks import named_sink, sinks
+from reclock.adapter.statements.sinks import named_sink, settle, sinks
 from reclock.adapter.timestamps import readiness
 from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -193,6 +193,8 @@ def emit(
         record_stall(stores, entry.id, error=error)
         raise error from failure
     record_running(stores, entry.id)
+    if entry.previous is not None:
+        settle(stores, entry)
     if emitted.commits:
         moved = Moved(Timestamp(emitted.upper - 1), 0, emitted.changes, emitted.bytes)
         stores.statistics.add({entry.id: moved})

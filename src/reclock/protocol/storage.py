@@ -40,6 +40,8 @@ class CreateCollections:
     """The groups of its inputs, which it holds from ``since`` on."""
     is_backfilled: bool = False
     """Whether a backfill moves its upper before anything else does."""
+    replaces: GlobalId | None = None
+    """The sink whose target this sink continues to write."""
 
     @property
     def group(self) -> str:

@@ -4,20 +4,26 @@ The target decides what is written: progress is read from it, and committed with
 claim of the sink's frontier group decides which process writes. The group's *upper* is the time up
 to which the relation was read, and its *since* is the last known progress of the target. A target
 with less progress is not the one that was written.
+
+After ALTER SINK, the group begins with a claim for the *switch* (see `Frontiers.replace`): at the
+first time from the claim's on, the target's rows become those of the new relation. Until then the
+target has no progress beyond the claim's time, and holds rows of the previous relation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import structlog
 
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.frontiers.claims import Claim, GroupFrontier
+from reclock.collections.consolidate import consolidate_rows
+from reclock.consensus.frontiers.claims import SWITCH, Claim, GroupFrontier
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import advance_input_holds, hold_inputs
@@ -59,25 +65,30 @@ class Emitter:
         claim = self.frontiers.take_over(sink.id, owner=self.owner, lease_ms=self.lease_ms)
         inputs = self.frontiers.get_all(groups).values()
         through = min([at, *(Timestamp(frontier.upper - 1) for frontier in inputs)])
-        if claim is not None:  # inputs were complete there already
+        if claim is not None and not _is_switch(claim):  # inputs were complete there already
             through = max(through, claim.at)
         frontier = self.frontiers.get(sink.id)
-        pending = _range(
-            sink,
-            frontier,
-            max((frontier.since for frontier in inputs), default=Timestamp(0)),
-            through,
-        )
+        if claim is not None and _is_switch(claim):
+            # the holds stay where they are until the sink has switched
+            begin = max([claim.at, *(hold.at for hold in self.holds.owned_by(sink.id))])
+            pending = TimeRange(begin, Timestamp(through + 1), with_snapshot=True)
+        else:
+            readable_from = max((frontier.since for frontier in inputs), default=Timestamp(0))
+            pending = _range(sink, frontier, readable_from, through)
         emitted, error = Emitted(sink.name, frontier.upper), None
         if pending.upper > pending.lower:
             changes = self.reader.changes(sink, pending)
             error = changes.error
-            if claim is not None and changes.range.upper <= claim.at:
+            if claim is not None and not _is_switch(claim) and changes.range.upper <= claim.at:
                 self.frontiers.abandon(sink.id, claim)
                 claim = None
             if changes.range.upper > changes.range.lower:
                 emitted = self._emit(sink, frontier, changes, claim)
-        advance_input_holds(sink.id, self.frontiers, self.holds)
+                claim = None
+        if claim is not None:
+            self.frontiers.amend(sink.id, claim, claim.payload, lease_ms=0)
+        else:
+            advance_input_holds(sink.id, groups, self.frontiers, self.holds)
         if error is not None:
             raise error
         return emitted
@@ -114,16 +125,21 @@ class Emitter:
                 progress = writer.begin()
                 _check(sink, frontier, progress)
                 failpoint("sinks.emit.begun")
+                base: pa.Table | None = None
                 if progress is not None and progress > pending.needs:
                     pending = TimeRange(
                         max(progress, pending.lower), pending.upper, with_snapshot=False
                     )
+                elif _is_switch(held.claim) and (progress is not None or not sink.with_snapshot):
+                    base = self._previous_rows(sink, frontier, progress)
                 commits = changes = size = 0
                 for time, changed in (
                     _times(stream(pending), sink.desc, pending)
                     if pending.upper > pending.lower
                     else ()
                 ):
+                    if base is not None:
+                        changed, base = _difference(changed, base), None
                     held.amend(held.claim.payload)  # still ours?
                     written = writer.emit(time, changed)
                     changes, size = changes + written.changes, size + written.bytes
@@ -138,13 +154,53 @@ class Emitter:
         failpoint("sinks.emit.published")
         return Emitted(sink.name, pending.upper, commits, changes, size)
 
+    def _previous_rows(
+        self, sink: SinkSpec, frontier: GroupFrontier, progress: Timestamp | None
+    ) -> pa.Table:
+        """The rows of the sink's previous relation that the target holds, each with its count. The
+        relation did not change between the target's progress and the upper of the frontier."""
+        assert sink.previous is not None
+        at = max(
+            frontier.since if progress is None else Timestamp(progress - 1),
+            Timestamp(frontier.upper - 1),
+        )
+        previous = replace(sink, plan=sink.previous.plan, indexes=sink.previous.indexes)
+        changes = self.reader.changes(
+            previous, TimeRange(at, Timestamp(at + 1), with_snapshot=True)
+        )
+        if changes.error is not None:
+            raise changes.error
+        rows = [rows.read_all() for _, rows in by_time(changes.stream(changes.range), sink.desc)]
+        return pa.concat_tables([changes_schema(sink.desc).empty_table(), *rows])
+
     def _give_up(self, sink: SinkSpec, held: HeldClaim) -> None:
         """Release the claim, so that the next attempt need not wait for the lease. The target
         itself refuses an outdated writer."""
         try:
-            held.abandon()
+            if _is_switch(held.claim):
+                held.release(held.claim.payload)
+            else:
+                held.abandon()
         except ReclockError as failure:
             _logger.info("claim of a sink was not given back", sink=sink.name, error=str(failure))
+
+
+def _is_switch(claim: Claim) -> bool:
+    """Whether this claim must end with the target's rows replaced by those of another relation."""
+    return bool(claim.payload["kind"] == SWITCH)
+
+
+def _difference(rows: pa.RecordBatchReader, base: pa.Table) -> pa.RecordBatchReader:
+    """The changes that lead from ``base`` to ``rows``. Both have counts in ``mz_diff``."""
+    position = base.schema.get_field_index(DIFF_COLUMN)
+    gone = base.set_column(
+        position, base.schema.field(position), pc.negate(base.column(DIFF_COLUMN))
+    )
+    updates = pa.concat_tables([rows.read_all(), gone])
+    columns = pa.schema(base.schema).remove(position)
+    at = Timestamp(0)
+    timed = updates.append_column(TIME_COLUMN, pa.repeat(pa.scalar(int(at)), len(updates)))
+    return consolidate_rows(timed, columns, at).to_reader()
 
 
 def _range(

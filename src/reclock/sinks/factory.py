@@ -58,7 +58,7 @@ def _(target: DeltaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
 
     root = context.settings.sinks_root
     folder = Folder(f"{root.rstrip('/')}/{target.path}", context.settings.store_options(root))
-    return DeltaWriter(folder, f"{context.environment_id}/{sink.id}", sink.desc, context.clock)
+    return DeltaWriter(folder, f"{context.environment_id}/{sink.creator}", sink.desc, context.clock)
 
 
 @_open.register
@@ -69,7 +69,7 @@ def _(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     encoder = Encoder(sink.desc, target.key, target.envelope, form, key_form, target.headers)
     return KafkaWriter(
         target,
-        f"{context.environment_id}/{sink.id}",
+        f"{context.environment_id}/{sink.creator}",
         encoder,
         kafka_client(target.connection, context.resolve_secret),
     )
@@ -80,7 +80,7 @@ def _(target: PostgresTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     from reclock.sinks.postgres import PostgresWriter
 
     parameters = postgres_parameters(target.connection, context.resolve_secret)
-    return PostgresWriter(target, f"{context.environment_id}/{sink.id}", sink.desc, parameters)
+    return PostgresWriter(target, f"{context.environment_id}/{sink.creator}", sink.desc, parameters)
 
 
 @_open.register
@@ -91,7 +91,7 @@ def _(target: IcebergTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     def connect() -> Catalog:
         return open_catalog(target.connection, context.settings, context.resolve_secret)
 
-    return IcebergWriter(target, f"{context.environment_id}/{sink.id}", sink.desc, connect)
+    return IcebergWriter(target, f"{context.environment_id}/{sink.creator}", sink.desc, connect)
 
 
 def _form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Form:

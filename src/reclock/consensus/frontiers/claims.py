@@ -12,6 +12,9 @@ from reclock.errors import ClaimConflict, InternalError
 Payload = Mapping[str, Any]
 """What is needed to repeat the claimed work, as JSON."""
 
+SWITCH = "switch"
+"""The kind of the claim under which a sink leaves its previous relation for another one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

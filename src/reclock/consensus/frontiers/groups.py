@@ -18,7 +18,13 @@ import sqlalchemy as sa
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.frontiers.claims import Claim, GroupFrontier, Payload, claim_conflict
+from reclock.consensus.frontiers.claims import (
+    SWITCH,
+    Claim,
+    GroupFrontier,
+    Payload,
+    claim_conflict,
+)
 from reclock.consensus.frontiers.rounds import RefreshRounds
 from reclock.consensus.frontiers.tables import (
     UNCLAIMED,
@@ -29,6 +35,7 @@ from reclock.consensus.frontiers.tables import (
     get_group,
     get_groups,
     held_groups,
+    read_holds,
     restarts,
 )
 from reclock.consensus.leadership import fence
@@ -86,6 +93,35 @@ class Frontiers:
                 connection.execute(sa.delete(backfills).where(backfills.c.group_id.in_(batch)))
                 connection.execute(sa.delete(held_groups).where(held_groups.c.group_id.in_(batch)))
                 connection.execute(sa.delete(restarts).where(restarts.c.group_id.in_(batch)))
+
+        self._write(work)
+
+    def replace(self, old: str, new: str, *, at: Timestamp) -> None:
+        """Create the group ``new`` in the place of ``old``, with its frontier and the holds that it
+        owns. No writer can claim or publish ``old`` any more. Changes nothing if ``old`` is gone.
+
+        The new group is claimed, without a lease, for a *switch* at ``at`` or later: beyond every
+        time at which a writer of ``old`` may have been at work.
+        """
+        id = _new_id()
+
+        def work(connection: sa.Connection) -> None:
+            current = get_groups(connection, (old,)).get(old)
+            if current is None:
+                return
+            switch_at = max(at, current.upper)
+            if current.claim is not None:
+                switch_at = max(switch_at, Timestamp(current.claim.at + 1))
+            connection.execute(sa.delete(frontiers).where(frontiers.c.group_id == old))
+            connection.execute(
+                sa.insert(frontiers).values(
+                    {"group_id": new, "since": current.since, "upper": current.upper}
+                    | claimed(Claim(id, switch_at, "", MINIMUM, {"kind": SWITCH, "sink": new}))
+                )
+            )
+            connection.execute(
+                sa.update(read_holds).where(read_holds.c.owner == old).values(owner=new)
+            )
 
         self._write(work)
 

@@ -39,13 +39,26 @@ class SourceDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class Continued:
+    """The sink whose id the target knows. Until the sink has switched, the target holds the rows of
+    the relation ``previous``, as the sink ``replaced`` wrote them."""
+
+    creator: GlobalId
+    replaced: GlobalId | None = None
+    previous: GlobalId | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SinkDefinition:
     """The target that CREATE SINK describes. ``with_snapshot``: it begins with the existing rows,
-    not with their first change. ``uses`` are its connections."""
+    not with their first change. ``uses`` are its connections. A sink that ALTER SINK made
+    ``continues`` another one.
+    """
 
     target: SinkTarget
     with_snapshot: bool = True
     uses: frozenset[GlobalId] = frozenset()
+    continues: Continued | None = None
 
 
 @dataclass(frozen=True, slots=True)

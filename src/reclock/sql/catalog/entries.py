@@ -131,7 +131,12 @@ class SinkEntry:
 
     @property
     def depends_on(self) -> frozenset[GlobalId]:
-        return frozenset({self.on}) | self.sink.uses
+        return frozenset({self.on, self.previous or self.on}) | self.sink.uses
+
+    @property
+    def previous(self) -> GlobalId | None:
+        """The relation whose rows the target holds until the sink has switched to ``on``."""
+        return self.sink.continues and self.sink.continues.previous
 
     @property
     def is_system(self) -> bool:

@@ -31,7 +31,7 @@ from reclock.definitions.sinks import (
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.relational import Get, collections
 from reclock.plan.temporal import check_maintainable
-from reclock.sql.catalog.definitions import SinkDefinition
+from reclock.sql.catalog.definitions import Continued, SinkDefinition
 from reclock.sql.catalog.entries import RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
@@ -76,15 +76,12 @@ def create_sink(
     skipped = skip_existing(node, name, ItemType.SINK, catalog)
     if skipped is not None:
         return skipped
-    on = catalog.resolve(parts(node.args["on"]), session)
-    if on.is_system:
-        raise UnsupportedSql("a sink from a system relation is not supported")
-    plan = expand(Get(on.collection, str(on.name), on.desc), catalog)
-    check_maintainable(plan)
-    inputs = collections(plan)
-    if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
-        raise UnsupportedSql("a sink from a view over system relations is not supported")
-    check_stored(on.desc.columns)
+    if node.args.get("continuation") is not None:
+        raise UnsupportedSql(
+            "CONTINUING is not supported in a statement",
+            hint="leave it out: it describes what ALTER SINK did to another sink",
+        )
+    on, groups = sink_input(node.args["on"], catalog, session)
     cluster_id = chosen_cluster(node, catalog, session)
     normal = tracked_copy(node)
     sink = define_sink(normal, on, catalog, session)
@@ -110,7 +107,6 @@ def create_sink(
     normal.set("cluster", cluster_identifier(catalog.cluster_name(cluster_id)))
     if isinstance(sink.target, KafkaTarget):
         normal.args["target"].set("progress_topic", exp.Literal.string(sink.target.progress_topic))
-    groups = frozenset(id.group for id in inputs)
     begins = as_of.at if as_of is not None else None
     return CreateSink(
         name,
@@ -122,6 +118,23 @@ def create_sink(
         begins,
         groups,
     )
+
+
+def sink_input(
+    name: exp.Table, catalog: PlannerCatalog, session: SessionNames
+) -> tuple[RelationEntry, frozenset[str]]:
+    """The relation that a sink is to read, and the frontier groups of its inputs. Raises
+    ``UnsupportedSql`` if no sink can read it."""
+    on = catalog.resolve(parts(name), session)
+    if on.is_system:
+        raise UnsupportedSql("a sink from a system relation is not supported")
+    plan = expand(Get(on.collection, str(on.name), on.desc), catalog)
+    check_maintainable(plan)
+    inputs = collections(plan)
+    if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
+        raise UnsupportedSql("a sink from a view over system relations is not supported")
+    check_stored(on.desc.columns)
+    return on, frozenset(id.group for id in inputs)
 
 
 def define_sink(
@@ -147,7 +160,18 @@ def define_sink(
         with_snapshot = bool(value.this)
     if not with_snapshot and not isinstance(target, KafkaTarget):
         raise InvalidOption("a table holds every row: its sink begins with a snapshot")
-    return SinkDefinition(target, with_snapshot, frozenset(names.used))
+    return SinkDefinition(target, with_snapshot, frozenset(names.used), _continued(node, catalog))
+
+
+def _continued(node: CreateSinkStatement, catalog: PlannerCatalog) -> Continued | None:
+    continuation = node.args.get("continuation")
+    if continuation is None:
+        return None
+    creator = GlobalId(continuation.this.name)
+    if continuation.args.get("replaced") is None:
+        return Continued(creator)
+    previous = catalog.resolve(parts(continuation.args["previous"]), SessionNames())
+    return Continued(creator, GlobalId(continuation.args["replaced"].name), previous.id)
 
 
 def _overlap(first_target: Target, second_target: Target) -> bool:

@@ -1,8 +1,8 @@
-"""CREATE SINK: which relation, into what, and how its changes are written."""
+"""CREATE SINK and ALTER SINK: which relation, into what, and how its changes are written."""
 
 from __future__ import annotations
 
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
@@ -58,6 +58,14 @@ class IcebergInto(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"connection": False, "namespace": True, "table": True}
 
 
+class Continuation(exp.Expression):
+    """``CONTINUING 'id' [REPLACING 'id' FROM relation]``, which only the catalog has. The target
+    was created by the first sink. It holds the rows of ``relation``, which the second sink read,
+    until this sink has switched."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "replaced": False, "previous": False}
+
+
 class CreateSinkStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -66,8 +74,15 @@ class CreateSinkStatement(Statement):
         "on": True,
         "target": True,
         "options": False,
+        "continuation": False,
         "as_of": False,
     }
+
+
+class AlterSinkStatement(Statement):
+    """``ALTER SINK … SET FROM``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "on": True}
 
 
 @parses("CREATE SINK")
@@ -85,13 +100,25 @@ def create_sink(parser: StatementParser, words: tuple[str, ...]) -> CreateSinkSt
         on=on,
         target=_target(parser),
         options=parser.wrapped_list(StatementParser.with_option) if parser.accept("WITH") else None,
+        continuation=_continuation(parser) if parser.accept("CONTINUING") else None,
         as_of=parser.as_of() if parser.is_as_of() else None,
     )
 
 
 @alters("SINK")
-def alter_sink(parser: StatementParser, name: exp.Table, exists: bool) -> NoReturn:
-    parser.unsupported("ALTER SINK")
+def alter_sink(parser: StatementParser, name: exp.Table, exists: bool) -> AlterSinkStatement:
+    if not parser.accept("SET", "FROM"):
+        parser.unsupported("ALTER SINK")
+    return AlterSinkStatement(this=name, exists=exists, on=parser.object_name())
+
+
+def _continuation(parser: StatementParser) -> Continuation:
+    creator = parser.text()
+    if not parser.accept("REPLACING"):
+        return Continuation(this=creator)
+    replaced = parser.text()
+    parser.expect("FROM")
+    return Continuation(this=creator, replaced=replaced, previous=parser.object_name())
 
 
 def _target(parser: StatementParser) -> exp.Expression:
@@ -229,5 +256,25 @@ def _write_create_sink(write: Generator, node: exp.Expression) -> str:
         clause(write, "IN CLUSTER", node, "cluster"),
         f"FROM {write.sql(node, 'on')} INTO {write.sql(node, 'target')}",
         f"WITH ({listed(write, node, 'options')})" if node.args.get("options") else "",
+        write.sql(node, "continuation"),
         write.sql(node, "as_of"),
+    )
+
+
+@generates(Continuation)
+def _write_continuation(write: Generator, node: exp.Expression) -> str:
+    return joined(
+        f"CONTINUING {write.sql(node, 'this')}",
+        clause(write, "REPLACING", node, "replaced"),
+        clause(write, "FROM", node, "previous"),
+    )
+
+
+@generates(AlterSinkStatement)
+def _write_alter_sink(write: Generator, node: exp.Expression) -> str:
+    return joined(
+        "ALTER SINK",
+        when(node, "exists", "IF EXISTS"),
+        write.sql(node, "this"),
+        f"SET FROM {write.sql(node, 'on')}",
     )
