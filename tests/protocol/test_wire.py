@@ -24,10 +24,12 @@ from reclock.definitions.sinks import (
     Avro,
     DeltaTarget,
     Envelope,
+    FilesTarget,
     Json,
     KafkaTarget,
     Plain,
     PostgresTarget,
+    SinkInput,
     SinkSpec,
 )
 from reclock.errors import InternalError, NotReadable, QueryCanceled, UnknownCollection
@@ -180,9 +182,10 @@ def test_an_emission_carries_the_description_of_its_sink() -> None:
         for key_format in (Json(), avro, Plain("TEXT"))
     ]
     postgres = PostgresTarget(broker, "public", "t", ("a",))
-    for target in (DeltaTarget("folder"), postgres, *kafka):
+    creator, index, previous = GlobalId("u7"), GlobalId("u8"), SinkInput(GET, (GlobalId("u6"),))
+    for target in (DeltaTarget("folder"), FilesTarget("folder", "CSV"), postgres, *kafka):
         sink = SinkSpec(
-            GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), (GlobalId("u8"),)
+            GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), creator, (index,), previous
         )
         emit = Emit(sink, Timestamp(4), "tick", Timestamp(2))
         assert wire.decode(wire.encode(emit), Emit) == emit

@@ -196,6 +196,7 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE DEFAULT INDEX IN CLUSTER c ON v": CreateIndexStatement,
     "CREATE DEFAULT INDEX ON v": CreateIndexStatement,
     "CREATE SINK s FROM v INTO DELTA 'x' CONTINUING 'u7' REPLACING 'u9' FROM a.w": CreateSinkStatement,
+    "CREATE SINK s FROM v INTO FILES 'x/y' FORMAT CSV WITH (SNAPSHOT = false)": CreateSinkStatement,
     "ALTER SINK IF EXISTS a.s SET FROM a.v": AlterSinkStatement,
     (
         "CREATE SINK IF NOT EXISTS s IN CLUSTER c FROM a.v INTO DELTA 'x/y' WITH (SNAPSHOT = true)"

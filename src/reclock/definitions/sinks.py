@@ -86,6 +86,19 @@ class DeltaTarget:
     type_name: ClassVar[str] = "delta"
 
 
+FILE_FORMATS = ("PARQUET", "CSV", "JSON")
+
+
+@dataclass(frozen=True, slots=True)
+class FilesTarget:
+    """Files of changes, in ``path`` below the root of sinks: a folder for each time."""
+
+    path: str
+    format: str
+
+    type_name: ClassVar[str] = "files"
+
+
 @dataclass(frozen=True, slots=True)
 class PostgresTarget:
     """A PostgreSQL table with the current row of each ``key``, upserted and deleted in place."""
@@ -110,7 +123,7 @@ class IcebergTarget:
     type_name: ClassVar[str] = "iceberg"
 
 
-Target = KafkaTarget | DeltaTarget | PostgresTarget | IcebergTarget
+Target = KafkaTarget | DeltaTarget | FilesTarget | PostgresTarget | IcebergTarget
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,13 @@ from reclock.config import Settings
 from reclock.controllers.implied import sink_spec, source_spec
 from reclock.definitions.connections import Connection
 from reclock.definitions.lineage import Dataset, InputField, JobLineage, Output
-from reclock.definitions.sinks import DeltaTarget, IcebergTarget, KafkaTarget, PostgresTarget
+from reclock.definitions.sinks import (
+    DeltaTarget,
+    FilesTarget,
+    IcebergTarget,
+    KafkaTarget,
+    PostgresTarget,
+)
 from reclock.definitions.sources import (
     DebeziumConnector,
     KafkaConnector,
@@ -223,7 +229,7 @@ def _(target: KafkaTarget, desc: RelationDesc, settings: Settings) -> Dataset:
 
 
 @target_dataset.register
-def _(target: DeltaTarget, desc: RelationDesc, settings: Settings) -> Dataset:
+def _(target: DeltaTarget | FilesTarget, desc: RelationDesc, settings: Settings) -> Dataset:
     return _file(f"{settings.sinks_root}/{target.path}", desc)
 
 

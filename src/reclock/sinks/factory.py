@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
 from reclock.connectors.clients import kafka_client, postgres_parameters, registry_client
+from reclock.connectors.objects.object_store import s3_client
 from reclock.definitions.connections import SecretResolver, no_secrets
 from reclock.definitions.sinks import (
     Avro,
     DeltaTarget,
+    FilesTarget,
     IcebergTarget,
     Json,
     KafkaTarget,
@@ -59,6 +61,27 @@ def _(target: DeltaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     root = context.settings.sinks_root
     folder = Folder(f"{root.rstrip('/')}/{target.path}", context.settings.store_options(root))
     return DeltaWriter(folder, f"{context.environment_id}/{sink.creator}", sink.desc, context.clock)
+
+
+@_open.register
+def _(target: FilesTarget, sink: SinkSpec, context: SinkContext) -> Writer:
+    from reclock.sinks.files import FilesWriter
+
+    settings = context.settings
+    root = settings.sinks_root
+    folder = Folder(f"{root.rstrip('/')}/{target.path}", settings.store_options(root))
+
+    def client() -> Any:
+        return s3_client(
+            settings.s3_endpoint,
+            settings.s3_region,
+            settings.s3_access_key_id,
+            settings.s3_secret_access_key.get_secret_value(),
+            "",
+        )
+
+    name = f"{context.environment_id}/{sink.creator}"
+    return FilesWriter(folder, target.format, name, sink.desc, client)
 
 
 @_open.register

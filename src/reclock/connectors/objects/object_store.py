@@ -262,7 +262,7 @@ class S3Buckets:
             raise ObjectMissing(bucket, key, detail=f"it ends at byte {lower}, expected {upper}")
 
     def _client(self) -> BaseClient:
-        return _s3_client(
+        return s3_client(
             self.endpoint,
             self.region,
             self.access_key_id,
@@ -285,7 +285,7 @@ def _code(error: Any) -> str:
 
 
 @lru_cache(maxsize=32)
-def _s3_client(
+def s3_client(
     endpoint: str, region: str, access_key_id: str, secret_access_key: str, session_token: str
 ) -> BaseClient:
     from boto3.session import Session

@@ -21,6 +21,7 @@ from reclock.definitions.sinks import (
     Avro,
     DeltaTarget,
     Envelope,
+    FilesTarget,
     IcebergTarget,
     Json,
     KafkaTarget,
@@ -44,6 +45,7 @@ from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.sinks.syntax import (
     CreateSinkStatement,
     DeltaInto,
+    FilesInto,
     IcebergInto,
     KafkaInto,
     PostgresInto,
@@ -158,7 +160,7 @@ def define_sink(
         if not isinstance(value, exp.Boolean):
             raise InvalidOption("SNAPSHOT is true or false")
         with_snapshot = bool(value.this)
-    if not with_snapshot and not isinstance(target, KafkaTarget):
+    if not with_snapshot and not isinstance(target, KafkaTarget | FilesTarget):
         raise InvalidOption("a table holds every row: its sink begins with a snapshot")
     return SinkDefinition(target, with_snapshot, frozenset(names.used), _continued(node, catalog))
 
@@ -176,7 +178,8 @@ def _continued(node: CreateSinkStatement, catalog: PlannerCatalog) -> Continued 
 
 def _overlap(first_target: Target, second_target: Target) -> bool:
     """Whether two targets overlap. A topic takes any number of sinks, but a table only one."""
-    if isinstance(first_target, DeltaTarget) and isinstance(second_target, DeltaTarget):
+    folders = DeltaTarget | FilesTarget
+    if isinstance(first_target, folders) and isinstance(second_target, folders):
         first, second = sorted(
             (PurePosixPath(first_target.path), PurePosixPath(second_target.path)),
             key=lambda path: len(path.parts),
@@ -196,6 +199,28 @@ def _target(into: exp.Expression, on: RelationEntry, names: NameResolver) -> Tar
 
 @_target.register
 def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
+    path = _path(into, "Delta table")
+    if not on.desc.columns:
+        raise InvalidOption("a Delta table has at least one column")
+    return DeltaTarget(path)
+
+
+@_target.register
+def _(into: FilesInto, on: RelationEntry, names: NameResolver) -> Target:
+    format = into.args["format"]
+    for column in on.desc.columns:
+        is_bytes = column.type.name is TypeName.BYTEA
+        if format != "PARQUET" and (column.type.element or (is_bytes and format == "CSV")):
+            raise UnsupportedSql(
+                f"a sink into {format} files writes no values of type {column.type}, as in "
+                f'"{column.name}"',
+                hint="FORMAT PARQUET has every type",
+            )
+    return FilesTarget(_path(into, "folder"), format)
+
+
+def _path(into: DeltaInto | FilesInto, kind: str) -> str:
+    """The relative path of a target below the root of sinks. Raises ``InvalidOption``."""
     path_text = into.args["path"].name
     path = PurePosixPath(path_text)
     if (
@@ -207,12 +232,10 @@ def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
         or str(path) in ("", ".")
     ):
         raise InvalidOption(
-            f'"{path_text}" is no path of a Delta table',
+            f'"{path_text}" is no path of a {kind}',
             hint="a relative path, such as 'reports/daily': it lies below the setting sinks",
         )
-    if not on.desc.columns:
-        raise InvalidOption("a Delta table has at least one column")
-    return DeltaTarget(str(path))
+    return str(path)
 
 
 @_target.register

@@ -7,6 +7,7 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.definitions.sinks import FILE_FORMATS
 from reclock.sql.statements.sources.formats_syntax import formats, one_format, write_formats
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
@@ -38,6 +39,12 @@ class DeltaInto(exp.Expression):
     """``INTO DELTA 'path'``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"path": True}
+
+
+class FilesInto(exp.Expression):
+    """``INTO FILES 'path' FORMAT …``. ``format`` is ``PARQUET``, ``CSV`` or ``JSON``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"path": True, "format": True}
 
 
 class PostgresInto(exp.Expression):
@@ -124,6 +131,12 @@ def _continuation(parser: StatementParser) -> Continuation:
 def _target(parser: StatementParser) -> exp.Expression:
     if parser.accept("DELTA"):
         return DeltaInto(path=parser.text())
+    if parser.accept("FILES"):
+        path = parser.text()
+        parser.expect("FORMAT")
+        if not parser.accept_any(FILE_FORMATS):
+            parser.raise_error(f"Expected {', '.join(FILE_FORMATS)}")
+        return FilesInto(path=path, format=parser.last_word)
     if parser.accept("POSTGRES", "CONNECTION"):
         return _postgres_into(parser)
     if parser.accept("ICEBERG"):
@@ -245,6 +258,11 @@ def _written_key(write: Generator, node: exp.Expression) -> str:
 @generates(DeltaInto)
 def _write_delta_into(write: Generator, node: exp.Expression) -> str:
     return f"DELTA {write.sql(node, 'path')}"
+
+
+@generates(FilesInto)
+def _write_files_into(write: Generator, node: exp.Expression) -> str:
+    return f"FILES {write.sql(node, 'path')} FORMAT {node.args['format']}"
 
 
 @generates(CreateSinkStatement)
