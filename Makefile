@@ -12,7 +12,7 @@ UNIT_TESTS := $(addprefix tests/,structure consensus oracle sql reclocking conne
 # with these, pytest lists failed tests with whole messages, which push the names out of a short log
 unexport CI BUILD_NUMBER
 
-.PHONY: help setup demo up test check bench lock clean
+.PHONY: help setup demo up test check bench site lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -54,11 +54,18 @@ test: setup ## everything CI runs
 bench: setup ## run the benchmarks, each side by side with a peer
 	$(BIN)/python -m benchmarks
 
+SITE_VENV := build/site-venv
+site: ## build the docs site in build/site, with a virtual environment of its own
+	$(PYTHON) -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --strict
+
 UV_COMPILE = uv pip compile setup.cfg --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: ## write the lock files again (needs uv)
 	$(UV_COMPILE) --extra airflow --extra openlineage --extra demo --extra dev -o requirements/all.txt
 	$(UV_COMPILE) --extra airflow --extra openlineage -c requirements/all.txt -o requirements/airflow.txt
 	$(UV_COMPILE) -c requirements/all.txt -o requirements/core.txt
+	echo mkdocs-material | uv pip compile - --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/docs.txt
 
 clean: ## remove the demo environment (not the virtual environment)
 	rm -rf $(DEMO_HOME)

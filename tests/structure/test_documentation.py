@@ -49,6 +49,14 @@ def test_every_function_is_in_the_page_and_says_what_it_returns() -> None:
         assert function.description.endswith(".")
 
 
+def test_the_navigation_of_the_site_lists_every_page_once() -> None:
+    listed = re.findall(
+        r"^ +- (?:[\w ]+: )?([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M
+    )
+    pages = [path.name for path in (ROOT / "docs").glob("*.md")]
+    assert sorted(listed) == sorted(pages)  # decisions are added by docs/site_hooks.py
+
+
 def test_readme_names_the_newcomers_commands() -> None:
     readme = (ROOT / "README.md").read_text()
     assert "make demo" in readme
