@@ -181,7 +181,8 @@ def _create_at(begins: Timestamp, catalog: PlannerCatalog, item: Item) -> Create
         return CreateCollections(item.id, (own,), since=begins, upper=begins)
     if isinstance(entry, SinkEntry):
         inputs = frozenset(id.group for id in collections(sink_spec(catalog, entry.id).plan))
-        replaces = entry.sink.continues and entry.sink.continues.replaced
+        continued = entry.sink.continues
+        replaces = None if continued is None else continued.replaced
         return CreateCollections(
             item.id, (), since=begins, upper=begins, inputs=inputs, replaces=replaces
         )

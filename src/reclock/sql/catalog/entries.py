@@ -136,7 +136,7 @@ class SinkEntry:
     @property
     def previous(self) -> GlobalId | None:
         """The relation whose rows the target holds until the sink has switched to ``on``."""
-        return self.sink.continues and self.sink.continues.previous
+        return None if self.sink.continues is None else self.sink.continues.previous
 
     @property
     def is_system(self) -> bool:

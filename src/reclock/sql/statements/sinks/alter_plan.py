@@ -76,7 +76,7 @@ def settled(create_sql: str) -> str:
     definition = parse_one(create_sql)
     continuation = definition.args["continuation"]
     definition.set("continuation", Continuation(this=continuation.this))
-    return definition_text(definition)  # type: ignore[arg-type]
+    return definition_text(definition)
 
 
 def _check_columns(sink: SinkEntry, old: RelationEntry, new: RelationEntry) -> None:
