@@ -315,6 +315,8 @@ def test_all_other_privileges_do_not_help(case: Case) -> None:
 
 
 OWNED = (
+    "outlet",
+    "same",
     "flights",
     "delays",
     "weather",
