@@ -92,8 +92,9 @@ class Folder:
         A concurrent reader sees all of it, or the previous content."""
         self.make_parent(path)
         staged = f"{path}.{uuid4().hex}" if self.is_local else path
-        with self.filesystem.open_output_stream(staged) as file:
-            file.write(content)
+        with self.open_to_write(staged) as file:
+            for start in range(0, len(content), WRITE_BUFFER_BYTES - 1):
+                file.write(content[start : start + WRITE_BUFFER_BYTES - 1])
         if self.is_local:
             fsync(self.absolute(staged))
             os.replace(self.absolute(staged), self.absolute(path))
