@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from fixtures.emitters import Emitters
 from fixtures.maintained import World
-from fixtures.sunk import change, delta_history, delta_rows, emit
+from fixtures.sunk import alter, change, delta_history, delta_rows, emit
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.algebra.timestamps import Timestamp
 from reclock.controllers.implied import sink_spec
 from reclock.errors import DependentObjects, InvalidOption, SinkNotSwitched
 from reclock.pipeline import cluster_steps
@@ -40,13 +40,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     change(made, "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (2, 'b'), (3, 'C')")
     yield made
     made.close()
-
-
-def alter(world: World, *statements: str) -> None:
-    """Execute the statements. Some time passes after them."""
-    change(world, *statements)
-    world.now += 1000
-    world.environment.stores.oracle.apply_write(EPOCH_MS, Timestamp(world.now))
 
 
 def check(world: World, *relations: str) -> None:

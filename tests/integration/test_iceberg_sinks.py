@@ -15,7 +15,7 @@ import pytest
 from fixtures.emitters import Emitters
 from fixtures.iceberg_rest import TOKEN, rest_catalog
 from fixtures.maintained import World
-from fixtures.sunk import change, emit
+from fixtures.sunk import alter, change, emit
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.io.pyarrow import _dataframe_to_data_files
@@ -86,6 +86,17 @@ def test_each_time_is_one_snapshot(world: World) -> None:
     assert emit(world).commits == 0
     assert len(check(world)) == 6
     assert rows(load(world)) == Counter([(4, "d", Decimal("0.00"))])
+
+
+def test_an_altered_sink_writes_the_difference_as_one_snapshot(world: World) -> None:
+    world.sql(SINK)
+    change(world, "INSERT INTO sold VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)")
+    emit(world)
+    world.sql("CREATE VIEW dear AS SELECT id, upper(word) AS word, amount FROM sold WHERE id > 1")
+    alter(world, "ALTER SINK k SET FROM dear")
+    assert (switched := emit(world)).commits == 1
+    assert switched.changes == 5
+    assert rows(load(world)) == Counter(world.sql("SELECT * FROM dear"))
 
 
 def test_every_type_that_can_be_stored_arrives(world: World) -> None:

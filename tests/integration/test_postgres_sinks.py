@@ -14,7 +14,7 @@ import pytest
 from fixtures.emitters import Emitters
 from fixtures.maintained import World
 from fixtures.postgres import PASSWORD, PostgresServer
-from fixtures.sunk import change, emit
+from fixtures.sunk import alter, change, emit
 from sqlalchemy.engine import make_url
 
 from reclock import failpoints
@@ -91,6 +91,24 @@ def test_rows_come_change_and_go(world: World, target: Target) -> None:
     change(world, "DELETE FROM sold")
     emit(world)
     assert target.sql("SELECT * FROM sold") == []
+
+
+def test_an_altered_sink_writes_the_difference_in_one_transaction(
+    world: World, target: Target
+) -> None:
+    change(world, "INSERT INTO sold VALUES (1, 'a', 1), (2, 'b', 2), (3, 'C', 3)")
+    world.sql(SINK)
+    emit(world)
+    world.sql("CREATE VIEW dear AS SELECT id, upper(word) AS word, amount FROM sold WHERE id > 1")
+    world.sql("CREATE VIEW nullable AS SELECT nullif(id, 1) AS id, word, amount FROM sold")
+    with pytest.raises(InvalidOption, match="may be NULL"):
+        world.sql("ALTER SINK k SET FROM nullable")
+    alter(world, "ALTER SINK k SET FROM dear")
+    assert (switched := emit(world)).commits == 1
+    assert switched.changes == 2  # one key goes, and one row changes
+    assert Counter(target.sql("SELECT id, word, amount FROM sold")) == Counter(
+        world.sql("SELECT * FROM dear")
+    )
 
 
 def test_the_primary_key_and_the_types_are_those_of_the_relation(
