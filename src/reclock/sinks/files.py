@@ -102,7 +102,9 @@ class FilesWriter:
     def _open(self, path: str) -> AbstractContextManager[BatchWriter]:
         match self._format:
             case "PARQUET":
-                return parquet_writer(self._folder, path, self._schema)
+                parquet: AbstractContextManager[BatchWriter]
+                parquet = parquet_writer(self._folder, path, self._schema)
+                return parquet
             case "CSV":
                 return self._open_csv(path)
             case _:
