@@ -12,6 +12,9 @@ UNIT_TESTS := $(addprefix tests/,structure consensus oracle sql reclocking conne
 # with these, pytest lists failed tests with whole messages, which push the names out of a short log
 unexport CI BUILD_NUMBER
 
+# with this, each of the hundreds of processes that the tests start would compile all modules again
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo up test check bench site lock clean
 .DEFAULT_GOAL := help
 
