@@ -18,6 +18,8 @@ from reclock.adapter.copy import binary_format
 from reclock.adapter.copy.binary_format import BinaryReader
 from reclock.adapter.copy.transfer import CopyOut
 from reclock.algebra import relations as r
+from reclock.algebra.intervals import Interval, interval_of
+from reclock.algebra.textual.times import normal_form as normal_time
 from reclock.collections.schema import arrow_type
 from reclock.errors import ReclockError
 from reclock.sql.statements.copy.formats import BinaryFormat
@@ -39,6 +41,12 @@ VALUES = {
     r.TIMESTAMP: moments,
     r.TIMESTAMPTZ: moments.map(lambda at: at.replace(tzinfo=UTC)),
     r.UUID: st.uuids().map(str),
+    r.TIME: st.times().map(lambda at: normal_time(str(at))),
+    r.INTERVAL: st.builds(
+        Interval, st.integers(-100, 100), st.integers(-100, 100), st.integers(-(2**50), 2**50)
+    ),
+    r.array(r.INTEGER): st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=3),
+    r.array(r.TEXT): st.lists(st.none() | st.text('aä \\",{}', max_size=4), max_size=3),
 }
 TYPES = tuple(VALUES)
 COLUMNS = tuple(r.Column(f"c{position}", type) for position, type in enumerate(TYPES))
@@ -65,7 +73,11 @@ def messages_of(rows: list[tuple[object, ...]]) -> list[bytes]:
 def read(columns: tuple[r.Column, ...], pieces: list[bytes]) -> list[tuple[object, ...]]:
     reader = BinaryReader("t", columns)
     tables = [table for piece in pieces for table in reader.feed(piece)] + list(reader.finish())
-    return [tuple(row.values()) for row in pa.concat_tables(tables).to_pylist()]
+    rows = [tuple(row.values()) for row in pa.concat_tables(tables).to_pylist()]
+    return [
+        tuple(interval_of(value) if isinstance(value, dict) else value for value in row)
+        for row in rows
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +123,7 @@ def test_the_header_comes_with_the_first_row_alone() -> None:
         b"\0",
         date(2020, 1, 2),
         datetime(2020, 1, 2),
-        None,
-        None,
+        *[None] * 6,
     )
     first, second, trailer = messages_of([row, row])
     assert first == binary_format.HEADER + second

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import asdict
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -17,6 +16,8 @@ from hypothesis import strategies as st
 from reclock.algebra import relations as r
 from reclock.algebra.intervals import Interval
 from reclock.algebra.json_documents import normal_form
+from reclock.algebra.textual.times import normal_form as normal_time
+from reclock.collections.schema import arrow_type
 from reclock.compute.engines.engine import result_type
 from reclock.errors import ReclockError
 from reclock.server import values
@@ -52,6 +53,7 @@ VALUES = {
     r.BYTEA: st.binary(),
     r.JSONB: documents(),
     r.UUID: st.uuids().map(str),
+    r.TIME: st.times().map(lambda at: normal_time(str(at))),
     r.DATE: st.dates(),
     r.TIMESTAMP: moments,
     r.TIMESTAMPTZ: moments.map(lambda at: at.replace(tzinfo=UTC)),
@@ -66,8 +68,7 @@ VALUES = {
 
 def written(value: object, type: r.ScalarType, format: int) -> bytes | None:
     """The only field of the only row."""
-    stored = asdict(value) if isinstance(value, Interval) else value
-    batch = pa.record_batch({"a": pa.array([stored])})
+    batch = pa.record_batch({"a": pa.array([value], arrow_type(type))})
     message = bytes(values.encoder([type], [format])(batch).data)
     length = int.from_bytes(message[7:11], "big", signed=True)
     return None if length == -1 else message[11:]
@@ -102,8 +103,7 @@ def test_many_rows_are_written_as_each_of_them(type: r.ScalarType, format: int) 
     @given(st.lists(st.none() | one, min_size=count, max_size=2 * count))
     @settings(max_examples=40, suppress_health_check=list(HealthCheck))
     def check(given_values: list[object]) -> None:
-        stored = [asdict(value) if isinstance(value, Interval) else value for value in given_values]
-        column = pa.array(stored, result_type(type))
+        column = pa.array(given_values, result_type(type))
         batch = pa.record_batch({"a": column, "b": pa.array(range(len(column)))})
         encode = values.encoder([type, r.BIGINT], [format, 0])
         many = encode(batch)

@@ -247,7 +247,10 @@ def test_default_names_of_indexes(world: World) -> None:
         ("flights + nothing", 'column "nothing" does not exist'),
         ("other.flights", 'unknown relation "other"'),
         ("carrier + 1", "operator does not exist: text + integer"),
-        ("ARRAY[flights]", 'column "expr" has type bigint[], which cannot be stored'),
+        (
+            "ARRAY[interval '1 day']",
+            'column "expr" has type interval[], which cannot be stored',
+        ),
         ("carrier, (carrier)", 'column "carrier" specified more than once'),
     ],
 )

@@ -189,7 +189,7 @@ def test_truncate_empties_each_table_once(world: World) -> None:
         ),
         ("CREATE TABLE x (a int DEFAULT (SELECT 1))", "0A000", None),
         ("CREATE TABLE x (a int, a text)", "42701", None),
-        ("CREATE TABLE x (a interval)", "0A000", None),
+        ("CREATE TABLE x (a interval[])", "0A000", None),
         ("CREATE TABLE x (mz_diff int)", "42939", None),
         ("CREATE TABLE t (a int)", "42P07", None),
         ("DROP TABLE v", "42809", None),

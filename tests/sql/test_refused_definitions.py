@@ -112,7 +112,7 @@ REFUSED = {
     "SELECT 1 AS OF 99999999999999999999": ("22023", "is not a timestamp"),
     "SELECT $1": ("42P02", "there is no parameter"),
     "CREATE VIEW v AS SELECT now()": ("0A000", "now is not supported in a definition"),
-    "SELECT LOCALTIME": ("0A000", "not supported"),
+    "SELECT CURRENT_TIME": ("0A000", "not supported"),
     "CREATE VIEW v AS SELECT current_database()": (
         "0A000",
         "current_database is not supported in a definition",
@@ -131,10 +131,16 @@ REFUSED = {
     "SELECT 'nothing'::regclass": ("42P01", 'unknown relation "nothing"'),
     "SELECT 'nothing'::regtype": ("42704", 'unknown type "nothing"'),
     "SELECT carrier::regtype FROM flights": ("0A000", "of what is no constant"),
-    "CREATE TABLE s (a int[])": ("0A000", "integer[], which cannot be stored"),
-    "CREATE MATERIALIZED VIEW s AS SELECT ARRAY[1] AS a": (
+    "CREATE TABLE s (a interval PRIMARY KEY)": ("0A000", "interval, which is not supported in"),
+    "CREATE TABLE s (a int, b text[], UNIQUE (a, b))": ("0A000", "text[], which is not supported"),
+    "CREATE TABLE s (a interval[])": ("0A000", "interval[], which cannot be stored"),
+    "CREATE MATERIALIZED VIEW s AS SELECT ARRAY[interval '1 day'] AS a": (
         "0A000",
-        "integer[], which cannot be stored",
+        "interval[], which cannot be stored",
+    ),
+    f"CREATE SOURCE s (a int[]) {S3} FORMAT JSON": (
+        "0A000",
+        "integer[], which a source cannot have",
     ),
     "SELECT nth_value(flight, 2) OVER (ORDER BY carrier) FROM flights": ("0A000", "nth_value"),
     "SELECT ntile(0) OVER (ORDER BY carrier) FROM flights": ("42601", "greater than zero"),

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from psycopg.types.string import TextLoader
 
 from reclock.adapter.context.texts import text_of, texts
+from reclock.algebra.intervals import Interval
 from reclock.algebra.object_ids import type_oid, type_rows
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
@@ -40,8 +41,14 @@ COLUMNS = {
     "w": "a int NOT NULL, y text",
     "nothing": "a int, b text",
     "ids": "n int, i uuid, s text",
+    "clocks": "n int, c time, d date, s text",
+    "held": (
+        "n int, i interval, a int[], k bigint[], x text[], b boolean[], m numeric[], "
+        "d double precision[]"
+    ),
     "amounts": "n int, m numeric, p numeric(10, 2), k bigint, s text",
 }
+_M, _D = [Decimal("1.5"), None, Decimal("-20")], [1.5, None, 0.1]
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     "t": [
         (1, "one", 1.5, Decimal("10.25"), datetime(2013, 1, 1, 5, 30), True, 10),
@@ -67,6 +74,31 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (4, "ffffffff-ffff-ffff-ffff-ffffffffffff", None),
         (5, None, "a0ee-bc99-9c0b-4ef8-bb6d-6bb9-bd38-0a11"),
         (6, "01234567-89ab-cdef-0123-456789abcdef", "01234567-89ab-cdef-0123-456789ABCDEF"),
+    ],
+    "clocks": [
+        (1, "04:05:06", date(2024, 2, 29), "4:05 PM"),
+        (2, "04:05:06.5", date(2024, 2, 28), "040506.7"),
+        (3, "00:00:00", None, "2024-01-01 23:59:59.9999999"),
+        (4, "24:00:00", date(1999, 12, 31), "allballs"),
+        (5, None, date(2024, 1, 1), None),
+        (6, "23:59:59.999999", date(2024, 1, 1), " 12:30 am "),
+    ],
+    "held": [
+        (
+            1,
+            Interval(1),
+            [1, None, 3],
+            [1, 2],
+            ["a b", None, "", '"\\', "null"],
+            [True, None],
+            _M,
+            _D,
+        ),
+        (2, Interval(0, 30), [1, None, 3], [], ["x"], [False], [], [0.0, 1e300]),
+        (3, Interval(0, 29, 86_400_000_000), [], None, [], None, [Decimal(7)], [0.0, 1e300]),
+        (4, Interval(0, 0, -1_500_000), [1], [2**62], None, [], None, []),
+        (5, None, None, [1, 2], ["a b", None, "", '"\\', "null"], [True, None], _M, None),
+        (6, Interval(13, -1, 1), [2, 1], [1], ["{", "}", ","], [True], [None], [float("nan")]),
     ],
     "amounts": [
         (1, Decimal("0.5"), Decimal("0.50"), 10, "0.25"),
@@ -106,8 +138,9 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
         for name, columns in COLUMNS.items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
             for row in ROWS[name]:
+                values = [str(value) if isinstance(value, Interval) else value for value in row]
                 connection.execute(
-                    f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(row))})", row
+                    f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(row))})", values
                 )
         yield connection
         connection.execute("DROP SCHEMA answers CASCADE")
@@ -117,10 +150,7 @@ def server(postgres_server) -> Iterator[psycopg.Connection]:
 def world() -> World:
     world = World()
     for name, columns in COLUMNS.items():
-        world.execute(
-            f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET "
-            "SCAN 'b' FORMAT JSON"
-        )
+        world.execute(f"CREATE TABLE {name} ({columns})")
     return world
 
 
@@ -204,7 +234,7 @@ def printed_by_postgresql(server: psycopg.Connection, sql: str) -> list[tuple[st
     return [tuple(None if raw is None else raw.decode() for raw in row) for row in rows]
 
 
-PRINTED = ("uuids", "numerics")
+PRINTED = ("uuids", "numerics", "times", "held")
 
 
 @pytest.mark.parametrize("sql", [sql for name in PRINTED for sql in queries(name)])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import calendar
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 _SECOND_US, _MINUTE_US, _HOUR_US = 10**6, 60 * 10**6, 3600 * 10**6
 DAY_US = 24 * _HOUR_US
@@ -13,9 +12,8 @@ DAYS_PER_MONTH = 30
 """Where months are compared with days, and where a fraction of a month becomes days."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Equal only if all parts are; SQL compares by ``span_us``."""
+class Interval(NamedTuple):
+    """Equal only if all parts are; SQL compares by ``span_us``. Arrow takes it for a struct."""
 
     months: int = 0
     days: int = 0
@@ -29,7 +27,7 @@ class Interval:
     def __neg__(self) -> Interval:
         return Interval(-self.months, -self.days, -self.microseconds)
 
-    def __add__(self, other: Interval) -> Interval:
+    def __add__(self, other: Interval) -> Interval:  # type: ignore[override]
         return Interval(
             self.months + other.months,
             self.days + other.days,

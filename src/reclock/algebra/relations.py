@@ -26,6 +26,7 @@ class TypeName(StrEnum):
     JSONB = "jsonb"
     UUID = "uuid"
     DATE = "date"
+    TIME = "time without time zone"
     TIMESTAMP = "timestamp without time zone"
     TIMESTAMPTZ = "timestamp with time zone"
     INTERVAL = "interval"
@@ -109,6 +110,14 @@ class ScalarType:
     @property
     def is_stored(self) -> bool:
         """Whether a collection can hold its values."""
+        if self.name is TypeName.ARRAY and self.element is not None:
+            return self.element.is_flat
+        return self.is_flat or self.name is TypeName.INTERVAL
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether its values are no parts of others, and have none, so that sources and sinks can
+        have them."""
         return (
             self.element is None
             and self.name is not TypeName.INTERVAL
@@ -132,6 +141,7 @@ BYTEA = ScalarType(TypeName.BYTEA)
 JSONB = ScalarType(TypeName.JSONB)
 UUID = ScalarType(TypeName.UUID)
 DATE = ScalarType(TypeName.DATE)
+TIME = ScalarType(TypeName.TIME)
 TIMESTAMP = ScalarType(TypeName.TIMESTAMP)
 TIMESTAMPTZ = ScalarType(TypeName.TIMESTAMPTZ)
 INTERVAL = ScalarType(TypeName.INTERVAL)

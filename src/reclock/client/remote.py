@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -117,7 +116,7 @@ class _IntervalLoader(Loader):
     """An interval as the parts that Arrow has; Python's own type has no months."""
 
     def load(self, data: Buffer) -> dict[str, int]:
-        return asdict(interval(bytes(data).decode().strip()))
+        return interval(bytes(data).decode().strip())._asdict()
 
 
 @contextmanager

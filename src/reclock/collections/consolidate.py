@@ -95,6 +95,9 @@ def _canonical(field: pa.Field) -> str:
     name = '"' + field.name.replace('"', '""') + '"'
     if pa.types.is_floating(field.type):
         return f"CASE WHEN updates.{name} = 0 THEN 0 ELSE updates.{name} END AS {name}"
+    if pa.types.is_list(field.type) and pa.types.is_floating(field.type.value_type):
+        zeros = "lambda e: CASE WHEN e = 0 THEN 0 ELSE e END"
+        return f"list_transform(updates.{name}, {zeros}) AS {name}"
     return f"updates.{name}"
 
 

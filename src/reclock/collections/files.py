@@ -126,7 +126,7 @@ def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
     Delta's statistics cover only times and diffs, which always have bounds. If a file
     lacked a bound, as it must for NaN or a long text, delta-rs would skip it and lose rows.
     """
-    null_counts: dict[str, int] = {}
+    null_counts = {field.name: 0 for field in footer.schema.to_arrow_schema() if not field.nullable}
     low: dict[str, int] = {}
     high: dict[str, int] = {}
     for index in range(footer.num_columns):
@@ -135,9 +135,11 @@ def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
             footer.row_group(group).column(index).statistics
             for group in range(footer.num_row_groups)
         ]
-        if column.max_definition_level == 0:
-            null_counts[column.name] = 0
-        elif all(chunk is not None and chunk.has_null_count for chunk in chunks):
+        if column.path != column.name:
+            continue  # a part of an array or an interval
+        if column.name not in null_counts and all(
+            chunk is not None and chunk.has_null_count for chunk in chunks
+        ):
             null_counts[column.name] = sum(chunk.null_count for chunk in chunks)
         if column.name in RESERVED_COLUMNS:
             if not all(chunk is not None and chunk.has_min_max for chunk in chunks):

@@ -10,7 +10,7 @@ import pyarrow.fs as pafs
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, INTERVAL, TIME_COLUMN, RelationDesc
 from reclock.collections.collection import (
     DESC_PROPERTY,
     INCARNATION_PROPERTY,
@@ -69,7 +69,7 @@ class Lake:
         properties = {
             DESC_PROPERTY: encode_desc(desc),
             MONOTONIC_PROPERTY: "true" if is_monotonic else "false",
-            "delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}",
+            "delta.dataSkippingStatsColumns": ",".join(_columns_with_statistics(desc)),
         }
         if incarnation:
             properties[INCARNATION_PROPERTY] = incarnation
@@ -189,3 +189,10 @@ def _require(collection: Collection, incarnation: str) -> None:
         raise ForeignCollection(
             str(collection.id), store="the lake", expected=incarnation, found=collection.incarnation
         )
+
+
+def _columns_with_statistics(desc: RelationDesc) -> list[str]:
+    """Times and diffs. Intervals have none, but delta-rs would find none at all in a table with a
+    struct that is not named here."""
+    intervals = [column.name for column in desc.columns if column.type == INTERVAL]
+    return [TIME_COLUMN, DIFF_COLUMN, *(f"`{name.replace('`', '``')}`" for name in intervals)]

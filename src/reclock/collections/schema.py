@@ -4,6 +4,8 @@ JSON, for the metadata)."""
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,12 +35,17 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
     TypeName.TIMESTAMP: pa.timestamp("us"),
     TypeName.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
     TypeName.OID: pa.int64(),
+    TypeName.INTERVAL: pa.struct(
+        [("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())]
+    ),
 }
 
 
 def arrow_type(type: ScalarType) -> pa.DataType:
     """The Arrow type that holds every value of ``type`` exactly. Raises ``InvalidSchema`` for a
     type that is never stored."""
+    if type.element is not None:
+        return pa.list_(arrow_type(type.element))
     if type.name is TypeName.NUMERIC:
         return pa.decimal128(
             38 if type.precision is None else type.precision,
@@ -96,13 +103,7 @@ def check_storable(desc: RelationDesc) -> None:
 def encode_desc(desc: RelationDesc) -> str:
     """The desc as JSON. Equal descs have equal text."""
     columns = [
-        {
-            "name": column.name,
-            "type": column.type.name.value,
-            "precision": column.type.precision,
-            "scale": column.type.scale,
-            "nullable": column.is_nullable,
-        }
+        {"name": column.name, **_encoded(column.type), "nullable": column.is_nullable}
         for column in desc.columns
     ]
     return json.dumps({"columns": columns, "key": None if desc.key is None else list(desc.key)})
@@ -111,10 +112,20 @@ def encode_desc(desc: RelationDesc) -> str:
 def decode_desc(text: str) -> RelationDesc:
     """The desc that ``encode_desc`` wrote."""
     document = json.loads(text)
-    columns = tuple(
-        Column(
-            c["name"], ScalarType(TypeName(c["type"]), c["precision"], c["scale"]), c["nullable"]
-        )
-        for c in document["columns"]
-    )
+    columns = tuple(Column(c["name"], _decoded(c), c["nullable"]) for c in document["columns"])
     return RelationDesc(columns, None if document["key"] is None else tuple(document["key"]))
+
+
+def _encoded(type: ScalarType) -> dict[str, Any]:
+    encoded = {"type": type.name.value, "precision": type.precision, "scale": type.scale}
+    return encoded if type.element is None else {**encoded, "element": _encoded(type.element)}
+
+
+def _decoded(encoded: Mapping[str, Any]) -> ScalarType:
+    element = encoded.get("element")
+    return ScalarType(
+        TypeName(encoded["type"]),
+        encoded["precision"],
+        encoded["scale"],
+        None if element is None else _decoded(element),
+    )

@@ -247,14 +247,14 @@ def _value(value: Any) -> str:
             return "null"
         case bool():
             return "true" if value else "false"
+        case datetime() | date() | Interval():
+            return f"'{value}'"
         case tuple():
             return "{" + ", ".join(_value(element) for element in value) + "}"
         case str():
             return "'" + value.replace("'", "''") + "'"
         case bytes():
             return f"'\\x{value.hex()}'"
-        case datetime() | date() | Interval():
-            return f"'{value}'"
         case _:
             return str(value)
 

@@ -7,7 +7,6 @@ import base64
 import datetime as dt
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import astuple
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
@@ -36,7 +35,7 @@ _VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "bytes": (bytes, bytes.hex, bytes.fromhex),
     "timestamp": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
     "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
-    "interval": (Interval, astuple, lambda parts: Interval(*parts)),
+    "interval": (Interval, list, lambda parts: Interval(*parts)),
     "tuple": (
         tuple,
         lambda values: [write_value(each) for each in values],

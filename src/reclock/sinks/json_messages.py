@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from reclock.algebra.relations import Column, TypeName
+from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import UnsupportedSql
 from reclock.sinks.messages import changes_column
@@ -54,7 +55,7 @@ def json_text(column: Column) -> str:
     match column.type.name:
         case TypeName.JSONB:
             return name  # its values are documents already
-        case TypeName.TEXT | TypeName.UUID:
+        case kind if kind is TypeName.TEXT or kind in TEXTUAL_TYPES:
             return f"to_json({name})::VARCHAR"
         case TypeName.BYTEA:
             return f"""'"\\\\x' || lower(hex({name})) || '"'"""

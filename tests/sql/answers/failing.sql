@@ -107,3 +107,14 @@ SELECT (SELECT sum(g) FROM u) FROM t
 SELECT extract(hour FROM x) FROM u
 SELECT extract(microseconds FROM date '2020-01-01')
 SELECT json_build_object(b, 1) FROM u
+SELECT s::time FROM ids
+SELECT time '25:00'
+SELECT time '24:00:01'
+SELECT time '12:60'
+SELECT time '13:00 pm'
+SELECT time 'noonish'
+SELECT make_time(24, 0, 1)
+SELECT make_time(n, 60, 0) FROM clocks
+SELECT 'a\9'::bytea
+SELECT '\400'::bytea
+SELECT make_timestamp(2024, 1, 1, 25, 0, 0)

@@ -107,3 +107,10 @@ SELECT * FROM t JOIN w ON w.a = (SELECT max(t.a))
 SELECT * FROM t, LATERAL (SELECT max(t.a)) x
 SELECT * FROM t, LATERAL (SELECT max(t.a) + w.a FROM w) x
 SELECT t.a, x.m FROM t, LATERAL (SELECT (SELECT u.b FROM u WHERE u.a = count(*) + 3) AS m FROM w WHERE w.a = t.a) x
+SELECT c = n FROM clocks
+SELECT d::time FROM clocks
+SELECT c::timestamp FROM clocks
+SELECT c + c FROM clocks
+SELECT c * c FROM clocks
+SELECT extract(day FROM c) FROM clocks
+SELECT c::int FROM clocks

@@ -16,7 +16,6 @@ from reclock.algebra.relations import (
     Column,
     RelationDesc,
     ScalarType,
-    TypeName,
 )
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
@@ -232,18 +231,11 @@ def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
     )
 
 
-INTERVAL_TYPE = pa.struct(
-    [("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())]
-)
-
-
 def result_type(type: ScalarType) -> pa.DataType:
     """The Arrow type of a column of an answer, the same as in a collection."""
     if type.element is not None:
         return pa.list_(result_type(type.element))
-    if type.is_object_id:
-        return pa.int64()
-    return INTERVAL_TYPE if type.name is TypeName.INTERVAL else arrow_type(type)
+    return pa.int64() if type.is_object_id else arrow_type(type)
 
 
 def result_schema(columns: tuple[Column, ...]) -> pa.Schema:

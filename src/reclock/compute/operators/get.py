@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, ScalarType, TypeName
 from reclock.compute.expressions import to_sql
 from reclock.compute.operators.rules import (
     DeltaStep,
@@ -16,7 +16,7 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
-from reclock.plan.functions.sql_names import identifier, literal, raised, type_sql
+from reclock.plan.functions.sql_names import each_element, identifier, literal, raised, type_sql
 from reclock.plan.relational import Get
 
 
@@ -114,15 +114,18 @@ def _(node: Get, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
 def stored(engine: str, column: Column) -> str:
     """A stored column as a value of the plan: without negative zeros, and with timestamps with time
     zone in UTC."""
-    name = identifier(engine, column.name)
-    if column.type.is_float:
-        return (
-            f"(CASE WHEN {name} = 0 THEN CAST(0 AS {type_sql(engine, column.type)}) ELSE "
-            f"{name} END)"
-        )
-    if engine == "duckdb" and column.type.name is TypeName.TIMESTAMPTZ:
-        return f"make_timestamp(epoch_us({name}))"
-    return name
+    return _stored(engine, identifier(engine, column.name), column.type)
+
+
+def _stored(engine: str, value: str, type: ScalarType) -> str:
+    if type.element is not None:
+        element = _stored(engine, "e", type.element)
+        return value if element == "e" else each_element(engine, value, element)
+    if type.is_float:
+        return f"(CASE WHEN {value} = 0 THEN CAST(0 AS {type_sql(engine, type)}) ELSE {value} END)"
+    if engine == "duckdb" and type.name is TypeName.TIMESTAMPTZ:
+        return f"make_timestamp(epoch_us({value}))"
+    return value
 
 
 def _read(node: Get, rendering: Rendering) -> list[str | None]:

@@ -19,6 +19,7 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.plan.functions.intervals import span
+from reclock.plan.functions.sql_names import ordered_array
 from reclock.plan.relational import Ordering, TopK
 
 
@@ -34,16 +35,25 @@ def order_by(
     terms = []
     for ordering in order:
         column = f"c{ordering.index}"
-        is_interval = types[ordering.index].name is TypeName.INTERVAL
-        terms.append(_term(span(engine, column) if is_interval else column, ordering))
+        terms.append(_term(_comparable(engine, column, types[ordering.index]), ordering))
     ordered = {o.index for o in order if types[o.index].name is not TypeName.INTERVAL}
     if not has_ties:
         terms += [
-            _term(f"c{index}", Ordering(index))
+            _term(_in_order(engine, f"c{index}", types[index]), Ordering(index))
             for index in range(len(types))
             if index not in ordered
         ]
     return ", ".join(terms)
+
+
+def _comparable(engine: str, column: str, type: ScalarType) -> str:
+    if type.name is TypeName.INTERVAL:
+        return span(engine, column)
+    return _in_order(engine, column, type)
+
+
+def _in_order(engine: str, column: str, type: ScalarType) -> str:
+    return column if type.element is None else ordered_array(engine, column)
 
 
 def _term(sql: str, ordering: Ordering) -> str:

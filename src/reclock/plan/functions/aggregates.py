@@ -34,7 +34,7 @@ from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.registry import Site, Types, Writer, aggregate
-from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.functions.sql_names import ordered_array, type_sql
 from reclock.plan.functions.sums import ascending_values, call, sum_of
 from reclock.plan.functions.typing import exact, least_digits, parameters
 
@@ -61,7 +61,7 @@ def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
             return (type,), replace(type, precision=MAX_PRECISION)
         case TypeName.REAL | TypeName.DOUBLE:
             return (DOUBLE,), type
-        case TypeName.INTERVAL:
+        case TypeName.INTERVAL | TypeName.TIME:
             return (INTERVAL,), INTERVAL
         case _:
             return None
@@ -99,6 +99,9 @@ def _write_extreme(engine: str, function: str) -> Writer:
     def write(site: Site) -> str:
         if site.result.name is TypeName.INTERVAL:
             return intervals.extreme(function, engine, site)
+        if site.result.element is not None and engine == "spark":
+            [argument] = site.arguments
+            return call(f"{function}_by", site, f"{argument}, {ordered_array(engine, argument)}")
         return call(function, site)
 
     return write

@@ -22,12 +22,13 @@ from reclock.algebra.relations import (
     INTEGER,
     INTERVAL,
     MAX_PRECISION,
+    TIME,
     TIMESTAMP,
     ScalarType,
     TypeName,
     numeric,
 )
-from reclock.plan.functions import floats, intervals
+from reclock.plan.functions import floats, intervals, times
 from reclock.plan.functions.digits import narrowed
 from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised, type_sql
@@ -114,16 +115,22 @@ def _resolve_shift(
     operator: str, left: ScalarType | None, right: ScalarType | None
 ) -> Signature | None:
     """With the moment on the left; an untyped right side takes the type that makes sense there."""
-    if left is None or not (left.is_moment or left.name is TypeName.INTERVAL):
+    if left is None or not (left.is_moment or left.name in (TypeName.INTERVAL, TypeName.TIME)):
         return None
+    if left.name is TypeName.TIME:
+        return _resolve_time_shift(operator, right)
     if left.name is TypeName.INTERVAL:
-        if operator in "+-" and right in (None, INTERVAL):
+        if right in (None, INTERVAL) or (right == TIME and operator == "-"):
             return (INTERVAL, INTERVAL), INTERVAL
         return None
     if right is None:
         right = INTERVAL if operator == "+" else left
     if left.name is TypeName.DATE and right.is_integer and right.name is not TypeName.BIGINT:
         return (DATE, INTEGER), DATE
+    if right.name is TypeName.TIME:
+        if left.name is TypeName.DATE and operator == "+":
+            return (DATE, TIME), TIMESTAMP
+        right = INTERVAL
     if right.name is TypeName.INTERVAL:
         moment = TIMESTAMP if left.name is TypeName.DATE else left
         return (moment, INTERVAL), moment
@@ -133,11 +140,18 @@ def _resolve_shift(
     return None
 
 
+def _resolve_time_shift(operator: str, right: ScalarType | None) -> Signature | None:
+    """With a time of day on the left."""
+    if operator == "-" and right in (None, TIME):
+        return (TIME, TIME), INTERVAL
+    return ((TIME, INTERVAL), TIME) if right == INTERVAL else None
+
+
 def _resolve_multiple(left: ScalarType | None, right: ScalarType | None) -> Signature | None:
     """A multiple of an interval, with the operands in either order."""
-    if left == INTERVAL and (right is None or right.is_number):
+    if left in (INTERVAL, TIME) and (right is None or right.is_number):
         return (INTERVAL, DOUBLE), INTERVAL
-    if right == INTERVAL and (left is None or left.is_number):
+    if right in (INTERVAL, TIME) and (left is None or left.is_number):
         return (DOUBLE, INTERVAL), INTERVAL
     return None
 
@@ -154,7 +168,7 @@ def _resolver(operator: str) -> Resolver:
             return signature
         if operator == "*" and (signature := _resolve_multiple(left, right)):
             return signature
-        if operator == "/" and left == INTERVAL and (right is None or right.is_number):
+        if operator == "/" and left in (INTERVAL, TIME) and (right is None or right.is_number):
             return (INTERVAL, DOUBLE), INTERVAL
         left, right = left or right, right or left
         return _resolve_numbers(operator, left, right) if left and right else None
@@ -166,6 +180,8 @@ def _infix(operator: str, engine: str) -> Writer:
     def write(site: Site) -> str:
         if len(site.arguments) == 1:
             return f"({site.arguments[0]})" if operator == "+" else _negation(engine)(site)
+        if TIME in site.types:
+            return times.write_arithmetic(engine, operator, site)
         if any(type.is_moment for type in site.types):
             return _write_moments(operator, site, engine)
         if site.result.name is TypeName.INTERVAL:

@@ -173,6 +173,79 @@ scalar(
 )
 
 
+scalar(
+    "array_replace",
+    "The array with a third value in place of each element that is equal to the second.",
+    _on_array(lambda element: (element, element), array),
+    duckdb="list_transform({0}, lambda x: CASE WHEN x IS NOT DISTINCT FROM {1} THEN {2} ELSE x END)",
+    spark="transform({0}, x -> CASE WHEN x <=> {1} THEN {2} ELSE x END)",
+)
+scalar(
+    "array_ndims",
+    "The number of dimensions, which is 1; NULL of an empty array.",
+    _on_array(lambda element: (), lambda element: INTEGER),
+    duckdb="(CASE WHEN len({0}) > 0 THEN 1 END)",
+    spark="(CASE WHEN size({0}) > 0 THEN 1 END)",
+)
+scalar(
+    "array_dims",
+    "The range of the indexes, such as `[1:3]`; NULL of an empty array.",
+    _on_array(lambda element: (), lambda element: TEXT),
+    duckdb="(CASE WHEN len({0}) > 0 THEN concat('[1:', len({0}), ']') END)",
+    spark="(CASE WHEN size({0}) > 0 THEN concat('[1:', size({0}), ']') END)",
+)
+scalar(
+    "array_reverse",
+    "The elements from the last to the first.",
+    _on_array(lambda element: (), array),
+    duckdb="list_reverse({0})",
+    spark="reverse({0})",
+)
+
+
+def _extended(position: int) -> Resolver:
+    """An element at ``position`` beside an array of its type."""
+
+    def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
+        if len(types) != 2:
+            return None
+        whole = types[1 - position]
+        if whole is None or whole.element is None:
+            return None
+        signature = (whole, whole.element) if position else (whole.element, whole)
+        return exact((signature, whole))(types, constants)
+
+    return resolve
+
+
+def _with_element(engine: str, position: int) -> Writer:
+    """A missing array counts as an empty one."""
+
+    def write(site: Site) -> str:
+        result = type_sql(engine, site.result)
+        parts = list(site.arguments)
+        empty = f"CAST([] AS {result})" if engine == "duckdb" else f"CAST(array() AS {result})"
+        parts[1 - position] = f"coalesce({parts[1 - position]}, {empty})"
+        one = f"[{parts[position]}]" if engine == "duckdb" else f"array({parts[position]})"
+        parts[position] = f"CAST({one} AS {result})"
+        return f"{'list_concat' if engine == 'duckdb' else 'concat'}({parts[0]}, {parts[1]})"
+
+    return write
+
+
+for _name, _position, _description in (
+    ("array_append", 1, "The array with one more element at its end."),
+    ("array_prepend", 0, "The array with one more element before its first."),
+):
+    scalar(
+        _name,
+        _description,
+        _extended(_position),
+        duckdb=_with_element("duckdb", _position),
+        spark=_with_element("spark", _position),
+    )
+
+
 def _member(types: Types, constants: Mapping[int, object]) -> Signature | None:
     if len(types) != 2 or types[1] is None or types[1].element is None:
         return None

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from reclock.algebra.relations import TEXT, ScalarType, TypeName
 from reclock.algebra.textual import TEXTUAL_TYPES
 from reclock.errors import CannotCast, UnsupportedSql
+from reclock.plan.functions import times
 from reclock.plan.functions.digits import (
     has_more_digits,
     narrowed,
@@ -28,7 +29,7 @@ from reclock.plan.functions.digits import (
 from reclock.plan.functions.floats import with_value, within_range
 from reclock.plan.functions.interval_functions import interval_to_text
 from reclock.plan.functions.json_calls import from_text, scalar_text
-from reclock.plan.functions.sql_names import raised, string, type_sql
+from reclock.plan.functions.sql_names import each_element, raised, string, type_sql
 from reclock.plan.functions.typing import parameters
 
 _T = TypeName
@@ -83,10 +84,10 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
             source,
             target,
         ) == (_T.OID, _T.TEXT)
-    if _T.ARRAY in (source, target):
-        return False
     if target is _T.TEXT:
         return True
+    if _T.ARRAY in (source, target):
+        return False
     if source is _T.JSONB:
         return target is _T.BOOLEAN or target in _NUMBERS
     if source is _T.TEXT:
@@ -95,6 +96,10 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
         return True
     if _T.BOOLEAN in (source, target):
         return _T.INTEGER in (source, target)
+    if target is _T.TIME:
+        return source in (_T.TIMESTAMP, _T.TIMESTAMPTZ, _T.INTERVAL)
+    if source is _T.TIME:
+        return target is _T.INTERVAL
     return source in _MOMENTS and target in _MOMENTS
 
 
@@ -104,6 +109,12 @@ CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
 def _writer(source: TypeName, target: TypeName) -> CastWriter:
     if source is _T.JSONB:
         return _from_document
+    if source is _T.ARRAY:
+        return _array_to_text if target is _T.TEXT else _array_to_array
+    if source is not _T.TEXT and target is _T.TIME:
+        return _to_time
+    if (source, target) == (_T.TIME, _T.INTERVAL):
+        return _time_to_interval
     if target in TEXTUAL_TYPES:
         return _to_textual
     if source is _T.TEXT:
@@ -224,6 +235,48 @@ def _to_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -
 
 def _from_textual(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     return sql
+
+
+def _array_to_array(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    assert source.element is not None
+    assert target.element is not None
+    return each_element(engine, sql, write_cast(engine, "e", source.element, target.element))
+
+
+def _array_to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """``{a,"b c",NULL}``."""
+    assert source.element is not None
+    text = "CASE WHEN e THEN 't' WHEN NOT e THEN 'f' END"
+    if source.element.name is not _T.BOOLEAN:
+        text = write_cast(engine, "e", source.element, TEXT)
+    elements = each_element(engine, sql, with_value(engine, text, _element_text(engine)))
+    joined = "array_to_string" if engine == "duckdb" else "array_join"
+    return with_value(
+        engine, elements, f"CASE WHEN v IS NOT NULL THEN concat('{{', {joined}(v, ','), '}}') END"
+    )
+
+
+def _element_text(engine: str) -> str:
+    """The element ``v`` of an array's text, in quotes where it would be read differently."""
+    backslash, quote = string(engine, "\\"), string(engine, '"')
+    two, escaped = string(engine, "\\\\"), string(engine, '\\"')
+    quoted = (
+        f"concat({quote}, replace(replace(v, {backslash}, {two}), {quote}, {escaped}), {quote})"
+    )
+    is_special = _matches(engine, "v", r'[\s\S]*[{}",\\\s][\s\S]*')
+    return (
+        f"CASE WHEN v IS NULL THEN 'NULL' WHEN v = '' OR upper(v) = 'NULL' OR {is_special} THEN "
+        f"{quoted} ELSE v END"
+    )
+
+
+def _to_time(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    write = times.of_interval if source.name is _T.INTERVAL else times.of_moment
+    return write(engine, sql)
+
+
+def _time_to_interval(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return times.to_interval(engine, sql)
 
 
 def _from_document(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:

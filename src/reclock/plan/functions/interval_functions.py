@@ -32,29 +32,35 @@ def interval_to_text(engine: str, interval: str) -> str:
         is_after_negative = f"({days} < 0 OR ({days} = 0 AND {months} < 0))"
         sign = f"CASE WHEN {us} < 0 THEN '-' WHEN {is_after_negative} THEN '+' ELSE '' END"
         size = f"abs({us})"
-        hours = f"({size} {div} {_HOUR_US})"
-        short_hours = f"CASE WHEN {hours} < 10 THEN '0' ELSE '' END, CAST({hours} AS {text})"
-        minutes = _two_digits(f"{size} {div} {_MINUTE_US} % 60", text)
-        seconds = _two_digits(f"{size} {div} {_SECOND_US} % 60", text)
-        rest = f"rtrim(lpad(CAST({size} % {_SECOND_US} AS {text}), 6, '0'), '0')"
-        rest = (
-            rest
-            if engine == "duckdb"
-            else f"rtrim('0', lpad(CAST({size} % {_SECOND_US} AS {text}), 6, '0'))"
-        )
-        digits = f"CASE WHEN {us} % {_SECOND_US} <> 0 THEN concat('.', {rest}) ELSE '' END"
-        clock = f"concat({sign}, {short_hours}, ':', {minutes}, ':', {seconds}, {digits})"
+        clock_text = f"concat({sign}, {clock(engine, size)})"
         plus = f"CASE WHEN {days} > 0 AND {months} < 0 THEN '+' ELSE '' END"
         shown = [
             _counted(f"({months} {div} 12)", "year", "''", text),
             _counted(f"({months} % 12)", "mon", "''", text),
             _counted(days, "day", plus, text),
-            f"CASE WHEN {us} <> 0 OR ({months} = 0 AND {days} = 0) THEN {clock} END",
+            f"CASE WHEN {us} <> 0 OR ({months} = 0 AND {days} = 0) THEN {clock_text} END",
         ]
         return f"concat_ws(' ', {', '.join(shown)})"
 
-    text = "VARCHAR" if engine == "duckdb" else "STRING"
+    text = _TEXT[engine]
     return computed(engine, [interval], body)
+
+
+_TEXT = {"duckdb": "VARCHAR", "spark": "STRING"}
+
+
+def clock(engine: str, us: str) -> str:
+    """Microseconds as hours, minutes, seconds and, if there is one, a fraction. ``us`` is not
+    negative, and can be written several times."""
+    text, div = _TEXT[engine], _div(engine)
+    hours = f"({us} {div} {_HOUR_US})"
+    long_hours = f"CASE WHEN {hours} < 10 THEN '0' ELSE '' END, CAST({hours} AS {text})"
+    minutes = _two_digits(f"{us} {div} {_MINUTE_US} % 60", text)
+    seconds = _two_digits(f"{us} {div} {_SECOND_US} % 60", text)
+    fraction = f"lpad(CAST({us} % {_SECOND_US} AS {text}), 6, '0')"
+    rest = f"rtrim({fraction}, '0')" if engine == "duckdb" else f"rtrim('0', {fraction})"
+    digits = f"CASE WHEN {us} % {_SECOND_US} <> 0 THEN concat('.', {rest}) ELSE '' END"
+    return f"concat({long_hours}, ':', {minutes}, ':', {seconds}, {digits})"
 
 
 def _counted(count: str, unit: str, plus: str, text: str) -> str:

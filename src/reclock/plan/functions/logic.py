@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType, TypeName
+from reclock.errors import UnsupportedSql
 from reclock.plan.functions import intervals
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.functions.registry import Site, Types, Writer, scalar
-from reclock.plan.functions.sql_names import raised
+from reclock.plan.functions.sql_names import ordered_array, raised
 from reclock.plan.functions.typing import common_type, exact, operand_type, same
 
 
@@ -17,6 +18,8 @@ def _write_comparison(engine: str, operator: str) -> Writer:
         operands = site.arguments
         if site.types[0].name is TypeName.INTERVAL:
             operands = tuple(intervals.span(engine, operand) for operand in operands)
+        if site.types[0].element is not None and operator in ("<", "<=", ">", ">="):
+            operands = tuple(ordered_array(engine, operand) for operand in operands)
         return f"({operands[0]} {operator} {operands[1]})"
 
     return write
@@ -94,6 +97,8 @@ def _write_extreme(engine: str, function: str) -> Writer:
     def write(site: Site) -> str:
         first = site.arguments[:1] if engine == "spark" else ()
         arguments = (*first, *site.arguments)
+        if site.result.element is not None and engine == "spark":
+            raise UnsupportedSql(f"{function} of arrays is not computed by Spark")
         if site.result.name is not TypeName.INTERVAL:
             return f"{function}({', '.join(arguments)})"
         pairs = [intervals.with_span(engine, argument) for argument in arguments]

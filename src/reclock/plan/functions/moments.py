@@ -123,6 +123,11 @@ def _unit(word: object, type: ScalarType | None) -> str:
     return unit
 
 
+def is_part_of_day(word: object) -> bool:
+    """Whether the unit that ``word`` names is smaller than a day."""
+    return _unit(word, TIMESTAMP) in _OF_DAY
+
+
 def _resolve_truncation(
     types: Types, constants: Mapping[int, object]
 ) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
@@ -136,9 +141,11 @@ def _resolve_truncation(
 def _field_of(word: object, type: ScalarType | None) -> tuple[str, int]:
     """The field of a moment or interval that ``word`` means, and the digits after the point that it
     can have."""
-    is_interval = type is not None and type.name is TypeName.INTERVAL
+    known = FIELDS
+    if type is not None and type.name in (TypeName.INTERVAL, TypeName.TIME):
+        known = intervals.FIELDS if type.name is TypeName.INTERVAL else (*_OF_DAY, "epoch")
     name = _chosen(word, tuple(dict.fromkeys((*FIELDS, *intervals.FIELDS))))
-    if name not in (intervals.FIELDS if is_interval else FIELDS):
+    if name not in known:
         raise UnsupportedSql(f'unit "{name}" not supported for type {type}')
     return name, _FIELDS[name][0] if name in _FIELDS else 0
 

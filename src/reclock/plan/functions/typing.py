@@ -114,6 +114,8 @@ def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
         return source.is_object_id or source.is_integer
     if source.is_object_id:
         return target.name is TypeName.BIGINT
+    if source.name is TypeName.TIME:
+        return target.name is TypeName.INTERVAL
     for ladder in (_NUMBERS, _MOMENTS):
         if source.name in ladder and target.name in ladder:
             return ladder.index(source.name) < ladder.index(target.name)

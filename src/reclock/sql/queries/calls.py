@@ -17,6 +17,7 @@ from reclock.algebra.relations import (
     REGROLE,
     REGTYPE,
     TEXT,
+    TIMESTAMPTZ,
     ScalarType,
 )
 from reclock.errors import (
@@ -29,6 +30,7 @@ from reclock.errors import (
     WithinGroupRequired,
 )
 from reclock.plan.functions import AGGREGATES
+from reclock.plan.functions.moments import is_part_of_day
 from reclock.plan.scalars import Call, Case, Cast, Literal, Parameter
 from reclock.sql.names import fold
 from reclock.sql.queries import pairs
@@ -49,6 +51,7 @@ from reclock.sql.queries.coercion import (
     cast,
     coerce,
     default_to_text,
+    expect,
     limited,
     scalar_type,
     text_limit,
@@ -64,7 +67,7 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.outer_aggregates import check_level
-from reclock.sql.queries.overloads import call, negated
+from reclock.sql.queries.overloads import call, negated, operator
 from reclock.sql.queries.planned import Elements, GroupingCall, Planned, TypedExpr, Untyped
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
@@ -155,6 +158,8 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
     if name == pairs.NAME and len(values) == 1:
         _check_answers_rows(name, context)
         return pairs.pairs(call, values)
+    if name == "date_trunc" and len(values) == 3:
+        return _truncated_in_zone(*values)
     if name == "to_regtype" or name == "to_regclass":
         with suppress(UnknownObject, UnknownRelation):
             return context.subqueries.object_id(
@@ -174,6 +179,17 @@ def _function(node: exp.Anonymous, context: ExprContext) -> TypedExpr:
             name, ["unknown" if value.type is None else str(value.type) for value in values]
         )
     return call(name, values)
+
+
+def _truncated_in_zone(unit: Planned, moment: Planned, zone: Planned) -> TypedExpr:
+    """``date_trunc(unit, moment, zone)``. What is smaller than a day is taken off the moment, because
+    the local time at which an hour begins may be there twice."""
+    local = call("timezone", [zone, expect(moment, TIMESTAMPTZ, "argument of date_trunc")])
+    truncated = call("date_trunc", [unit, local])
+    word = truncated.arguments[0] if isinstance(truncated, Call) else None
+    if isinstance(word, Literal) and is_part_of_day(word.value):
+        return operator("-", [moment, operator("-", [local, truncated])])
+    return call("timezone", [zone, truncated])
 
 
 def _grouping(node: exp.Anonymous, context: ExprContext) -> TypedExpr:

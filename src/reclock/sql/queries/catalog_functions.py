@@ -12,6 +12,7 @@ from sqlglot import exp
 from reclock.algebra.relations import (
     BIGINT,
     BOOLEAN,
+    DOUBLE,
     INTEGER,
     OID,
     REGCLASS,
@@ -107,6 +108,16 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         THEN 'numeric(' || ((argument2 - 4) / 65536)::text || ',' || ((argument2 - 4) % 65536)::text || ')'
         WHEN argument1 IN (1042, 1043) AND argument2 > 4 THEN sql_name || '(' || (argument2 - 4)::text || ')' ELSE sql_name END
         FROM mz_internal.mz_types WHERE oid = argument1)""",
+    ),
+    "make_timestamp": (
+        (*[INTEGER] * 5, DOUBLE),
+        6,
+        "make_date(argument1, argument2, argument3) + make_time(argument4, argument5, argument6)",
+    ),
+    "make_timestamptz": (
+        (*[INTEGER] * 5, DOUBLE),
+        6,
+        "make_timestamp(argument1, argument2, argument3, argument4, argument5, argument6)::timestamptz",
     ),
     "pg_table_is_visible": (
         (OID,),

@@ -31,6 +31,7 @@ from reclock.algebra.relations import (
     REGTYPE,
     SMALLINT,
     TEXT,
+    TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     UUID,
@@ -66,6 +67,7 @@ _TYPES = {
     exp.DType.VARCHAR: TEXT,
     exp.DType.VARBINARY: BYTEA,
     exp.DType.DATE: DATE,
+    exp.DType.TIME: TIME,
     exp.DType.TIMESTAMP: TIMESTAMP,
     exp.DType.TIMESTAMPTZ: TIMESTAMPTZ,
     exp.DType.INTERVAL: INTERVAL,
@@ -350,12 +352,7 @@ def assign(value: Planned, column: Column) -> TypedExpr:
     """``value`` as it is stored in ``column``, with PostgreSQL's assignment casts. Raises
     ``TypeMismatch``, ``TextTooLong``."""
     source, target = value.type, column.type
-    if source is not None and not (
-        is_implicit(source, target)
-        or target == TEXT
-        or (source.is_number and target.is_number)
-        or (source.is_moment and target.is_moment)
-    ):
+    if source is not None and not _is_assignable(source, target):
         raise TypeMismatch(
             (
                 f'column "{column.name}" is of type {target.name} but expression is of type '
@@ -365,6 +362,18 @@ def assign(value: Planned, column: Column) -> TypedExpr:
         )
     assigned = coerce(value, target if source is None else resolve_cast(source, target))
     return assigned if column.limit is None else limited(assigned, column.limit)
+
+
+def _is_assignable(source: ScalarType, target: ScalarType) -> bool:
+    if source.element is not None and target.element is not None:
+        return _is_assignable(source.element, target.element)
+    return (
+        is_implicit(source, target)
+        or target == TEXT
+        or (source.is_number and target.is_number)
+        or (source.is_moment and target.is_moment)
+        or (target == TIME and source in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))
+    )
 
 
 @overload

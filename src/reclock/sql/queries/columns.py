@@ -35,6 +35,16 @@ def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
     return Column(name, TEXT if limit is not None else scalar_type(kind), is_nullable, limit)
 
 
+def check_flat(columns: Sequence[Column], what: str) -> None:
+    """Raises ``UnsupportedSql`` unless ``what``, a source or a sink, can have the columns."""
+    for column in columns:
+        if not column.type.is_flat:
+            raise UnsupportedSql(
+                f'column "{column.name}" has type {column.type}, which {what} cannot have',
+                hint="cast it to text",
+            )
+
+
 def check_stored(columns: Sequence[Column]) -> None:
     """Raises ``UnsupportedSql`` unless a collection can hold the columns."""
     for column in columns:

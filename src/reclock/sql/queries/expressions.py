@@ -73,6 +73,7 @@ SESSION_WORDS: dict[type[exp.Expr], str] = {
     exp.CurrentSchema: "current_schema",
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentDate: "current_date",
+    exp.Localtime: "localtime",
     exp.Localtimestamp: "localtimestamp",
 }
 """Questions about the session without parentheses."""

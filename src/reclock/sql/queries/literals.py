@@ -332,9 +332,16 @@ def _object_id(text: str) -> int:
 def _bytea(text: str) -> bytes:
     if text.startswith("\\x"):
         return bytes.fromhex(text[2:])
-    if "\\" in text:
-        raise ValueError(text)
-    return text.encode()
+    return _ESCAPED_BYTE.sub(_byte, text.encode())
+
+
+_ESCAPED_BYTE = re.compile(rb"\\([0-3][0-7]{2}|.|$)", re.DOTALL)
+
+
+def _byte(escaped: re.Match[bytes]) -> bytes:
+    """``\\\\`` and ``\\ooo``, an octal number. Raises ``ValueError``."""
+    code = escaped[1]
+    return code if code == b"\\" else int(code, 8).to_bytes(1, "big")
 
 
 _READERS: dict[TypeName, Callable[[str], Any]] = {

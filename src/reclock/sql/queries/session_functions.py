@@ -15,12 +15,14 @@ from reclock.algebra.relations import (
     DATE,
     INTEGER,
     TEXT,
+    TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     UUID,
     ScalarType,
     array,
 )
+from reclock.algebra.textual.times import normal_form as time_of_day
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.plan.temporal import NOW
@@ -55,6 +57,7 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
     **dict.fromkeys(
         ("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now())
     ),
+    "localtime": ((), 0, TIME, lambda session: time_of_day(str(session.now().time()))),
     "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now().replace(tzinfo=None)),
     "current_date": ((), 0, DATE, lambda session: session.now().date()),
     "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id()),

@@ -38,7 +38,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
 from reclock.sql.planning.definitions import chosen_cluster, definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
-from reclock.sql.queries.columns import check_stored
+from reclock.sql.queries.columns import check_flat
 from reclock.sql.queries.index_keys import column_positions
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.as_of import plan_as_of
@@ -135,7 +135,7 @@ def sink_input(
     inputs = collections(plan)
     if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
         raise UnsupportedSql("a sink from a view over system relations is not supported")
-    check_stored(on.desc.columns)
+    check_flat(on.desc.columns, "a sink")
     return on, frozenset(id.group for id in inputs)
 
 

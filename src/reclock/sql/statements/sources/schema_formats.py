@@ -10,7 +10,7 @@ from reclock.definitions.connections import Connection
 from reclock.definitions.formats import AvroFormat, ProtobufFormat, SchemaFormat
 from reclock.errors import InvalidOption
 from reclock.formats import avro_schemas, protobuf_schemas
-from reclock.sql.queries.columns import check_stored
+from reclock.sql.queries.columns import check_flat
 from reclock.sql.statements.sources.formats_syntax import ProtobufFormatClause, RegistryFormatClause
 
 SCHEMA_CLAUSES = (RegistryFormatClause, ProtobufFormatClause)
@@ -53,5 +53,5 @@ def schema_columns(format: SchemaFormat, envelope: str | None = None) -> tuple[C
         columns = of(format.schema)
     else:
         columns = protobuf_schemas.columns_of(format.schema, format.message)
-    check_stored(columns)
+    check_flat(columns, "a source")
     return columns

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
-from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnknownColumn, WrongObjectType
+from reclock.errors import (
+    AggregateNotAllowed,
+    InvalidConstraint,
+    UnknownColumn,
+    UnsupportedSql,
+    WrongObjectType,
+)
 from reclock.plan.scalars import Call, Scalar
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -82,7 +88,8 @@ def declare_constraints(
     with full names, and those that cannot be enforced as NOT ENFORCED. Returns the notices about
     these.
 
-    Raises for constraints that could not hold of the table: those that PostgreSQL refuses.
+    Raises for constraints that could not hold of the table: those that PostgreSQL refuses, and keys
+    of intervals and arrays.
     """
     constraints: list[TableConstraint] = node.args.get("constraints") or []
     every = [*existing, *constraints]
@@ -126,6 +133,12 @@ def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
             kind = constraint.args["kind"].lower()
             raise InvalidConstraint(
                 f'column "{column}" appears twice in {kind} constraint', sqlstate="42701"
+            )
+        type = desc.columns[desc.names.index(column)].type
+        if not type.is_flat and not constraint.args.get("is_not_enforced"):
+            raise UnsupportedSql(
+                f'column "{column}" has type {type}, which is not supported in keys',
+                hint="declare the constraint NOT ENFORCED",
             )
 
 

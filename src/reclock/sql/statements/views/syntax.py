@@ -98,6 +98,8 @@ def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndex
     if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):
         parser.raise_error("Expected ARRANGEMENT, BTREE or HASH")
     keys = parser.wrapped_list(_index_key)
+    if parser.accept("INCLUDE"):  # an index has all columns of its relation
+        parser.wrapped_list(StatementParser.name)
     statement = CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
     if "UNIQUE" in words:
         statement.set("unique", "NULLS DISTINCT")
