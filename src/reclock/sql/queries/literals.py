@@ -341,7 +341,11 @@ _ESCAPED_BYTE = re.compile(rb"\\([0-3][0-7]{2}|.|$)", re.DOTALL)
 def _byte(escaped: re.Match[bytes]) -> bytes:
     """``\\\\`` and ``\\ooo``, an octal number. Raises ``ValueError``."""
     code = escaped[1]
-    return code if code == b"\\" else int(code, 8).to_bytes(1, "big")
+    if code == b"\\":
+        return code
+    if len(code) < 3:
+        raise ValueError(escaped[0])
+    return int(code, 8).to_bytes(1, "big")
 
 
 _READERS: dict[TypeName, Callable[[str], Any]] = {
