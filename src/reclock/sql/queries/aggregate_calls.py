@@ -31,7 +31,7 @@ from reclock.sql.queries.expressions import (
 )
 from reclock.sql.queries.outer_aggregates import check_level
 from reclock.sql.queries.overloads import call, check_unique, is_open
-from reclock.sql.queries.planned import AggregateCall, TypedExpr, columns_of
+from reclock.sql.queries.planned import AggregateCall, TypedExpr
 from reclock.sql.syntax.consumption import tracked_copy
 from reclock.sql.syntax.dialect import to_sql
 
@@ -205,8 +205,6 @@ def aggregate(
     cast_values: tuple[TypedExpr, ...] = tuple(
         coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True)
     )
-    if name == "string_agg" and columns_of(cast_values[1]):
-        raise UnsupportedSql("a separator of string_agg that is not a constant is not supported")
     filter_condition = (
         condition(filter, replace(within, clause="FILTER")) if filter is not None else None
     )
