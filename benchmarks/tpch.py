@@ -6,12 +6,16 @@ refreshes all of them, as a tick does. At the end, the first refreshes after a r
 state takes that they build. ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the
 share of orders that each of ``BENCH_BATCHES`` batches replaces. After the last batch, what is
 maintained is compared with what is computed anew.
+
+``BENCH_GROWTH=10`` measures instead how a refresh depends on the size of the base: the same number of
+orders is replaced at the scale factor and at ten times it.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,12 +44,16 @@ WARM_UPS = 3
 """Batches that are not measured. A replica builds what it looks rows up in at the first one, or, after
 a restart, at the second one."""
 WITH_SPARK = os.environ.get("BENCH_SPARK", "1") == "1"
+GROWTH = float(os.environ.get("BENCH_GROWTH", "0"))
 QUERIES = os.environ.get("BENCH_QUERIES", "").split() or list(TPCH_VIEWS)
 
 Rows = list[tuple[Any, ...]]
 
 
 def main() -> None:
+    if GROWTH:
+        growth()
+        return
     orders = Tpch(SCALE).orders
     replaced = max(int(orders * CHANGED), 1)
     print(
@@ -54,7 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         now = [Timestamp(1_700_000_000_000)]
         with Environment.initialise(Path(folder) / "home", clock=lambda: now[0]) as environment:
-            ours = _Ours(environment)
+            ours = _Ours(environment, SCALE)
             ours.tick()
             print(f"built in {timed(ours.refresh_all):.1f} s")
             peer = _Peer(environment, Path(folder)) if WITH_SPARK else None
@@ -77,7 +85,7 @@ def main() -> None:
             _print(seconds, {name: ours.how[name] for name in QUERIES})
             print(f"all in one command: refresh {median(rounds):.2f} s")
         with Environment.open(Path(folder) / "home", clock=lambda: now[0]) as environment:
-            ours = _Ours(environment)
+            ours = _Ours(environment, SCALE)
             for number in ("first", "second", "third"):
                 now[0] = Timestamp(now[0] + 1000 * replaced)
                 ours.tick()
@@ -87,6 +95,52 @@ def main() -> None:
                     f"after a restart, {number} refresh of all: {seconds_taken:.1f} s; partial "
                     f"aggregates {memory / 1e6:.0f} MB, rows by key {disk / 1e6:.0f} MB on disk"
                 )
+
+
+def growth() -> None:
+    """The refreshes of the same change over a base that is ``GROWTH`` times as large, next to those
+    over the smaller one: in seconds, and in those of processors, which other work does not lengthen
+    as much."""
+    replaced = max(int(Tpch(SCALE).orders * CHANGED), 1)
+    bases = (SCALE, SCALE * GROWTH)
+    print(
+        f"scale factors {bases[0]:g} and {bases[1]:g}; a batch replaces {replaced} orders in both"
+    )
+    smaller, larger = (_refreshes(scale, replaced) for scale in bases)
+    ratios: list[list[float]] = []
+    for name in QUERIES:
+        pairs = list(zip(smaller[name], larger[name], strict=True))
+        ratios.append([large / small for small, large in pairs])
+        shown = [f"{small:.3f} and {large:.3f} s" for small, large in pairs]
+        print(f"{name}: refresh {shown[0]} (ratio {ratios[-1][0]:.2f}); processors {shown[1]}")
+    medians = [median(listed) for listed in zip(*ratios, strict=True)]
+    print(f"larger / smaller: median {medians[0]:.2f}, of processors {medians[1]:.2f}")
+
+
+def _refreshes(scale: float, replaced: int) -> dict[str, tuple[float, float]]:
+    """The median seconds of each query's refresh, and of the processors' time it took, over a base
+    of this scale factor."""
+    now = [Timestamp(1_700_000_000_000)]
+    taken: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Environment.initialise(Path(folder) / "home", clock=lambda: now[0]) as environment,
+    ):
+        ours = _Ours(environment, scale)
+        ours.tick()
+        ours.refresh_all()
+        for batch in range(WARM_UPS + BATCHES):
+            now[0] = Timestamp(now[0] + 1000 * replaced)
+            ours.tick()
+            for name in QUERIES:
+                began = time.process_time()
+                seconds = timed(partial(ours.refresh, name))
+                if batch >= WARM_UPS:
+                    taken[name].append((seconds, time.process_time() - began))
+    return {
+        name: (median(wall for wall, _ in listed), median(cpu for _, cpu in listed))
+        for name, listed in taken.items()
+    }
 
 
 def _measure(name: str, ours: _Ours, peer: _Peer | None, seconds: dict[str, list[float]]) -> None:
@@ -118,12 +172,13 @@ def _print(seconds: dict[str, dict[str, list[float]]], how: dict[str, str]) -> N
 @dataclass
 class _Ours:
     environment: Environment
+    scale: float
     how: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._session = Session(self.environment)
         self.sql(
-            f"CREATE SOURCE IF NOT EXISTS tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR {SCALE:g}, TICK "
+            f"CREATE SOURCE IF NOT EXISTS tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR {self.scale:g}, TICK "
             "INTERVAL '1s') FOR ALL TABLES"
         )
         for name in QUERIES:

@@ -1,25 +1,34 @@
 """Answers of plans with ``WITH MUTUALLY RECURSIVE``: the bindings are computed by one query after
-the other, and wait in memory as tables."""
+the other, and wait in memory as tables.
+
+A binding that is a set and only gains rows is computed once. Then each iteration computes the rows
+that follow from the newest rows of what it reads (semi-naive evaluation); the rows after an
+iteration are the same.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import pyarrow as pa
 
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
 from reclock.compute.engines.engine import (
     Answer,
     Engine,
+    Input,
     Inputs,
     PreviousResult,
     TableInput,
     result_schema,
 )
+from reclock.compute.new_rows import growing_bindings, over_new_rows, without_rows
 from reclock.errors import RECURSION_LIMIT_HINT, EvaluationError, QueryCanceled
 from reclock.plan.mutual_recursion import (
     RecursiveBlock,
@@ -29,14 +38,17 @@ from reclock.plan.mutual_recursion import (
     table,
     without_blocks,
 )
-from reclock.plan.relational import Finishing, Get, Plan
+from reclock.plan.relational import Finishing, Get, Plan, Union
+
+_CHUNKS = 64
+"""A table of rows that were added bit by bit is copied into one piece when it has more pieces."""
 
 
 def run(
     engine: Engine, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp
 ) -> Answer:
     """``Engine.run``, for the plan without blocks over inputs with their rows."""
-    work = _Work(engine, plan)
+    work = FixpointWork(engine, plan)
 
     def answered() -> Answer:
         evaluated, tables = work.evaluated(plan, inputs, as_of)
@@ -54,7 +66,7 @@ def difference(
     previous_result: PreviousResult,
 ) -> Answer:
     """``Engine.difference``, in the same way."""
-    work = _Work(engine, plan)
+    work = FixpointWork(engine, plan)
 
     def answered() -> Answer:
         evaluated, tables = work.evaluated(plan, inputs, as_of)
@@ -72,7 +84,7 @@ def compare(
     earlier: Inputs,
 ) -> Answer:
     """``Engine.compare``: both versions are computed as a whole."""
-    work, get = _Work(engine, plan), table("result", plan.desc)
+    work, get = FixpointWork(engine, plan), table("result", plan.desc)
 
     def compared() -> Answer:
         now: Inputs = {get.collection: TableInput(work.rows(plan, inputs, as_of))}
@@ -85,7 +97,40 @@ def compare(
     return work.answer(plan.desc.columns, compared, with_diff=True)
 
 
-class _Work:
+@dataclass(slots=True)
+class IteratedBinding:
+    """A binding of a block, and its ``rows`` so far. ``value`` reads the tables of the bindings at
+    the places ``reads``."""
+
+    get: Get
+    value: Plan
+    reads: list[int]
+    grows: bool
+    """Whether it is a set that only gains rows, as do the bindings that it reads."""
+    rows: pa.Table
+    version: int = 0
+    """How often the rows have changed."""
+    read: list[tuple[int, int]] | None = None
+    """Of each binding that it reads, the version and the number of rows that it has read."""
+
+
+def block_bindings(block: RecursiveBlock, prefix: str) -> list[IteratedBinding]:
+    """The bindings before the first iteration."""
+    growing = growing_bindings(block)
+    gets = [block.table(place, prefix) for place in range(len(block.values))]
+    return [
+        IteratedBinding(
+            get,
+            block.over_tables(place, prefix),
+            block.reads(place),
+            place in growing,
+            result_schema(get.desc.columns).empty_table(),
+        )
+        for place, get in enumerate(gets)
+    ]
+
+
+class FixpointWork:
     """Queries of one answer, one after the other. They can be interrupted from any thread."""
 
     def __init__(self, engine: Engine, plan: Plan) -> None:
@@ -93,7 +138,7 @@ class _Work:
         for part in parts_without_blocks(plan):
             with suppress(EvaluationError):  # which the query raises
                 rendering.check_supported_by(engine.name, part)
-        self._engine = engine
+        self.engine = engine
         self._running: Answer | None = None
         self._is_interrupted = False
 
@@ -109,14 +154,17 @@ class _Work:
             yield from self._batches(last())
 
         reader = pa.RecordBatchReader.from_batches(schema, batches())
-        return Answer(self._engine.name, columns, reader, self._interrupt)
+        return Answer(self.engine.name, columns, reader, self._interrupt)
+
+    def table(self, answer: Answer) -> pa.Table:
+        """The answer's rows."""
+        return pa.Table.from_batches(self._batches(answer), answer.batches.schema)
 
     def rows(self, plan: Plan, inputs: Inputs, as_of: Timestamp, depth: int = 0) -> pa.Table:
         """The rows of the plan, with columns named by their places."""
         plan, inputs = self.evaluated(plan, inputs, as_of, depth)
         desc = by_places(plan.desc)
-        answer = self._engine.run(renamed(plan, desc), Finishing(), inputs, as_of)
-        return pa.Table.from_batches(self._batches(answer), result_schema(desc.columns))
+        return self.table(self.engine.run(renamed(plan, desc), Finishing(), inputs, as_of))
 
     def evaluated(
         self, plan: Plan, inputs: Inputs, as_of: Timestamp, depth: int = 0
@@ -135,32 +183,94 @@ class _Work:
         self, block: RecursiveBlock, inputs: Inputs, as_of: Timestamp, depth: int
     ) -> Sequence[pa.Table]:
         """The rows of each binding when no iteration changes them any more, or at the limit."""
-        places, prefix = range(len(block.values)), f"depth{depth}"
-        gets = [block.table(place, prefix) for place in places]
-        values = [block.over_tables(place, prefix) for place in places]
-        reads = [block.reads(place) for place in places]
-        rows = [result_schema(get.desc.columns).empty_table() for get in gets]
-        versions = [0 for _ in places]
-        read_versions: list[list[int] | None] = [None for _ in places]
+        bindings = block_bindings(block, f"depth{depth}")
+        self.iterate(block, bindings, inputs, as_of, depth)
+        return [binding.rows for binding in bindings]
+
+    def iterate(
+        self,
+        block: RecursiveBlock,
+        bindings: Sequence[IteratedBinding],
+        inputs: Inputs,
+        as_of: Timestamp,
+        depth: int,
+    ) -> int:
+        """Go on from the rows of the bindings until no iteration changes them any more, or to the
+        limit. Returns the number of iterations that changed rows."""
         for iteration in itertools.count(1):
-            before = list(versions)
-            for place in places:
-                newest = [versions[other] for other in reads[place]]
-                if read_versions[place] == newest:
-                    continue  # the value has read these rows already
-                read_versions[place] = newest
-                own = {gets[other].collection: TableInput(rows[other]) for other in reads[place]}
-                value = self.rows(values[place], {**inputs, **own}, as_of, depth + 1)
-                if self._differ(gets[place], value, rows[place], as_of):
-                    rows[place] = value
-                    versions[place] += 1
-            if versions == before:
-                break
+            changes = [
+                self._compute(binding, bindings, inputs, as_of, depth) for binding in bindings
+            ]
+            if not any(changes):
+                return iteration - 1
             if iteration == block.most_iterations and not block.returns_at_limit:
                 raise _limit_exceeded(block)
             if iteration == block.most_iterations:
-                break
-        return rows
+                return iteration
+        raise AssertionError
+
+    def _compute(
+        self,
+        binding: IteratedBinding,
+        bindings: Sequence[IteratedBinding],
+        inputs: Inputs,
+        as_of: Timestamp,
+        depth: int,
+    ) -> bool:
+        """Compute the binding over the newest rows. Returns whether its rows changed."""
+        reads = [bindings[place] for place in binding.reads]
+        newest = [(other.version, len(other.rows)) for other in reads]
+        read, binding.read = binding.read, newest
+        if read == newest:
+            return False  # the value has read these rows already
+        tables: dict[StorageCollectionId, Input] = {
+            other.get.collection: TableInput(other.rows) for other in reads
+        }
+        if read is None or not binding.grows:
+            value = self.rows(binding.value, {**inputs, **tables}, as_of, depth + 1)
+            if not self._differ(binding.get, value, binding.rows, as_of):
+                return False
+            binding.rows, binding.version = value, binding.version + 1
+            return True
+        new = {
+            other.get.collection: other.rows.slice(rows)
+            for other, (_, rows) in zip(reads, read, strict=True)
+            if len(other.rows) > rows
+        }
+        return self.add_rows(binding, new, {**inputs, **tables}, as_of, depth)
+
+    def add_rows(
+        self,
+        binding: IteratedBinding,
+        new: Mapping[StorageCollectionId, pa.Table],
+        inputs: Inputs,
+        as_of: Timestamp,
+        depth: int,
+    ) -> bool:
+        """Add the rows of the value that follow from the ``new`` rows of some collections. Returns
+        whether there are any. ``inputs`` have the new rows too."""
+        ids = {
+            id: StorageCollectionId(GlobalId("new_rows"), output=str(number))
+            for number, id in enumerate(new)
+        }
+        tables: dict[StorageCollectionId, Input] = {
+            ids[id]: TableInput(rows) for id, rows in new.items()
+        }
+        tables[binding.get.collection] = TableInput(binding.rows)
+        found = [renamed(part, binding.get.desc) for part in over_new_rows(binding.value, ids)]
+        if not found:
+            return False
+        candidates = found[0] if len(found) == 1 else Union(tuple(found), binding.get.desc)
+        added = self.rows(
+            without_rows(candidates, binding.get), {**inputs, **tables}, as_of, depth + 1
+        )
+        if not len(added):
+            return False
+        binding.rows = pa.concat_tables([binding.rows, added])
+        if binding.rows.column(0).num_chunks > _CHUNKS:
+            binding.rows = binding.rows.combine_chunks()
+        binding.version += 1
+        return True
 
     def _differ(self, get: Get, rows: pa.Table, others: pa.Table, as_of: Timestamp) -> bool:
         """Whether some row of the table ``get`` is not in both equally often."""
@@ -171,7 +281,7 @@ class _Work:
         updates = others.append_column(TIME_COLUMN, at).append_column(DIFF_COLUMN, diffs)
         previous = PreviousResult(None, Timestamp(0), updates)
         inputs: Inputs = {get.collection: TableInput(rows)}
-        answer = self._engine.difference(get, get.desc, inputs, as_of, previous)
+        answer = self.engine.difference(get, get.desc, inputs, as_of, previous)
         return any(batch.num_rows for batch in self._batches(answer))
 
     def _batches(self, answer: Answer) -> Iterator[pa.RecordBatch]:
