@@ -47,8 +47,41 @@ LARGE_NUMBERS = (
     "INSERT INTO n VALUES (1, -8e28)",
     "DELETE FROM n",
 )
+EDGES = (
+    "INSERT INTO t VALUES (1, 2), (3, 4)",
+    "INSERT INTO t VALUES (2, 3), (NULL, 1)",
+    "INSERT INTO t VALUES (4, 1), (2, 3), (6, 6), (5, NULL)",
+    "DELETE FROM t WHERE v = 1",
+    "INSERT INTO t VALUES (4, 5)",
+    "UPDATE t SET v = 1 WHERE a = 1",
+)
+CLOSURE = "SELECT a, v FROM t UNION SELECT r.a, t.v FROM r JOIN t ON t.a = r.v"
 
 VIEWS = {
+    "a recursion": (f"WITH RECURSIVE r AS ({CLOSURE}) SELECT v, a, a + v AS both FROM r", EDGES),
+    "a recursion that is not linear": (
+        "WITH MUTUALLY RECURSIVE r (a int, v int) AS (SELECT a, v FROM t UNION "
+        "SELECT r.a, s.v FROM r JOIN r AS s ON s.a = r.v) SELECT * FROM r",
+        EDGES,
+    ),
+    "a recursion that reads a table twice": (
+        "WITH MUTUALLY RECURSIVE r (a int) AS (SELECT 1 UNION SELECT t.v FROM r JOIN t USING (a) "
+        "JOIN t AS u ON u.a = t.v) SELECT a FROM r",
+        EDGES,
+    ),
+    "a recursion over rows that new rows take away": (
+        "WITH RECURSIVE r AS (SELECT 1 AS a UNION SELECT t.v FROM r JOIN t USING (a) "
+        "WHERE NOT EXISTS (SELECT 1 FROM t AS u WHERE u.a = t.v AND u.v = 5)) SELECT a FROM r",
+        EDGES,
+    ),
+    "a recursion of which a column is hidden": (
+        f"WITH RECURSIVE r AS ({CLOSURE}) SELECT v FROM r",
+        EDGES,
+    ),
+    "a recursion below an aggregate": (
+        f"WITH RECURSIVE r AS ({CLOSURE}) SELECT a, count(*) FROM r GROUP BY a",
+        EDGES,
+    ),
     "an aggregate without keys": ("SELECT count(*) AS c FROM t", CHANGES_THAT_CANCEL),
     "over a filter that hides each change": (
         "SELECT count(*) AS c, max(a) FROM t WHERE v > 100",
@@ -200,6 +233,60 @@ def test_a_sink_from_a_progress_relation_writes_its_rows(
         assert delta_rows(tmp_path / "sinks" / "rows") == Counter(
             world.sql("SELECT * FROM words_progress")
         )
+
+
+@pytest.mark.parametrize(
+    "clause", ["RECURSIVE r", "MUTUALLY RECURSIVE r (a int, v int)"], ids=["one", "mutual"]
+)
+def test_a_recursion_goes_on_from_its_rows_while_its_inputs_only_gain_rows(
+    world: World, clause: str
+) -> None:
+    """It computes only the new rows; where rows went, it says why it was recomputed."""
+    query = f"WITH {clause} AS ({CLOSURE}) SELECT a, v FROM r"
+    world.sql(f"CREATE MATERIALIZED VIEW m AS {query}")
+    world.refresh()
+    last = "SELECT how, updates, delta_error FROM mz_internal.mz_compute_last_refreshes"
+    continued = "maintained from changes"
+    for statement, expected in (
+        (
+            "INSERT INTO t SELECT i, i + 1 FROM generate_series(1, 20) AS i",
+            (continued, 210, None),
+        ),
+        ("INSERT INTO t VALUES (21, 22)", (continued, 21, None)),
+        ("INSERT INTO t VALUES (1, 22)", (continued, 0, None)),
+        (
+            "DELETE FROM t WHERE a = 21",
+            ("recomputed", 20, "rows of t were removed or replaced"),
+        ),
+        ("INSERT INTO t VALUES (0, 1)", (continued, 22, None)),
+    ):
+        world.sql(statement)
+        world.now += 1_000
+        world.refresh()
+        assert world.sql(last) == [expected], statement
+        assert Counter(world.sql("SELECT * FROM m")) == Counter(world.sql(query))
+
+
+def test_a_recursion_that_goes_on_has_the_error_of_its_limit(world: World) -> None:
+    """Although no refresh needs as many iterations as the query."""
+    query = (
+        "WITH MUTUALLY RECURSIVE (ERROR AT RECURSION LIMIT 6) r (a int) AS (SELECT 0 UNION "
+        "SELECT t.v FROM r JOIN t USING (a)) SELECT a FROM r"
+    )
+    world.sql(f"CREATE MATERIALIZED VIEW m AS {query}")
+    for a in range(4):
+        world.sql(f"INSERT INTO t VALUES ({a}, {a + 1})")
+        world.now += 1_000
+        world.refresh()
+        assert len(world.sql("SELECT * FROM m")) == a + 2
+    world.sql("INSERT INTO t VALUES (4, 5)")
+    world.now += 1_000
+    at = world.environment.stores.oracle.read_ts(EPOCH_MS)
+    [failed] = cluster_steps.refresh(world.environment, "default", at, owner="test").failed
+    assert failed.sqlstate == "54000"
+    for failing in (query, "SELECT * FROM m"):
+        with pytest.raises(ReclockError, match="recursion limit 6"):
+            world.sql(failing)
 
 
 def test_a_view_over_progress_is_maintained_from_changes(world: World) -> None:

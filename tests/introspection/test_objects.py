@@ -4,13 +4,17 @@ and statistics."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from fixtures.sessions import sql
 from fixtures.waiting import eventually
+from structlog.testing import capture_logs
 
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.consensus.objects.statistics import Moved, Total
+from reclock.errors import EvaluationError
 from reclock.pipeline import cluster_steps, tick
 from reclock.runtime.environment import Environment
 from reclock.runtime.reporting import reporting
@@ -70,6 +74,40 @@ def test_a_refresh_says_what_each_way_was_estimated_to_take_and_took(
                     for (line,) in sql(environment, EXPLAINED)
                 )
             )
+
+
+def test_a_refresh_whose_changes_fail_says_that_it_was_recomputed_and_why(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are those of the query; the failure is shown and logged."""
+
+    def failing(*arguments: Any, **options: Any) -> NoReturn:
+        raise EvaluationError("numeric field overflow")
+
+    last = "SELECT how, delta_error FROM mz_compute_last_refreshes"
+    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    sql(environment, "CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+    with reporting(environment):
+        tick.run(environment, owner="tick")
+        sql(environment, "INSERT INTO t VALUES (2)")
+        with monkeypatch.context() as patching, capture_logs() as logs:
+            patching.setattr(DuckDbEngine, "changes", failing)
+            tick.run(environment, owner="tick")
+        assert sql(environment, "SELECT s FROM v") == [(3,)]
+        assert sql(environment, last) == [("recomputed", "numeric field overflow")]
+        [log] = [log for log in logs if log["event"] == "refresh from changes failed; recomputed"]
+        assert (log["index"], log["error"]) == (
+            "reclock.public.v_primary_idx",
+            "numeric field overflow",
+        )
+        explained = (
+            "last refresh of v_primary_idx: recomputed, because computing the changes failed: "
+            "numeric field overflow"
+        )
+        eventually(lambda: (explained,) in sql(environment, EXPLAINED))
+        sql(environment, "INSERT INTO t VALUES (3)")
+        tick.run(environment, owner="tick")
+        assert sql(environment, last) == [("maintained from changes", None)]
 
 
 EXPLAINED = "EXPLAIN SELECT * FROM v"

@@ -246,7 +246,7 @@ def check(
             limit=limit,
         )
         previous = Timestamp(upper - 1) if upper else None
-        updates = refresh(kept, engine, inputs, index.pin(), previous, decided.times)
+        updates = refresh(kept, engine, inputs, index.pin(), previous, decided.times).updates
         upper, since = Timestamp(max(upper, at + 1)), Timestamp(max(since, decided.since or 0))
         if index.upper() < upper:
             index.append(updates, expected_upper=index.upper(), new_upper=upper)

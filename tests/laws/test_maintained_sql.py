@@ -34,6 +34,14 @@ CREATE TABLE upserts (k text, n int)
 before."""
 
 VIEWS = (
+    (
+        "WITH RECURSIVE r (a, b) AS (SELECT n, m FROM t UNION SELECT r.a, t.m FROM r JOIN t ON "
+        "t.n = r.b) SELECT b, a FROM r"
+    ),
+    (
+        "WITH MUTUALLY RECURSIVE r (k text) AS (SELECT 'a' UNION SELECT other.k FROM r JOIN adds "
+        "USING (k) JOIN adds AS other ON other.n = adds.n) SELECT k FROM r"
+    ),
     "SELECT count(*) FROM t",
     "SELECT count(*), sum(n), min(k), max(m) FROM t WHERE n > 1",
     "SELECT k, count(*), sum(n) FROM adds GROUP BY k",

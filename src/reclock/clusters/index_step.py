@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import structlog
 
 from reclock.algebra.error_intervals import ErrorIntervals, with_answer, with_error
 from reclock.algebra.ids import GlobalId, StorageCollectionId
@@ -20,15 +21,25 @@ from reclock.compute.costs import RefreshChoice, RefreshCosts, RefreshWork
 from reclock.compute.due_times import DueTimes, due_after
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import FailingRow, find_row
-from reclock.compute.maintenance import MaintenanceMode
+from reclock.compute.maintenance import MaintenanceMode, RefreshResult
+from reclock.compute.operators.rules import NoContinuation
 from reclock.compute.step_scope import has_time_rules, read_in_full
 from reclock.config import Settings
 from reclock.consensus.frontiers.claims import GroupFrontier
-from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, UnsupportedSql
+from reclock.errors import (
+    ErrorAtTime,
+    EvaluationError,
+    InternalError,
+    OutputFailed,
+    UnsupportedSql,
+    plain_text,
+)
 from reclock.failpoints import failpoint
 from reclock.ingest.progress import plan_input
 from reclock.plan.relational import Plan, collections
-from reclock.protocol.compute import Dataflow, RefreshFigures
+from reclock.protocol.compute import NO_DETAILS, Dataflow, RefreshDetails
+
+_logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -61,12 +72,12 @@ class PinnedInputs:
 class AppendedStep:
     """What a step appended: how many updates, and how they were found, None if they were there
     already or the query has no answer. ``errors`` are those of the collection afterwards.
-    ``figures`` say what each way costs, if there was a choice."""
+    ``details`` say what each way costs, if there was a choice."""
 
     updates: int
     how: MaintenanceMode | None
     errors: ErrorIntervals
-    figures: RefreshFigures | None = None
+    details: RefreshDetails = NO_DETAILS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +116,18 @@ class IndexSteps:
         if len(times) == 1:
             return self._prepare_time(index, times[0], inputs, collection, version, is_repeated)
         try:
-            updates = self._updates_by_time(index, inputs, version, times)
+            result = self._updates_by_time(index, inputs, version, times)
         except maintenance.NO_ANSWER:  # some times have an answer, others an error
             return lambda: self._append_each(index, times, versions, is_repeated)
-        how = MaintenanceMode.FROM_CHANGES
+        how, details = _outcome(index, MaintenanceMode.FROM_CHANGES, result)
+        updates = result.updates
 
         def append() -> AppendedStep:
             collection.append(
                 updates, expected_upper=version.upper, new_upper=Timestamp(times[-1] + 1)
             )
             failpoint("refresh.after_append")
-            return AppendedStep(updates.num_rows, how, version.errors)
+            return AppendedStep(updates.num_rows, how, version.errors, details)
 
         return append
 
@@ -138,9 +150,9 @@ class IndexSteps:
         version: Version,
         is_repeated: bool,
     ) -> Callable[[], AppendedStep]:
-        count, how, figures = 0, None, None
+        count, how, details = 0, None, NO_DETAILS
         try:
-            updates, how, figures = self._updates(index, inputs, version, at)
+            updates, how, details = self._updates(index, inputs, version, at)
             errors, count = with_answer(version.errors, at), updates.num_rows
         except (*maintenance.NO_ANSWER, InternalError) as error:
             if isinstance(error, InternalError) and not is_repeated:
@@ -158,7 +170,7 @@ class IndexSteps:
                 errors=None if errors == version.errors else errors,
             )
             failpoint("refresh.after_append")
-            return AppendedStep(count, how, errors, figures)
+            return AppendedStep(count, how, errors, details)
 
         return append
 
@@ -190,7 +202,7 @@ class IndexSteps:
 
     def _updates(
         self, index: Dataflow, inputs: Inputs, stored: Version, at: Timestamp
-    ) -> tuple[pa.Table, MaintenanceMode, RefreshFigures | None]:
+    ) -> tuple[pa.Table, MaintenanceMode, RefreshDetails]:
         """The updates at ``at``, found in the cheaper way where there are two."""
         maintainer = maintenance.maintainer(index.plan, index.desc, index.id)
         before = stored.answered_through
@@ -203,7 +215,7 @@ class IndexSteps:
         if work is None:
             recomputing = replace(maintainer, mode=MaintenanceMode.RECOMPUTED)
             began = time.monotonic()
-            updates = self._compute(recomputing, inputs, stored, at)
+            updates = self._compute(recomputing, inputs, stored, at).updates
             all_bytes = peeks.bytes_to_read(inputs, at)
             self.costs.record(
                 index.id,
@@ -211,18 +223,19 @@ class IndexSteps:
                 RefreshWork(all_bytes, all_bytes),
                 time.monotonic() - began,
             )
-            return updates, recomputing.mode, None
+            return updates, recomputing.mode, NO_DETAILS
         choice = self.costs.choose(index.id, work)
         builds, began = self.small.state_builds(index.id), time.monotonic()
-        updates = self._compute(replace(maintainer, mode=choice.mode), inputs, stored, at)
+        result = self._compute(replace(maintainer, mode=choice.mode), inputs, stored, at)
         self.costs.record(
             index.id,
-            choice.mode,
+            choice.mode,  # if it failed too: that is what it costs to choose it
             work,
             time.monotonic() - began,
             is_warm=self.small.state_builds(index.id) == builds,
         )
-        return updates, choice.mode, _figures(choice, self.costs.measured(index.id))
+        how, details = _outcome(index, choice.mode, result)
+        return result.updates, how, _with_figures(details, choice, self.costs.measured(index.id))
 
     def can_step_by_time(self, index: Dataflow, inputs: Inputs, at: Timestamp) -> bool:
         """Whether one step is expected to find what the index has at many due times."""
@@ -230,7 +243,7 @@ class IndexSteps:
 
     def _updates_by_time(
         self, index: Dataflow, inputs: Inputs, stored: Version, times: Sequence[Timestamp]
-    ) -> pa.Table:
+    ) -> RefreshResult:
         """The updates at ``times``, at which no input changes."""
         maintainer = maintenance.maintainer(index.plan, index.desc, index.id)
         before, engine = stored.answered_through, self._engine(inputs, times[-1])
@@ -240,7 +253,7 @@ class IndexSteps:
 
     def _compute(
         self, maintainer: maintenance.Maintainer, inputs: Inputs, stored: Version, at: Timestamp
-    ) -> pa.Table:
+    ) -> RefreshResult:
         """The updates at ``at``, from the engine that fits."""
         engine = self._engine_for(maintainer, inputs, stored.answered_through, at)
         try:
@@ -280,15 +293,36 @@ class IndexSteps:
         )
 
 
-def _figures(choice: RefreshChoice, took: Mapping[MaintenanceMode, float]) -> RefreshFigures | None:
+def _outcome(
+    index: Dataflow, mode: MaintenanceMode, result: RefreshResult
+) -> tuple[MaintenanceMode, RefreshDetails]:
+    """How a refresh that chose ``mode`` was made. One whose changes could not be computed is logged
+    with the reason."""
+    if not result.failed_changes:
+        return mode, NO_DETAILS
+    at, error = max(result.failed_changes.items(), key=lambda item: item[0])
+    log = _logger.info if isinstance(error, NoContinuation) else _logger.warning
+    log("refresh from changes failed; recomputed", index=index.name, time=at, error=str(error))
+    return MaintenanceMode.RECOMPUTED, RefreshDetails(delta_error=plain_text(error))
+
+
+def _with_figures(
+    details: RefreshDetails, choice: RefreshChoice, took: Mapping[MaintenanceMode, float]
+) -> RefreshDetails:
     if not choice.estimates:
-        return None
-    seconds = [
-        figures.get(mode)
-        for figures in (choice.estimates, took)
-        for mode in (MaintenanceMode.FROM_CHANGES, MaintenanceMode.RECOMPUTED)
-    ]
-    return RefreshFigures(*(None if each is None else round(each * 1e9) for each in seconds))
+        return details
+    changes, recomputing = MaintenanceMode.FROM_CHANGES, MaintenanceMode.RECOMPUTED
+    return replace(
+        details,
+        delta_estimate_ns=_nanoseconds(choice.estimates.get(changes)),
+        recompute_estimate_ns=_nanoseconds(choice.estimates.get(recomputing)),
+        delta_took_ns=_nanoseconds(took.get(changes)),
+        recompute_took_ns=_nanoseconds(took.get(recomputing)),
+    )
+
+
+def _nanoseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e9)
 
 
 def _work(plan: Plan, inputs: Inputs, before: Timestamp, at: Timestamp) -> RefreshWork | None:

@@ -17,7 +17,7 @@ from reclock.clusters.usage import Usage
 from reclock.collections.lake import Lake
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import ReclockError
-from reclock.protocol.compute import Refreshed, RefreshFailed, RefreshFigures
+from reclock.protocol.compute import Refreshed, RefreshFailed
 from reclock.protocol.introspection import (
     CancelSubscribe,
     LogChanges,
@@ -104,7 +104,7 @@ class Measurements:
                     refreshed.how,
                     refreshed.updates,
                     duration_ns,
-                    *astuple(refreshed.figures or RefreshFigures()),
+                    *astuple(refreshed.details),
                 )
 
     def peek_began(self, id: str, engine: str, at: Timestamp, began_ns: int) -> None:

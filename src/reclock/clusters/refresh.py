@@ -48,10 +48,11 @@ from reclock.ingest.progress import plan_input
 from reclock.plan.relational import collections
 from reclock.plan.temporal import reads_now
 from reclock.protocol.compute import (
+    NO_DETAILS,
     Dataflow,
+    RefreshDetails,
     Refreshed,
     RefreshFailed,
-    RefreshFigures,
     RefreshResponse,
 )
 
@@ -80,7 +81,7 @@ class _IndexRefresh:
     updates: int = 0
     how: MaintenanceMode | None = None
     error: ErrorInterval | None = None
-    figures: RefreshFigures | None = None
+    details: RefreshDetails = NO_DETAILS
     duration_ns: int = 0
     failure: Exception | None = None
     is_over: bool = False
@@ -106,7 +107,7 @@ class _IndexRefresh:
     def appended(self, times: Sequence[Timestamp], step: AppendedStep) -> None:
         self.done += times
         self.updates += step.updates
-        self.how, self.figures = step.how, step.figures
+        self.how, self.details = step.how, step.details
         self.error = _lasting(step.errors)
 
     def outcome(self) -> Refreshed | RefreshFailed:
@@ -124,7 +125,7 @@ class _IndexRefresh:
             self.how,
             self.error,
             self.duration_ns,
-            self.figures,
+            self.details,
         )
 
 

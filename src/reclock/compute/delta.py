@@ -7,6 +7,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.compute import rendering
 from reclock.compute.distinct_arguments import over_distinct_arguments
 from reclock.compute.narrowing import narrowed
+from reclock.compute.new_rows import continued_recursion
 from reclock.compute.operators import has_delta
 from reclock.compute.operators.rules import InputVersion, NoRuleByTime, columns, consolidated
 from reclock.compute.step_writer import DeltaInputs, StepReads, StepWriter, result_projections
@@ -15,7 +16,10 @@ from reclock.plan.relational import Plan
 
 def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
     """Whether the plan's changes can be computed from those of its inputs: every operator has a
-    rule that applies. ``is_kept`` says that the previous result can be read."""
+    rule that applies. ``is_kept`` says that the previous result can be read; a recursion that it
+    shows is continued as long as the inputs only gain rows."""
+    if is_kept and continued_recursion(plan):
+        return True
     plan = over_distinct_arguments(plan)
     shown = result_projections(plan, plan.desc) if is_kept else {}
     nodes: dict[int, Plan] = {}

@@ -9,8 +9,7 @@ compares it with the previous result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import pyarrow as pa
@@ -23,12 +22,15 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute.delta import has_delta_rules
 from reclock.compute.engines.engine import Engine, Inputs, PreviousResult
-from reclock.compute.operators.rules import NoRuleByTime
+from reclock.compute.operators.rules import NoContinuation, NoRuleByTime
 from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, ReclockError
 from reclock.plan.relational import Plan
 
 NO_ANSWER = (EvaluationError, OutputFailed, ErrorAtTime)
 """The errors that mean that a plan has no answer at a time, on any engine and in any attempt."""
+
+_NO_CHANGES = (EvaluationError, ErrorAtTime, NoContinuation)
+"""The errors of a step from changes that do not mean that the plan has no answer."""
 
 
 class MaintenanceMode(StrEnum):
@@ -137,7 +139,7 @@ def refresh(
     stored: Version | None,
     previous: Timestamp | None,
     times: Sequence[Timestamp],
-) -> pa.Table:
+) -> RefreshResult:
     """The updates that make the result equal to the plan at each of ``times``, in order: the desc's
     columns, time and diff.
 
@@ -148,7 +150,7 @@ def refresh(
     result = refresh_each(maintainer, engine, inputs, stored, previous, times)
     for error in result.errors.values():
         raise error
-    return result.updates
+    return result
 
 
 def refresh_by_time(
@@ -158,7 +160,7 @@ def refresh_by_time(
     stored: Version,
     previous: Timestamp,
     times: Sequence[Timestamp],
-) -> pa.Table:
+) -> RefreshResult:
     """As ``refresh``, for times after ``previous`` at which no input changes: by one step where the
     plan's rules, and the engine, allow it."""
     result = PreviousResult(
@@ -169,11 +171,13 @@ def refresh_by_time(
     )
     plan, desc = maintainer.plan, maintainer.desc
     if maintenance_mode(maintainer, inputs, previous) is MaintenanceMode.FROM_CHANGES:
-        with suppress(NoRuleByTime, EvaluationError, ErrorAtTime):
+        try:
             changed = engine.changes(
                 plan, desc, inputs, previous, times[-1], result, by_time=True
             ).batches.read_all()
-            return changed.cast(arrow_schema(desc, with_updates=True))
+            return RefreshResult(changed.cast(arrow_schema(desc, with_updates=True)))
+        except (NoRuleByTime, *_NO_CHANGES):  # each time on its own
+            pass
     return refresh(maintainer, engine, inputs, stored, previous, times)
 
 
@@ -183,7 +187,10 @@ class RefreshResult:
     times."""
 
     updates: pa.Table
-    errors: Mapping[Timestamp, ReclockError]
+    errors: Mapping[Timestamp, ReclockError] = field(default_factory=dict)
+    failed_changes: Mapping[Timestamp, Exception] = field(default_factory=dict)
+    """The times at which computing the changes failed, so that the plan was evaluated instead, and
+    has an answer."""
 
 
 def refresh_each(
@@ -197,7 +204,8 @@ def refresh_each(
     """As ``refresh``, but continues after a time at which the plan has no answer, from the last
     answer before it."""
     schema = arrow_schema(maintainer.desc, with_updates=True)
-    updates, errors, before = schema.empty_table(), dict[Timestamp, ReclockError](), previous
+    updates, before = schema.empty_table(), previous
+    errors, failed_changes = dict[Timestamp, ReclockError](), dict[Timestamp, Exception]()
     answers = None if stored is None or previous is None else stored.without_errors
     for time in times:
         previous_result = PreviousResult(
@@ -207,13 +215,15 @@ def refresh_each(
             maintainer.index,
         )
         try:
-            changed = _changed(maintainer, engine, inputs, before, time, previous_result)
+            changed, failure = _changed(maintainer, engine, inputs, before, time, previous_result)
         except NO_ANSWER as error:
             errors[time] = error
             continue
         before = time
+        if failure is not None:
+            failed_changes[time] = failure
         updates = pa.concat_tables([updates, _at(changed, time, schema)])
-    return RefreshResult(updates, errors)
+    return RefreshResult(updates, errors, failed_changes)
 
 
 def _changed(
@@ -223,24 +233,28 @@ def _changed(
     before: Timestamp | None,
     time: Timestamp,
     previous_result: PreviousResult,
-) -> pa.Table:
-    """The changes from the previous result, which is that at ``before``, to the plan at ``time``.
+) -> tuple[pa.Table, Exception | None]:
+    """The changes from the previous result, which is that at ``before``, to the plan at ``time``;
+    and the error for which the plan was evaluated, if its changes could not be computed.
 
     The changes of the inputs may include rows that were inserted and deleted again since
     ``before``, and times at which an input had an error. An error over these does not mean that
     there is one at ``time``, so the plan is evaluated there in that case.
     """
+    failure: Exception | None = None
     if (
         before is not None
         and maintenance_mode(maintainer, inputs, before) is MaintenanceMode.FROM_CHANGES
     ):
-        with suppress(EvaluationError, ErrorAtTime):
-            return engine.changes(
+        try:
+            changes = engine.changes(
                 maintainer.plan, maintainer.desc, inputs, before, time, previous_result
-            ).batches.read_all()
-    return engine.difference(
-        maintainer.plan, maintainer.desc, inputs, time, previous_result
-    ).batches.read_all()
+            )
+            return changes.batches.read_all(), None
+        except _NO_CHANGES as error:
+            failure = error
+    difference = engine.difference(maintainer.plan, maintainer.desc, inputs, time, previous_result)
+    return difference.batches.read_all(), failure
 
 
 def maintenance_mode(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -51,11 +51,14 @@ class LastRefresh:
     recompute_estimate_ms: float | None = None
     delta_took_ms: float | None = None
     recompute_took_ms: float | None = None
+    delta_error: str | None = None
 
     @property
     def choice(self) -> str | None:
         """What it chose and from which estimates, as EXPLAIN prints it; None if it had no
         choice."""
+        if self.delta_error is not None:
+            return f"{self.how}, because computing the changes failed: {self.delta_error}"
         if self.delta_estimate_ms is None or self.recompute_estimate_ms is None:
             return None
         ways = (
@@ -260,10 +263,11 @@ def last_refreshes(reported: Mapping[IntrospectionType, Iterable[Row]]) -> dict[
     """The last refresh of each index."""
     newest: dict[str, tuple[int, LastRefresh]] = {}
     rows: Any = reported.get(IntrospectionType.LAST_REFRESHES, ())
-    for _, index, time, how, updates, duration_ns, *figures in rows:
+    for _, index, time, how, updates, duration_ns, *figures, delta_error in rows:
         if index not in newest or newest[index][0] < time:
             in_ms = [None if figure is None else figure / 1e6 for figure in figures]
-            newest[index] = time, LastRefresh(how, updates, duration_ns / 1e6, *in_ms)
+            refresh = LastRefresh(how, updates, duration_ns / 1e6, *in_ms)
+            newest[index] = time, replace(refresh, delta_error=delta_error)
     return {index: refresh for index, (_, refresh) in newest.items()}
 
 

@@ -47,6 +47,7 @@ LOGS: dict[LogName, RelationDesc] = {
             recompute_estimate_ns=BIGINT,
             delta_took_ns=BIGINT,
             recompute_took_ns=BIGINT,
+            delta_error=TEXT,
         ),
         LogName.REFRESH_DURATIONS: _columns(export_id=TEXT, duration_ns=BIGINT, count=BIGINT),
         LogName.PEEK_DURATIONS: _columns(engine=TEXT, duration_ns=BIGINT, count=BIGINT),

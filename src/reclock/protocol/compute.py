@@ -140,14 +140,20 @@ class PeekResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshFigures:
+class RefreshDetails:
     """What a replica estimated before a refresh for each of the two ways, and what the newest
-    refresh of each way took that tells what others take. None where nothing is known."""
+    refresh of each way took that tells what others take. None where nothing is known.
+
+    ``delta_error`` is the error for which a refresh from changes recomputed the index instead."""
 
     delta_estimate_ns: int | None = None
     recompute_estimate_ns: int | None = None
     delta_took_ns: int | None = None
     recompute_took_ns: int | None = None
+    delta_error: str | None = None
+
+
+NO_DETAILS = RefreshDetails()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ class Refreshed:
     """The index's ``upper`` (exclusive) after a refresh, the times at which it was refreshed, the
     number of updates, and ``how`` the last refresh was made (None without one). ``error`` is the
     query's error at the newest times, if it has one. ``duration_ns`` is the time spent on this
-    index alone. ``figures`` are those of the last refresh, if it had a choice."""
+    index alone. ``details`` are those of the last refresh."""
 
     index: str
     upper: Timestamp
@@ -164,7 +170,7 @@ class Refreshed:
     how: str | None = None
     error: ErrorInterval | None = None
     duration_ns: int = 0
-    figures: RefreshFigures | None = None
+    details: RefreshDetails = NO_DETAILS
 
 
 @dataclass(frozen=True, slots=True)

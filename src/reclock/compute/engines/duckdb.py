@@ -17,7 +17,7 @@ from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.compute import delta, rendering
-from reclock.compute.engines import fixpoints
+from reclock.compute.engines import continuing, fixpoints
 from reclock.compute.engines.database import (
     NAME,
     Databases,
@@ -41,6 +41,7 @@ from reclock.compute.engines.group_states import GroupStates, GroupStep
 from reclock.compute.engines.key_lookups import KeyLookups
 from reclock.compute.engines.step_reads import DuckDbStepReads
 from reclock.compute.narrowing import narrowed
+from reclock.compute.new_rows import continued_recursion
 from reclock.compute.operators.rules import EngineRelation
 from reclock.compute.step_writer import RESULT, DeltaInputs
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
@@ -92,6 +93,7 @@ class DuckDbEngine:
         """
         folder = Path(spill) if spill is not None else Path(tempfile.gettempdir(), "reclock-spill")
         self._lookups, self._group_states = lookups, group_states
+        self._depths = continuing.RecursionDepths()
         self._databases = Databases(
             lambda: open_database(roots, memory_limit=memory_limit, threads=threads, spill=folder)
         )
@@ -151,6 +153,11 @@ class DuckDbEngine:
         *,
         by_time: bool = False,
     ) -> Answer:
+        if continued_recursion(plan):
+            return continuing.changes(
+                self, self._depths, plan, desc, inputs, before, as_of, previous_result
+            )
+
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             changed = {} if by_time else _changed(session, inputs, before, as_of)
@@ -193,7 +200,7 @@ class DuckDbEngine:
 
     def state_builds(self, index: GlobalId) -> int:
         groups = 0 if self._group_states is None else self._group_states.builds(index)
-        return groups + (0 if self._lookups is None else self._lookups.builds)
+        return self._depths.builds + groups + (0 if self._lookups is None else self._lookups.builds)
 
     def state_bytes(self) -> tuple[int, int]:
         """What the state of refreshes takes: partial aggregates in memory, and what rows are looked
@@ -204,6 +211,7 @@ class DuckDbEngine:
         )
 
     def forget_index(self, index: GlobalId) -> None:
+        self._depths.forget(index)
         if self._group_states is not None:
             self._group_states.forget(index, lambda: self._databases.current().session())
 

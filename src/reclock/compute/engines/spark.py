@@ -15,7 +15,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
 from reclock.compute import delta, rendering
-from reclock.compute.engines import fixpoints
+from reclock.compute.engines import continuing, fixpoints
 from reclock.compute.engines.engine import (
     Answer,
     CollectionInput,
@@ -30,6 +30,7 @@ from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
 from reclock.compute.json_functions import JSON_FUNCTIONS
+from reclock.compute.new_rows import continued_recursion
 from reclock.compute.operators.recursive_union import Loop, iterations_exceeded
 from reclock.compute.operators.rules import EngineRelation, NoRuleByTime
 from reclock.compute.step_writer import RESULT, DeltaInputs
@@ -86,6 +87,7 @@ class SparkEngine:
         Rows wait in the spool."""
         self._session, self._pool, self._spool = session, pool, spool
         self._has_json_functions = False
+        self._depths = continuing.RecursionDepths()
         for key, value in SETTINGS.items():
             session.conf.set(key, value)
 
@@ -138,6 +140,11 @@ class SparkEngine:
     ) -> Answer:
         if by_time:
             raise NoRuleByTime
+        if continued_recursion(plan):
+            return continuing.changes(
+                self, self._depths, plan, desc, inputs, before, as_of, previous_result
+            )
+
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         changed = self._changed(frames, inputs, before, as_of)
@@ -155,10 +162,10 @@ class SparkEngine:
         )
 
     def state_builds(self, index: GlobalId) -> int:
-        return 0  # it keeps none
+        return self._depths.builds
 
     def forget_index(self, index: GlobalId) -> None:
-        pass
+        self._depths.forget(index)
 
     def compare(
         self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs

@@ -96,6 +96,11 @@ class NoRuleByTime(Exception):
     """A step by time meets a rule that cannot say at which of its times a row changes."""
 
 
+class NoContinuation(Exception):
+    """The rows that the inputs of a recursion gained and lost do not tell those of the recursion.
+    The text says why."""
+
+
 class DeltaStep(Protocol):
     """What a delta rule may request. Relations are returned by name, with columns ``c0``,
     ``c1``, …"""
