@@ -76,7 +76,7 @@ def _measure(environment: Environment, name: str, edges: list[tuple[int, int]]) 
     def theirs() -> Any:
         return database.sql(
             f"WITH RECURSIVE r (a, b) AS ({step}) SELECT count(*), sum(b) FROM r"
-        ).fetchone()
+        ).fetchall()[0]
 
     for clause in CLAUSES:
         query = f"WITH {clause} AS ({step}) SELECT count(*), sum(b) FROM r"
