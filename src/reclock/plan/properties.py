@@ -1,6 +1,10 @@
-"""Properties of every result of a plan, whatever its collections hold: keys and bounds on rows."""
+"""Properties of every result of a plan, whatever its collections hold: keys, bounds on rows,
+conditions that rows fulfil."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
 
 from reclock.plan.relational import (
     Constant,
@@ -15,6 +19,8 @@ from reclock.plan.relational import (
     Reduce,
     TopK,
 )
+from reclock.plan.scalar_trees import columns_of, move_columns
+from reclock.plan.scalars import Scalar
 
 
 def unique_key(plan: Plan) -> tuple[int, ...] | None:
@@ -84,3 +90,50 @@ def is_exactly_one_row(plan: Plan) -> bool:
             return is_exactly_one_row(input)
         case _:
             return False
+
+
+def conditions_of(plan: Plan) -> list[Scalar]:
+    """What each row fulfils, since filters below let no other through."""
+    match plan:
+        case Filter(input=input, predicates=predicates):
+            return [*conditions_of(input), *predicates]
+        case Map(input=input):
+            return conditions_of(input)
+        case Project(input=input, indexes=indexes):
+            kept = [part for part in conditions_of(input) if columns_of(part) <= set(indexes)]
+            return [move_columns(part, indexes.index) for part in kept]
+        case Join(left=left, right=right, kind=kind):
+            conditions = []
+            if kind not in (JoinKind.RIGHT, JoinKind.FULL):
+                conditions += conditions_of(left)
+            if kind in (JoinKind.INNER, JoinKind.RIGHT):
+                width = len(left.desc)
+                conditions += [move_columns(part, width.__add__) for part in conditions_of(right)]
+            return conditions
+        case _:
+            return []
+
+
+def joined_inputs(plan: Plan) -> list[frozenset[int]]:
+    """The inputs of the joins that the plan consists of, as numbers, from which each column is
+    computed. A plan that joins nothing has one."""
+    return _joined_inputs(plan, count())
+
+
+def _joined_inputs(plan: Plan, numbers: Iterator[int]) -> list[frozenset[int]]:
+    match plan:
+        case Filter(input=input):
+            return _joined_inputs(input, numbers)
+        case Project(input=input, indexes=indexes):
+            below = _joined_inputs(input, numbers)
+            return [below[index] for index in indexes]
+        case Map(input=input, scalars=scalars):
+            found = _joined_inputs(input, numbers)
+            for scalar in scalars:
+                found.append(frozenset().union(*(found[index] for index in columns_of(scalar))))
+            return found
+        case Join(left=left, right=right, kind=kind):
+            of_left, of_right = _joined_inputs(left, numbers), _joined_inputs(right, numbers)
+            return of_left if kind in (JoinKind.SEMI, JoinKind.ANTI) else [*of_left, *of_right]
+        case _:
+            return [frozenset([next(numbers)])] * len(plan.desc)

@@ -4,3 +4,7 @@ INSERT INTO w VALUES (1, 1, 'p'), (2, NULL, 'p'), (3, 3, 'q'), (4, 3, NULL), (5,
 SELECT k FROM w WHERE v BETWEEN 1 AND 10 / v;
 SELECT tag, sum(v) FROM w GROUP BY tag HAVING sum(v) > 0 AND 10 / sum(v) > 1;
 SELECT k, v <> 0 AND 10 / v > 1 AS x, CASE WHEN k > 100 THEN (SELECT 10 / count(*) FROM w) END AS y FROM w;
+CREATE TABLE u (k int NOT NULL, c int);
+INSERT INTO u VALUES (1, 0), (2, 5), (3, 4), (6, 0), (6, 7), (4, 2);
+SELECT w.k, c FROM w JOIN u USING (k) WHERE 10 / w.v > 0 AND w.v > 0;
+SELECT w.k, c FROM w LEFT JOIN (SELECT * FROM u WHERE c <> 0) u USING (k) WHERE w.v > 0 AND 10 / w.v > 0 AND 100 / (w.v * c) > 0;

@@ -435,3 +435,6 @@ SELECT a FROM t WHERE a <> 2 AND (SELECT max(w.a / (t.a - 2)) FROM w) > 1
 SELECT t.a, w.a AS k FROM t LEFT JOIN w ON NOT (t.a = 2 OR 10 / (t.a - 2) = w.a)
 SELECT g, CASE WHEN g > 1000 THEN (SELECT 10 / count(*) FROM nothing) END AS x, coalesce(g, (SELECT 10 / count(*) FROM nothing)) AS y FROM t
 SELECT a, (SELECT 10 / count(*) FROM w) AS x, (SELECT 100 / max(w.a) + 1 FROM w) AS y FROM t WHERE a > (SELECT 10 / count(*) - 2 FROM w)
+SELECT t.a FROM t JOIN w ON t.a = w.a WHERE 10 / (t.a - 2) > -100 AND t.a <> 2
+SELECT t.a FROM t LEFT JOIN (SELECT a FROM w WHERE a <> 1) x ON t.a = x.a WHERE t.a <> 2 AND 10 / (t.a - 2) > -100 AND coalesce(10 / (x.a - 1), 1) > -100
+SELECT x.a FROM t x, t y, w WHERE x.a = y.a AND y.a = w.a AND x.a <> 2 AND y.a <> 1 AND 10 / (x.a - 2) > -100 AND 10 / (y.a - 1) > -100 AND 10 / ((x.a - 2) * (y.a - 1)) > -100

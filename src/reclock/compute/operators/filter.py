@@ -19,10 +19,11 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
-from reclock.plan.relational import Filter, Join, Map, Plan, Project
+from reclock.plan.properties import conditions_of, joined_inputs
+from reclock.plan.relational import Filter
 from reclock.plan.scalar_trees import columns_of, rewrite
 from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
-from reclock.plan.temporal import conditions_with, is_temporal_filter, moments_of
+from reclock.plan.temporal import conditions_with, is_temporal, is_temporal_filter, moments_of
 from reclock.plan.totality import could_error
 
 
@@ -109,21 +110,33 @@ def guarded(node: Filter, engine: str, relation: str) -> str:
 
 def _condition(node: Filter, engine: str, at: Timestamp) -> str:
     """The predicates in one condition. Those that could raise an error for a row are evaluated in
-    their order, and only for rows that fulfil the others.
+    their order, and only for rows that fulfil the others and the conditions of filters below.
 
-    DuckDB moves comparisons with constants behind other predicates. Over a join it may not be kept
-    from that, because it also moves predicates below the join.
+    DuckDB moves comparisons with constants behind other predicates, and predicates below joins. It
+    may, with one that could raise an error, down to the inputs that this reads: what guards it
+    reads no others.
     """
-    given = columns(node.input)
+    given, inputs = columns(node.input), joined_inputs(node.input)
+
+    def read(predicate: Scalar) -> frozenset[int]:
+        return frozenset().union(*(inputs[index] for index in columns_of(predicate)))
+
     predicates = conditions_with(node.predicates, Literal(int(at), BIGINT))
     parts = [part for predicate in predicates for part in _conjuncts(predicate)]
-    failing = [] if _is_over_join(node) else list(filter(_could_error_by_row, parts))
-    written = [condition_to_sql(part, engine, given) for part in parts if part not in failing]
-    guards = " AND ".join(written)
-    for part in failing:
-        sql = condition_to_sql(part, engine, given)
-        written.append(f"(CASE WHEN {guards} THEN {sql} ELSE FALSE END)" if guards else sql)
-        guards = written[-1]
+    failing = list(filter(_could_error_by_row, parts))
+    guards = [
+        (read(part), condition_to_sql(part, engine, given))
+        for part in conditions_of(node.input)
+        if failing and not could_error(part) and not is_temporal(part)
+    ]
+    written = []
+    for part in sorted(parts, key=failing.__contains__):
+        reads, sql = read(part), condition_to_sql(part, engine, given)
+        guard = " AND ".join(guard for inputs, guard in guards if inputs <= reads)
+        if guard and part in failing:
+            sql = f"(CASE WHEN {guard} THEN {sql} ELSE FALSE END)"
+        guards.append((reads, sql))
+        written.append(sql)
     return " AND ".join(written) or "TRUE"
 
 
@@ -140,9 +153,3 @@ def _could_error_by_row(predicate: Scalar) -> bool:
     return could_error(
         rewrite(predicate, lambda part: None if columns_of(part) else Literal(None, part.type))
     )
-
-
-def _is_over_join(plan: Plan) -> bool:
-    if isinstance(plan, Filter | Map | Project):
-        return _is_over_join(plan.input)
-    return isinstance(plan, Join)
