@@ -107,7 +107,7 @@ SELECT (SELECT sum(g) FROM u) FROM t
 SELECT extract(hour FROM x) FROM u
 SELECT extract(microseconds FROM date '2020-01-01')
 SELECT json_build_object(b, 1) FROM u
-SELECT s::time FROM ids
+SELECT b::time FROM t
 SELECT time '25:00'
 SELECT time '24:00:01'
 SELECT time '12:60'
