@@ -183,11 +183,14 @@ def show_create(
     text = entry.create_sql
     if text is None:
         raise UnsupportedSql(f'"{entry.name}" is built in: it has no CREATE statement')
-    if kind == "MATERIALIZED VIEW" and not isinstance(entry, QuarantinedEntry):
+    if kind in ("MATERIALIZED VIEW", "SINK") and not isinstance(entry, QuarantinedEntry):
         statement = parse_one(text)
-        index = next(catalog.indexes(entry.id))
-        statement.set("materialized", True)
-        statement.set("cluster", cluster_identifier(catalog.cluster_name(index.cluster_id)))
+        if kind == "SINK":
+            statement.set("continuation", None)  # which only the catalog's statements have
+        else:
+            index = next(catalog.indexes(entry.id))
+            statement.set("materialized", True)
+            statement.set("cluster", cluster_identifier(catalog.cluster_name(index.cluster_id)))
         text = to_sql(statement)
     name = f"create_{kind.lower().replace(' ', '_')}"
     return shown({"name": TEXT, name: TEXT}, [(str(entry.name), text)], node)
