@@ -272,9 +272,11 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
     [(id, duration_ns, count)] = sql(environment, logs[LogName.REFRESH_DURATIONS])
     assert (id, count, bucket(duration_ns)) == ("u3", 1, duration_ns)
     assert sum(row[2] for row in sql(environment, logs[LogName.PEEK_DURATIONS])) > 0
-    [(id, at, how, updates, last_ns, *estimates)] = sql(environment, logs[LogName.LAST_REFRESHES])
+    [refreshed] = sql(environment, logs[LogName.LAST_REFRESHES])
+    id, at, how, updates, last_ns, *estimates, delta_error = refreshed
     assert (id, how, updates, bucket(last_ns)) == ("u3", "maintained from changes", 3, duration_ns)
     assert estimates == [None] * 4  # the inputs are too small for a choice
+    assert delta_error is None
     assert at < upper
     [(_, records, batches, size)] = sql(environment, logs[LogName.ARRANGEMENT_SIZES])
     assert records >= 1
