@@ -16,10 +16,7 @@ from reclock.sql.syntax.parse import ParsedStatement, parse
 
 WORLD = new_york()
 for name, columns in COLUMNS.items():
-    WORLD.execute(
-        f"CREATE SOURCE {name} ({columns}) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN "
-        "'b' FORMAT JSON"
-    )
+    WORLD.execute(f"CREATE TABLE {name} ({columns})")
 WORLD.execute("CREATE TABLE target (a int, b text)")
 CHANGES = [
     "DELETE FROM target WHERE a IN (SELECT a FROM u) RETURNING a",
