@@ -108,7 +108,7 @@ def test_what_a_killed_leader_of_a_cluster_had_begun_the_next_goes_on_with(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: str
 ) -> None:
     monkeypatch.setenv("RECLOCK_REPLICA_WARM_UP", "false")
-    monkeypatch.setenv("RECLOCK_REPLICA_START_MS", "3000")
+    monkeypatch.setenv("RECLOCK_REPLICA_START_MS", "30000")
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'")
     sql(environment, "CREATE DEFAULT INDEX IN CLUSTER c ON t")
     with killing(tmp_path):

@@ -3,6 +3,7 @@ result."""
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +14,10 @@ import typer
 from reclock.cli.catalog import app as catalog_app
 from reclock.cli.edge import Home, Json, errors_on_stderr
 from reclock.cli.source import app as source_app
+
+# Modules and plans are many objects that live long: collecting garbage as often as Python does by
+# default takes a sixth of a command's start.
+gc.set_threshold(50_000, 20, 50)
 
 app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock."
