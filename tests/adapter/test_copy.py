@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reclock.adapter.copy import text_format
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.session import Session
-from reclock.adapter.transaction.transactions import TransactionStatus
+from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.algebra import relations as r
 from reclock.errors import CopyAbandoned, ReclockError
 from reclock.runtime.environment import Environment

@@ -7,7 +7,7 @@ import pytest
 
 from reclock import failpoints
 from reclock.adapter.session.session import Session
-from reclock.adapter.transaction.transactions import TransactionStatus
+from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.collections import tables
 from reclock.collections.tables import table_id
 from reclock.errors import (

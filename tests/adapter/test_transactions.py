@@ -10,8 +10,8 @@ from fixtures.planning import World
 
 from reclock.adapter.context import cancellation
 from reclock.adapter.session.session import Session
+from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.adapter.transaction.transaction import Transaction
-from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.algebra.ids import TABLES
 from reclock.errors import (
     ReclockError,

@@ -16,7 +16,7 @@ from reclock.adapter.context.variables import SessionVariables
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.planning.plan_cache import CachedPlan
 from reclock.adapter.planning.statement_planner import StatementPlanner
-from reclock.adapter.transaction.transactions import Transactions
+from reclock.adapter.transaction.session_transactions import SessionTransactions
 from reclock.algebra.timestamps import Timestamp
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -37,7 +37,7 @@ class StatementContext:
     """The oracle's read timestamp at the moment of the catalog; None inside a block."""
     planner: StatementPlanner
     variables: SessionVariables
-    transactions: Transactions
+    transactions: SessionTransactions
     cancellation: Cancellation
     notice: Callable[[str], None]
     current_users: Callable[[], Users]

@@ -15,7 +15,7 @@ from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.prepared import PreparedStatement, RepeatedInsert
 from reclock.adapter.session.session import Session
 from reclock.adapter.statement_context import Answer
-from reclock.adapter.transaction.transactions import TransactionStatus
+from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.errors import (
     DuplicateCursor,
     Fenced,

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import structlog
 
 from reclock.adapter.session.session import Session
-from reclock.adapter.transaction.transactions import TransactionStatus
+from reclock.adapter.transaction.session_transactions import TransactionStatus
 from reclock.errors import (
     ConfigurationError,
     ConnectionRefused,

@@ -22,7 +22,7 @@ from reclock.adapter.session.session_statements import SessionStatements, execut
 from reclock.adapter.statement_context import Answer, StatementContext
 from reclock.adapter.statements.dispatch import execute
 from reclock.adapter.statements.tables.repeated_inserts import insert_rows
-from reclock.adapter.transaction.transactions import Transactions, TransactionStatus
+from reclock.adapter.transaction.session_transactions import SessionTransactions, TransactionStatus
 from reclock.algebra.relations import ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import ReclockError, TransactionActive
@@ -66,7 +66,7 @@ class Session:
         self.activity = Activity(environment)
         self.statements = SessionStatements()
         self.sequences = SessionSequences(environment.stores.sequences)
-        self.transactions = Transactions(
+        self.transactions = SessionTransactions(
             environment, self.variables, self.cancellation, lambda message: self.notice(message)
         )
 

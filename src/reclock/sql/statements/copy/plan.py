@@ -80,12 +80,8 @@ def defaults(
     return Modify(
         "INSERT",
         table.id,
-        table.name,
         table.desc,
         row,
-        False,
-        True,
-        None,
         generated=tuple(values for values in generated if values is not None),
     )
 

@@ -4,7 +4,7 @@ the rows to add."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from reclock.plan.scalars import Cast, ColumnRef, Literal, Scalar
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.foreign_keys import keys_into
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.names import QualifiedName, SessionNames, fold, parts
+from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.parameters import Parameters, constant
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.coercion import assign, coerce
@@ -127,48 +127,36 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
         )
     on_conflict = plan_on_conflict(node, table, context)
     if on_conflict is not None:
-        depends_on = frozenset(context.depends_on)
-        returned = on_conflict.returning.desc if on_conflict.returning is not None else None
         return Modify(
             "INSERT",
             table.id,
-            table.name,
             table.desc,
             optimize(added),
-            False,
-            True,
-            returned,
-            depends_on,
-            on_conflict,
-            tuple(generated),
+            returning=on_conflict.returning.desc if on_conflict.returning is not None else None,
+            depends_on=frozenset(context.depends_on),
+            on_conflict=on_conflict,
+            generated=tuple(generated),
         )
     if generated:
         written, returning = plan_returning_written(node, table, context)
         return Modify(
             "INSERT",
             table.id,
-            table.name,
             table.desc,
             optimize(added),
-            False,
-            True,
-            returning,
-            frozenset(context.depends_on),
-            None,
-            tuple(generated),
-            optimize(written) if written is not None else None,
+            returning=returning,
+            depends_on=frozenset(context.depends_on),
+            generated=tuple(generated),
+            returned=optimize(written) if written is not None else None,
         )
     wide, returning = plan_returning(node, added, 0, table, context)
     return Modify(
         "INSERT",
         table.id,
-        table.name,
         table.desc,
         optimize(wide),
-        False,
-        True,
-        returning,
-        frozenset(context.depends_on),
+        returning=returning,
+        depends_on=frozenset(context.depends_on),
     )
 
 
@@ -220,13 +208,10 @@ def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames
     return Modify(
         "UPDATE",
         table.id,
-        table.name,
         table.desc,
         optimize(wide),
-        True,
-        True,
-        returning,
-        frozenset(context.depends_on),
+        returning=returning,
+        depends_on=frozenset(context.depends_on),
     )
 
 
@@ -240,13 +225,10 @@ def delete(node: DeleteStatement, catalog: PlannerCatalog, session: SessionNames
     return Modify(
         "DELETE",
         table.id,
-        table.name,
         table.desc,
         optimize(wide),
-        True,
-        False,
-        returning,
-        frozenset(context.depends_on),
+        returning=returning,
+        depends_on=frozenset(context.depends_on),
     )
 
 
@@ -436,19 +418,17 @@ def _constant(value: Scalar, row: Sequence[Any]) -> Scalar:
 class Modify:
     """A change of one table's rows: ``kind`` is ``INSERT``, ``UPDATE`` or ``DELETE``.
 
-    The columns of ``plan`` are, for each row that is changed, the row that goes if ``removes``, the
-    row that comes if ``adds``, and what is answered for it, described by ``returning``. As in a
-    Select, views are ``Get``s of their own ids.
+    The columns of ``plan`` are, for each changed row, the row before if ``removes``, the row after
+    if ``adds``, and what is returned of it, described by ``returning``. As in a Select, views are
+    ``Get``s of their own ids.
     """
 
     kind: str
     table: GlobalId
-    name: QualifiedName
     desc: RelationDesc
     plan: Plan
-    removes: bool
-    adds: bool
-    returning: RelationDesc | None
+    _: KW_ONLY
+    returning: RelationDesc | None = None
     depends_on: frozenset[GlobalId] = frozenset()
     on_conflict: ConflictAction | None = None
     """Of an INSERT. It says then what is returned; the plan does not."""
@@ -456,6 +436,14 @@ class Modify:
     """What the session takes from sequences: the plan has NULL there."""
     returned: Plan | None = None
     """What is returned of the ``WRITTEN`` rows, if some of their values are generated."""
+
+    @property
+    def removes(self) -> bool:
+        return self.kind != "INSERT"
+
+    @property
+    def adds(self) -> bool:
+        return self.kind != "DELETE"
 
     @property
     def tag(self) -> str:

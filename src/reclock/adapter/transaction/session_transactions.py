@@ -61,7 +61,7 @@ class Savepoint:
     temporary: TemporaryState
 
 
-class Transactions:
+class SessionTransactions:
     """Decides which transaction a statement belongs to, and when that transaction ends."""
 
     def __init__(
