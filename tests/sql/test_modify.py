@@ -116,7 +116,7 @@ def test_truncate_empties_each_table_once(world: World) -> None:
     world.execute("CREATE TABLE u (a int)")
     statement = world.plan("TRUNCATE t, u, reclock.public.t")
     assert isinstance(statement, Truncate)
-    assert [part.name.item for part in statement.parts] == ["t", "u"]
+    assert [part.table for part in statement.parts] == [world.item("t").id, world.item("u").id]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_renamed_table_is_read_by_its_views_under_its_new_name(world: World) -
         world.item("v").create_sql
         == "CREATE VIEW reclock.public.v AS SELECT a FROM reclock.public.things AS t"
     )
-    assert planned(world, "DELETE FROM things").name.item == "things"
+    assert planned(world, "DELETE FROM things").table == world.item("things").id
 
 
 @pytest.mark.parametrize(
