@@ -3,9 +3,7 @@ killed, hang or are replaced."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +11,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from fixtures import forks
 from fixtures.replicas import QUICK, killing, processes
-from fixtures.server import RECLOCK, SqlServer, start_server
+from fixtures.server import SqlServer, start_server
 from fixtures.sunk import delta_rows
 from fixtures.waiting import eventually
 
@@ -62,8 +61,8 @@ class World:
             }
 
     def tick(self, **more: str) -> str:
-        variables = os.environ | self.variables | {"RECLOCK_HOME": str(self.home)} | more
-        done = subprocess.run([RECLOCK, "tick"], env=variables, capture_output=True, text=True)
+        variables = self.variables | {"RECLOCK_HOME": str(self.home)} | more
+        done = forks.completed("tick", **variables)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -90,8 +89,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def test_a_replica_is_a_process_and_answers(world: World) -> None:
     [replica] = processes(world.home, "r1")
-    assert replica.pid != world.servers[0].process.pid
-    assert replica.ppid() == world.servers[0].process.pid
+    assert replica.pid != world.servers[0].pid
+    assert replica.ppid() == world.servers[0].pid
     assert world.sql("SELECT a FROM t ORDER BY a") == [(1,), (2,)]
 
 

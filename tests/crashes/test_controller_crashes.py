@@ -130,7 +130,7 @@ def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(
         for number in range(3):
             client.execute(f"CREATE TABLE b{number} (n int)")
             client.execute(f"INSERT INTO b{number} VALUES ({number})")
-        os.kill(first.process.pid, signal.SIGSTOP)
+        os.kill(first.pid, signal.SIGSTOP)
         client.execute("CREATE TABLE c (n int)")
         client.execute("SET statement_timeout = 100")
         with pytest.raises(psycopg.errors.QueryCanceled) as late:

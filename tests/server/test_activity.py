@@ -265,7 +265,7 @@ def test_clients_that_do_not_read_on_cost_no_thread_and_little_memory(
 ) -> None:
     """More of them than statements run at the same time, each with a million million rows before
     it."""
-    server = psutil.Process(sql_server.process.pid)
+    server = psutil.Process(sql_server.pid)
     slow = [sql_server.connect() for _ in range(34)]
     try:
         with sql_server.connect() as own:

@@ -18,8 +18,9 @@ import asyncpg
 import psycopg
 import pytest
 import sqlalchemy as sa
+from fixtures import forks
 from fixtures.postgres import bundled_binaries
-from fixtures.server import RECLOCK, SqlServer
+from fixtures.server import SqlServer
 from fixtures.waiting import eventually
 from psycopg import errors, pq
 from psycopg.types.json import Json, Jsonb
@@ -367,24 +368,10 @@ def test_limits(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
 
 def test_the_shell_over_a_server(sql_server: SqlServer) -> None:
     url = f"postgresql://reclock@127.0.0.1:{sql_server.port}/reclock"
-    command = [
-        RECLOCK,
-        "sql",
-        "--url",
-        url,
-        "--format",
-        "json",
-        "-c",
-        "SELECT n, name FROM numbers WHERE n = 4; SELECT 1 AS one",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    query = "SELECT n, name FROM numbers WHERE n = 4; SELECT 1 AS one"
+    done = forks.completed("sql", "--url", url, "--format", "json", "-c", query)
     assert done.stdout.splitlines() == ['{"n": 4, "name": "number 4"}', '{"one": 1}'], done.stderr
-    failed = subprocess.run(
-        [RECLOCK, "sql", "--url", url, "-c", "SELECT nothing"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    failed = forks.completed("sql", "--url", url, "-c", "SELECT nothing")
     assert failed.returncode == 1
     assert 'ERROR:  42703: column "nothing" does not exist' in failed.stderr
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 import trustme
-from fixtures.server import RECLOCK, SqlServer
+from fixtures import forks
+from fixtures.server import SqlServer
 
 
 @pytest.fixture
@@ -25,10 +24,8 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def set_password(home: Path, text: str) -> None:
-    environment = os.environ | {"RECLOCK_HOME": str(home)}
-    subprocess.run(
-        [RECLOCK, "password", "reclock"], env=environment, input=text + "\n", text=True, check=True
-    )
+    done = forks.completed("password", "reclock", input=text + "\n", RECLOCK_HOME=str(home))
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_password_is_asked_for_and_encryption_is_there(
@@ -50,28 +47,20 @@ def test_a_password_is_asked_for_and_encryption_is_there(
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         server.connect(user="ghost", password="pencil", **secure)
     assert "pencil" not in server.log()
-    dump = subprocess.run(
-        [RECLOCK, "catalog", "dump"],
-        env=os.environ | {"RECLOCK_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    dump = forks.completed("catalog", "dump", RECLOCK_HOME=str(home))
+    assert dump.returncode == 0
     assert "SCRAM" not in dump.stdout
 
 
 def test_it_does_not_listen_to_others_in_the_clear_or_without_passwords(
     tmp_path: Path, certificate: tuple[Path, Path]
 ) -> None:
-    environment = os.environ | {"RECLOCK_HOME": str(tmp_path / "home")}
-    (tmp_path / "home").mkdir()
-    subprocess.run([RECLOCK, "init"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    home = str(tmp_path / "home")
+    assert forks.command("init", "--home", home) == 0
 
     def refused(**variables: str) -> str:
-        command = [RECLOCK, "serve", "--host", "0.0.0.0", "--port", "0"]  # noqa: S104
-        done = subprocess.run(
-            command, env=environment | variables, capture_output=True, text=True, timeout=60
-        )
+        words = ("serve", "--home", home, "--host", "0.0.0.0", "--port", "0")  # noqa: S104
+        done = forks.completed(*words, **variables)
         assert done.returncode == 1
         return done.stderr
 

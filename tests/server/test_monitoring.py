@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen, run
+from subprocess import DEVNULL, Popen
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import psycopg
 import pytest
 import yaml
+from fixtures import forks
 from fixtures.server import RECLOCK, SqlServer
 from fixtures.waiting import PATIENCE_S, eventually
 from hypothesis import given
@@ -148,12 +149,12 @@ def test_a_server_shows_its_metrics_until_it_ends(
 
 def test_a_stalled_source_shows_in_a_ticking_process(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "home" / "buckets" / "planes"
-    run([RECLOCK, "init", "--home", str(home)], check=True, stdout=DEVNULL)
+    assert forks.command("init", "--home", str(home)) == 0
     folder.mkdir(parents=True)
     (folder / "a.csv").write_text("id,name\n1,one\n")
     create = """CREATE SOURCE planes (id bigint NOT NULL, name text)
         FROM S3 DISCOVER OBJECTS MATCHING '*.csv' USING BUCKET SCAN 'planes' FORMAT CSV WITH HEADER"""
-    run([RECLOCK, "sql", "--home", str(home), "-c", create], check=True, stdout=PIPE)
+    assert forks.command("sql", "--home", str(home), "-c", create) == 0
     with ticking(home) as address:
         labels = {"name": "reclock.public.planes", "type": "source"}
 

@@ -29,7 +29,7 @@ ENDLESS = (
 def kill_spark(server: SqlServer) -> None:
     java = [
         each
-        for each in psutil.Process(server.process.pid).children(recursive=True)
+        for each in psutil.Process(server.pid).children(recursive=True)
         if each.name() == "java"
     ]
     assert java

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +11,9 @@ from urllib.request import urlopen
 import psutil
 import psycopg
 import pytest
+from fixtures import forks
 from fixtures.ports import free_port
-from fixtures.server import RECLOCK, SqlServer, start_server
+from fixtures.server import SqlServer, start_server
 from fixtures.waiting import PATIENCE_S, eventually
 from server.test_fenced import lead_anew
 
@@ -247,7 +247,7 @@ def test_a_killed_worker_takes_only_its_own_sessions_and_is_replaced(server: Sql
 
 def workers_of(server: SqlServer) -> dict[int, psutil.Process]:
     """By number."""
-    children = psutil.Process(server.process.pid).children()
+    children = psutil.Process(server.pid).children()
     return {int(_option(child, "--worker").split(":")[0]): child for child in children}
 
 
@@ -274,7 +274,7 @@ def test_workers_that_a_newer_epoch_fences_join_it_on_the_same_port(server: SqlS
             close(connections)
 
     eventually(writes, server.log)
-    assert server.process.poll() is None
+    assert server.process.is_alive()
 
 
 def test_each_worker_is_monitored_on_a_port_of_its_own(
@@ -292,7 +292,7 @@ def test_no_worker_outlives_the_process_that_listens(
     new_server: Callable[..., SqlServer], tmp_path: Path, end: str
 ) -> None:
     server = new_server(tmp_path / "home", workers=2)
-    workers = psutil.Process(server.process.pid).children()
+    workers = psutil.Process(server.pid).children()
     assert len(workers) == 2
     with server.connect() as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -308,20 +308,13 @@ def test_no_worker_outlives_the_process_that_listens(
 
 def test_what_keeps_them_from_serving_is_said_once_and_ends_them(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    command = [RECLOCK, "serve", "--home", str(home), "--workers", "3"]
-    subprocess.run([RECLOCK, "init", "--home", str(home)], check=True, stdout=subprocess.DEVNULL)
+    words = ("serve", "--home", str(home), "--workers", "3")
+    assert forks.command("init", "--home", str(home)) == 0
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = subprocess.run(
-            [*command, "--port", port],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
+        ended = forks.completed(*words, "--port", port)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.count("cannot listen") == 1
-    exposed = [*command, "--port", "0", "--host", "0.0.0.0"]  # noqa: S104
-    ended = subprocess.run(exposed, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    ended = forks.completed(*words, "--port", "0", "--host", "0.0.0.0")  # noqa: S104
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.count("TLS") == 1

@@ -4,12 +4,10 @@ in nobody's way."""
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
-from fixtures.forks import command
-from fixtures.server import RECLOCK
+from fixtures.forks import command, completed
 from fixtures.sessions import sql
 
 from reclock.errors import DependentObjects, ObjectQuarantined, ReclockError, UntargetedLogRead
@@ -117,10 +115,10 @@ def test_what_is_quarantined_keeps_its_rows_until_it_is_corrected(home: Path) ->
 
 
 def test_an_upgrade_check_names_what_would_be_quarantined(home: Path) -> None:
-    check = [RECLOCK, "catalog", "upgrade-check", "--home", str(home)]
-    assert subprocess.run(check, check=False, capture_output=True).returncode == 0
+    check = ("catalog", "upgrade-check", "--home", str(home))
+    assert completed(*check).returncode == 0
     edit_item(home, "u2", "CREATE VIEW garbage")
-    failed = subprocess.run(check, check=False, capture_output=True, text=True)
+    failed = completed(*check)
     assert failed.returncode == 1
     assert '"reclock.public.v" cannot be planned' in failed.stderr
     assert "3 objects would be quarantined" in failed.stderr
