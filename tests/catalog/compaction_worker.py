@@ -1,5 +1,4 @@
-"""Compacts a catalog up to its newest upper until its counter has reached a number: implementation,
-URL, home, the number.
+"""Compacts a catalog up to its newest upper until its counter has reached a number.
 
 What it reads meanwhile is always one moment of the catalog: the counter says how many schemas the
 actors have made.
@@ -7,28 +6,13 @@ actors have made.
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Callable
+from pathlib import Path
 
-from reclock.algebra.timestamps import MAXIMUM, system_clock
-from reclock.catalog.changelog import DurableCatalog
-from reclock.catalog.implementations import open_log
+from catalog.actor_worker import state_of
+
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.config import Settings
-from reclock.consensus.database.store import Consensus
-from reclock.oracle.oracle import ConsensusOracle
-
-implementation, url, home, target = sys.argv[1:]
-consensus = Consensus.connect(url)
-oracle = ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM)
-
-
-def joined() -> DurableCatalog:
-    log = open_log(implementation, "tests", Settings.load(home), consensus)
-    state = DurableCatalog(log, oracle=oracle, clock=system_clock, deploy_generation=0)
-    state.join()
-    return state
 
 
 def count(snapshot: CatalogSnapshot) -> int:
@@ -38,15 +22,18 @@ def count(snapshot: CatalogSnapshot) -> int:
     return made
 
 
-state, follower = joined(), joined()
-print("ready", flush=True)
-sys.stdin.readline()
-
-compactions = deleted = 0
-while count(state.sync()) < int(target):
-    deleted += state.compact(state.upper)
-    compactions += 1
-    count(joined().snapshot())
-    if compactions % 3 == 0:
-        count(follower.sync())
-print(json.dumps({"compactions": compactions, "deleted": deleted}))
+def compact_often(
+    begin_together: Callable[[], None], implementation: str, url: str, home: Path, target: int
+) -> tuple[int, int]:
+    """How many compactions there were, and how many updates they deleted."""
+    joined = state_of(implementation, url, home)
+    state, follower = joined(), joined()
+    begin_together()
+    compactions = deleted = 0
+    while count(state.sync()) < target:
+        deleted += state.compact(state.upper)
+        compactions += 1
+        count(joined().snapshot())
+        if compactions % 3 == 0:
+            count(follower.sync())
+    return compactions, deleted

@@ -6,9 +6,9 @@ happens twice.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from catalog.actor_worker import commit_often
+from catalog.compaction_worker import compact_often
 from fixtures.catalogs import CatalogPlace
 from fixtures.workers import finished, run_at_once, start
 
@@ -28,10 +28,8 @@ def test_racing_actors_make_one_serial_history(
     start = state.upper
     names = [f"actor{number}" for number in range(ACTORS)]
 
-    arguments = [
-        (place.implementation, place.url, str(place.home), name, str(commits)) for name in names
-    ]
-    run_at_once(Path(__file__).parent / "actor_worker.py", arguments)
+    common = (place.implementation, place.url, place.home)
+    run_at_once(commit_often, [(*common, name, commits) for name in names])
 
     made = [f"{name}_{index}" for name in names for index in range(commits)]
     snapshot = state.sync()
@@ -74,13 +72,12 @@ def test_compaction_beside_racing_actors_loses_nothing(
     state = place.state()
     state.open()
     names = [f"actor{number}" for number in range(2)]
-    common = (place.implementation, place.url, str(place.home))
-    folder, made = Path(__file__).parent, len(names) * commits
-    workers = [start(folder / "actor_worker.py", (*common, name, str(commits))) for name in names]
-    workers += [start(folder / "compaction_worker.py", (*common, str(made))) for _ in range(2)]
-    answers = finished(workers)
-    assert all(answer["compactions"] > 0 for answer in answers[2:])
-    assert sum(answer["deleted"] for answer in answers[2:]) > made
+    common, made = (place.implementation, place.url, place.home), len(names) * commits
+    workers = [start(commit_often, *common, name, commits) for name in names]
+    workers += [start(compact_often, *common, made) for _ in range(2)]
+    answers = finished(workers)[2:]
+    assert all(compactions > 0 for compactions, _ in answers)
+    assert sum(deleted for _, deleted in answers) > made
 
     snapshot = state.sync()
     assert (

@@ -1,10 +1,8 @@
-"""One of several processes that use the same frontier groups at once; what it does is named by its
-first argument."""
+"""What one of several processes does that use the same frontier groups at once."""
 
-import json
 import os
 import signal
-import sys
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
@@ -25,11 +23,12 @@ def connect(url: str) -> Consensus:
     return consensus
 
 
-def claim_each(url: str, name: str, groups: str) -> list[str]:
+def claim_each(begin_together: Callable[[], None], url: str, name: str, groups: int) -> list[str]:
     """Claims whatever it can of the groups; answers which."""
+    begin_together()
     frontiers = Frontiers(connect(url), LEADERSHIP)
     won = []
-    for n in range(int(groups)):
+    for n in range(groups):
         frontiers.create(f"u{n}", since=Timestamp(0), upper=Timestamp(0))
         try:
             frontiers.claim(
@@ -41,14 +40,15 @@ def claim_each(url: str, name: str, groups: str) -> list[str]:
     return won
 
 
-def publish_often(url: str, name: str, times: str) -> list[int]:
+def publish_often(begin_together: Callable[[], None], url: str, name: str, times: int) -> list[int]:
     """Claims two groups at a time and publishes them together, while idle advances go on; answers
     the times it published."""
+    begin_together()
     frontiers = Frontiers(connect(url), LEADERSHIP)
     for group in ("a", "b"):
         frontiers.create(group, since=Timestamp(0), upper=Timestamp(0))
     published: list[int] = []
-    while len(published) < int(times):
+    while len(published) < times:
         both = frontiers.get_all(["a", "b"])
         assert both["a"].upper == both["b"].upper, (
             "groups published together have one upper at every moment"
@@ -64,8 +64,9 @@ def publish_often(url: str, name: str, times: str) -> list[int]:
     return published
 
 
-def die_inside(url: str, name: str) -> None:
+def die_inside(begin_together: Callable[[], None], url: str, name: str) -> None:
     """Is killed between a write and its commit."""
+    begin_together()
     consensus = connect(url)
     frontiers = Frontiers(consensus, LEADERSHIP)
     frontiers.create("u1", since=Timestamp(0), upper=Timestamp(0))
@@ -77,15 +78,3 @@ def die_inside(url: str, name: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     consensus.transact(work)
-
-
-if __name__ == "__main__":
-    print("ready", flush=True)
-    sys.stdin.readline()
-    print(
-        json.dumps(
-            {f.__name__: f for f in (claim_each, publish_often, die_inside)}[sys.argv[1]](
-                *sys.argv[2:]
-            )
-        )
-    )

@@ -2,10 +2,10 @@
 and die."""
 
 import signal
-from pathlib import Path
 
 import pytest
-from fixtures.workers import await_ready, release, run_at_once, start
+from consensus.frontier_worker import claim_each, die_inside, publish_often
+from fixtures.workers import run_at_once, start
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus
@@ -14,12 +14,10 @@ from reclock.consensus.leadership.fence import Leadership
 
 pytestmark = pytest.mark.servers
 
-WORKER = Path(__file__).with_name("frontier_worker.py")
-
 
 def test_every_claim_has_one_winner(consensus_url: str) -> None:
     names = ("p0", "p1", "p2")
-    won = run_at_once(WORKER, [("claim_each", consensus_url, name, "30") for name in names])
+    won = run_at_once(claim_each, [(consensus_url, name, 30) for name in names])
     assert sorted(group for groups in won for group in groups) == sorted(f"u{n}" for n in range(30))
     consensus = Consensus.connect(consensus_url)
     owners = {
@@ -36,9 +34,7 @@ def test_every_claim_has_one_winner(consensus_url: str) -> None:
 def test_what_is_published_together_is_seen_together_and_nothing_is_lost(
     consensus_url: str,
 ) -> None:
-    published = run_at_once(
-        WORKER, [("publish_often", consensus_url, f"p{n}", "15") for n in range(3)]
-    )
+    published = run_at_once(publish_often, [(consensus_url, f"p{n}", 15) for n in range(3)])
     assert sorted(at for times in published for at in times) == list(range(45))
     consensus = Consensus.connect(consensus_url)
     assert {
@@ -50,11 +46,10 @@ def test_what_is_published_together_is_seen_together_and_nothing_is_lost(
 def test_a_writer_killed_inside_a_transaction_leaves_nothing_and_blocks_nobody(
     consensus_url: str,
 ) -> None:
-    worker = start(WORKER, ("die_inside", consensus_url, "dead"))
-    await_ready(worker)
-    release(worker)
-    assert worker.wait(60) == -signal.SIGKILL
-    worker.communicate()
+    worker = start(die_inside, consensus_url, "dead")
+    worker.await_ready()
+    worker.release()
+    assert worker.wait() == -signal.SIGKILL
     consensus = Consensus.connect(consensus_url)
     frontiers = Frontiers(consensus, Leadership(1, 0))
     claim = frontiers.take_over("u1", owner="heir", lease_ms=1000)

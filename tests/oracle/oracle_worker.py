@@ -2,11 +2,10 @@
 ways; reports its calls."""
 
 import itertools
-import json
 import random
-import sys
 import threading
 import time
+from collections.abc import Callable
 
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.database.store import Consensus
@@ -14,10 +13,11 @@ from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 
 
-def main(url: str, seed: int, threads: int, steps: int) -> list[tuple[int, int, str, int]]:
+def call_often(
+    begin_together: Callable[[], None], url: str, seed: int, threads: int, steps: int
+) -> list[tuple[int, int, str, int]]:
     chance = random.Random(seed)
-    print("ready", flush=True)
-    sys.stdin.readline()
+    begin_together()
     consensus = Consensus.connect(url)
     oracle = ConsensusOracle(consensus, lambda: Timestamp(chance.randrange(1, 400)))
     oracle.open_timeline(EPOCH_MS, Timestamp(7))
@@ -57,7 +57,3 @@ def work(
                 ts = oracle.read_ts(EPOCH_MS)
                 operation = "read"
         calls.append((began, time.monotonic_ns(), operation, ts))
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))

@@ -2,19 +2,17 @@
 returned."""
 
 import itertools
-from pathlib import Path
 
 import pytest
 from fixtures.oracle_history import Call, violations
 from fixtures.workers import run_at_once
-
-WORKER = Path(__file__).with_name("oracle_worker.py")
+from oracle.oracle_worker import call_often
 
 
 @pytest.mark.servers
 def test_guarantees_hold_between_processes_whose_clocks_disagree(consensus_url: str) -> None:
     """The processes also create the tables and open the timeline at once."""
-    reports = run_at_once(WORKER, [(consensus_url, str(seed), "2", "40") for seed in range(3)])
+    reports = run_at_once(call_often, [(consensus_url, seed, 2, 40) for seed in range(3)])
     history = [Call(*call) for call in itertools.chain.from_iterable(reports)]
     assert len(history) == 240
     assert {call.operation for call in history} == {"read", "write", "apply"}
