@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from psycopg.types.string import TextLoader
 from reclock.adapter.context.texts import text_of, texts
 from reclock.algebra.intervals import Interval
 from reclock.algebra.object_ids import type_oid, type_rows
+from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.compute.engines.duckdb import DuckDbEngine
@@ -29,6 +31,7 @@ from reclock.compute.engines.spark import SparkEngine
 from reclock.errors import ReclockError, UnsupportedSql
 from reclock.plan.relational import collections
 from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.values import Select
 from reclock.sql.syntax.dialect import to_sql
 from reclock.sql.syntax.parse import parse_one
 
@@ -159,21 +162,23 @@ def engine() -> DuckDbEngine:
     return DuckDbEngine(threads=1)
 
 
-def run(world: World, engine: Engine, sql: str) -> Iterator[pa.RecordBatch]:
-    select = world.select(sql)
+@cache
+def table(name: str, desc: RelationDesc) -> TableInput:
+    rows = [dict(zip(desc.names, row, strict=True)) for row in ROWS[name]]
+    return TableInput(pa.Table.from_pylist(rows, arrow_schema(desc, with_updates=False)))
+
+
+def run(world: World, engine: Engine, select: Select) -> Iterator[pa.RecordBatch]:
     plan = expand(select.plan, world.catalog)
     inputs = {}
     for collection in collections(plan):
         entry = world.catalog.relation(collection.source_id)
-        rows = [dict(zip(entry.desc.names, row, strict=True)) for row in ROWS[entry.name.item]]
-        inputs[collection] = TableInput(
-            pa.Table.from_pylist(rows, arrow_schema(entry.desc, with_updates=False))
-        )
+        inputs[collection] = table(entry.name.item, entry.desc)
     yield from engine.run(plan, select.finishing, inputs, Timestamp(0)).batches
 
 
-def answer(world: World, engine: Engine, sql: str) -> list[tuple[Any, ...]]:
-    batches = list(run(world, engine, sql))
+def answer(world: World, engine: Engine, select: Select) -> list[tuple[Any, ...]]:
+    batches = list(run(world, engine, select))
     return [
         row
         for batch in batches
@@ -199,23 +204,25 @@ def test_a_query_means_what_it_means_to_postgresql(
     cursor = server.execute(sql.encode())
     names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
     types = [names.get(column.type_code, column.type_code) for column in cursor.description or ()]
-    desc = world.select(sql).desc
+    select = world.select(sql)
+    desc = select.desc
     assert [names[type_oid(column.type)] for column in desc.columns] == types
     if "(WITH x AS" not in sql:  # the star of a subquery has no name here
         assert list(desc.names) == [column.name for column in cursor.description or ()]
     theirs = [comparable(row) for row in cursor.fetchall()]
-    ours = [comparable(row) for row in answer(world, engine, sql)]
+    ours = [comparable(row) for row in answer(world, engine, select)]
     assert Counter(ours) == Counter(theirs)
     # so that it can be a view's definition
-    assert parse_one(to_sql(parse_one(sql))) == parse_one(sql)
+    parsed = parse_one(sql)
+    assert parse_one(to_sql(parsed)) == parsed
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
 
 
-def printed_answer(world: World, engine: Engine, sql: str) -> list[tuple[str | None, ...]]:
-    types = world.select(sql).desc.types
+def printed_answer(world: World, engine: Engine, select: Select) -> list[tuple[str | None, ...]]:
+    types = select.desc.types
     rows: list[tuple[str | None, ...]] = []
-    for batch in run(world, engine, sql):
+    for batch in run(world, engine, select):
         columns = [
             texts(column, type).to_pylist()
             for column, type in zip(batch.columns, types, strict=False)
@@ -224,8 +231,8 @@ def printed_answer(world: World, engine: Engine, sql: str) -> list[tuple[str | N
     return rows
 
 
-def printed_by_postgresql(server: psycopg.Connection, sql: str) -> list[tuple[str | None, ...]]:
-    result = server.execute(sql.encode()).pgresult
+def printed_by_postgresql(cursor: psycopg.Cursor) -> list[tuple[str | None, ...]]:
+    result = cursor.pgresult
     assert result is not None
     rows = [
         [result.get_value(row, place) for place in range(result.nfields)]
@@ -241,16 +248,15 @@ PRINTED = ("uuids", "numerics", "times", "held")
 def test_values_are_printed_as_postgresql_prints_them(
     sql: str, server: psycopg.Connection, world: World, engine: DuckDbEngine
 ) -> None:
-    theirs = printed_by_postgresql(server, sql)
-    ours = printed_answer(world, engine, sql)
+    cursor, select = server.execute(sql.encode()), world.select(sql)
+    theirs = printed_by_postgresql(cursor)
+    ours = printed_answer(world, engine, select)
     assert Counter(ours) == Counter(theirs)
     if "ORDER BY" in sql.rsplit(")", 1)[-1]:
         assert ours == theirs
     names = {each.oid: each.name for each in type_rows()} | {1042: "text", 1043: "text"}
-    types = [
-        names.get(column.type_code) for column in server.execute(sql.encode()).description or ()
-    ]
-    assert [names[type_oid(column.type)] for column in world.select(sql).desc.columns] == types
+    types = [names.get(column.type_code) for column in cursor.description or ()]
+    assert [names[type_oid(column.type)] for column in select.desc.columns] == types
 
 
 def test_quotients_are_printed_as_postgresql_prints_them(
@@ -273,8 +279,8 @@ def test_quotients_are_printed_as_postgresql_prints_them(
         # see decision 63 about the others
         values = ", ".join(f"({a}.0, {b})" for a, b in known if abs(a) > b)
         sql = f"SELECT a / b, (a / b)::text FROM (VALUES {values or '(7.0, 3)'}) AS pairs (a, b)"
-        assert Counter(printed_answer(world, engine, sql)) == Counter(
-            printed_by_postgresql(server, sql)
+        assert Counter(printed_answer(world, engine, world.select(sql))) == Counter(
+            printed_by_postgresql(server.execute(sql.encode()))
         )
 
     agrees()
@@ -285,8 +291,9 @@ def test_types_are_the_same_on_both_engines(
     world: World, engine: DuckDbEngine, spark_engine: SparkEngine
 ) -> None:
     for sql in (sql for name in PRINTED for sql in queries(name) if " FROM " in sql):
-        assert Counter(printed_answer(world, spark_engine, sql)) == Counter(
-            printed_answer(world, engine, sql)
+        select = world.select(sql)
+        assert Counter(printed_answer(world, spark_engine, select)) == Counter(
+            printed_answer(world, engine, select)
         ), sql
 
 
@@ -296,9 +303,10 @@ def test_intervals_bits_and_patterns_are_the_same_on_both_engines(
 ) -> None:
     among = [sql for name in ("intervals", "bits", "regexps") for sql in queries(name)]
     for sql in (sql for sql in among if " FROM " in sql):  # others are constants
-        theirs = Counter(map(comparable, answer(world, engine, sql)))
+        select = world.select(sql)
+        theirs = Counter(map(comparable, answer(world, engine, select)))
         try:
-            ours = Counter(map(comparable, answer(world, spark_engine, sql)))
+            ours = Counter(map(comparable, answer(world, spark_engine, select)))
         except UnsupportedSql:  # such a plan runs on DuckDB
             assert "generate_series" in sql
             continue
@@ -312,7 +320,7 @@ def test_what_fails_for_postgresql_fails(
     with pytest.raises(psycopg.Error) as theirs:
         server.execute(sql.encode()).fetchall()
     with pytest.raises(ReclockError) as ours:
-        answer(world, engine, sql)
+        answer(world, engine, world.select(sql))
     if theirs.value.sqlstate != "42601":
         assert ours.value.sqlstate == theirs.value.sqlstate, (ours.value, theirs.value)
 
@@ -334,7 +342,8 @@ def test_a_recursion_on_spark_means_what_it_means_to_postgresql(
     sql: str, server: psycopg.Connection, world: World, spark_engine: Engine
 ) -> None:
     theirs = Counter(comparable(row) for row in server.execute(sql.encode()).fetchall())
-    assert Counter(comparable(row) for row in answer(world, spark_engine, sql)) == theirs
+    ours = answer(world, spark_engine, world.select(sql))
+    assert Counter(map(comparable, ours)) == theirs
 
 
 @pytest.mark.parametrize("sql", queries("refused_recursive"))
