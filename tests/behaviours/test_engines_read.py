@@ -268,9 +268,18 @@ def test_a_table_in_many_pieces_is_read_whole(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "has_bounds",
-    [False, True],
-    ids=["as written", "with bounds of floats, as older versions wrote"],
+    ("engine", "has_bounds"),
+    [
+        pytest.param("duckdb", False, id="duckdb-as written"),
+        pytest.param("duckdb", True, id="duckdb-with bounds of floats, as older versions wrote"),
+        pytest.param(
+            "spark",
+            True,
+            id="spark-with bounds of floats, as older versions wrote",
+            marks=pytest.mark.spark,
+        ),
+    ],
+    indirect=["engine"],
 )
 def test_where_keeps_the_rows_for_which_its_condition_as_a_column_is_true(
     engine: Engine, lake: Lake, has_bounds: bool, monkeypatch: pytest.MonkeyPatch
