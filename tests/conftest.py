@@ -16,7 +16,7 @@ FOR_SHORT_LIVES = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ["JDK_JAVA_OPTIONS"] = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} {FOR_SHORT_LIVES}"
 
 # Machines are slow at times. Every run draws the same examples, wherever it runs, so that a change
-# is what made a test fail; ``--hypothesis-profile random`` draws others.
+# is what made a test fail; ``--hypothesis-profile random`` draws others, in some laws more of them.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("random", _PATIENT, derandomize=False)
 settings.register_profile("reclock", _PATIENT, derandomize=True, database=None)
@@ -54,19 +54,19 @@ def pytest_addoption(parser) -> None:
     parser.addoption(
         "--catalog-commits",
         type=int,
-        default=20,
+        default=8,
         help="commits of each actor that races on a catalog",
     )
     parser.addoption(
         "--catalog-sequences",
         type=int,
-        default=25,
+        default=12,
         help="random transaction sequences that catalogs are compared on",
     )
     parser.addoption(
         "--maintained-plans",
         type=int,
-        default=60,
+        default=24,
         help="random plans that are maintained and compared",
     )
     parser.addoption(
@@ -98,10 +98,10 @@ def pytest_addoption(parser) -> None:
     parser.addoption(
         "--planted",
         action="store_true",
-        help="plant all bugs into servers, not only some, to see that histories find them",
+        help="plant all bugs, not only some, to see that laws and histories find them",
     )
     parser.addoption(
-        "--malformed", type=int, default=10_000, help="malformed records that each format decodes"
+        "--malformed", type=int, default=2_000, help="malformed records that each format decodes"
     )
 
 

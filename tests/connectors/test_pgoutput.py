@@ -7,6 +7,7 @@ import struct
 from contextlib import suppress
 
 import pytest
+from fixtures.examples import examples
 from fixtures.pgoutput import (
     UNCHANGED,
     Begin,
@@ -132,7 +133,7 @@ def test_a_message_that_is_cut_is_refused(example: tuple[bytes, Message | None],
             messages(cut, data).changes(len(message.new or message.old or ()))
 
 
-@settings(max_examples=10_000)
+@settings(max_examples=examples(1_500, 10_000))
 @given(st.binary(min_size=1, max_size=40), st.integers(min_value=0, max_value=3))
 def test_anything_decodes_or_is_refused(data: bytes, columns: int) -> None:
     with suppress(ValueError):

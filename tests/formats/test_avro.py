@@ -228,14 +228,14 @@ def outcome(values: list[bytes | None]) -> Any:
         return failure.partition, failure.offset
 
 
-def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them(
-    schemas: dict[int, Any],
+def test_malformed_messages_are_each_an_error_that_names_them(
+    schemas: dict[int, Any], malformed: int
 ) -> None:
     schemas[7] = EVERYTHING
     good, chance, refused = framed(7, EVERYTHING, VALUE), random.Random(20261121), 0
-    for _ in range(10_000):
+    for _ in range(malformed):
         bad = damaged(good, chance)
         found = outcome([good, bad])
         assert found in (2, ("0", 1))  # it is a message, if of another value, or an error
         refused += found != 2
-    assert refused > 5_000
+    assert refused > malformed // 2

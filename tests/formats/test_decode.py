@@ -195,7 +195,7 @@ def test_a_json_field_of_another_type_names_its_column(type, text):
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name, malformed):
+def test_malformed_records_are_each_an_error_that_names_them(name, malformed):
     format = {"json": JsonFormat(), "csv": CSV, "text": TextFormat()}[name]
     desc = RelationDesc((Column("w", TEXT),)) if name == "text" else MANY
     chance, refused = random.Random(20261122), 0

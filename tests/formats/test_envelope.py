@@ -78,11 +78,11 @@ def outcome(*values: bytes) -> Any:
         return failure.offset
 
 
-def test_ten_thousand_malformed_events_are_each_an_error_that_names_them() -> None:
+def test_malformed_events_are_each_an_error_that_names_them(malformed: int) -> None:
     good = event("u", {"id": 1, "w": "ä"}, {"id": 2, "w": None})
     chance = random.Random(20261121)
     refused = 0
-    for _ in range(10_000):
+    for _ in range(malformed):
         bad = bytearray(good)
         if chance.randrange(2):
             bad[chance.randrange(len(bad))] = chance.randrange(256)
@@ -91,7 +91,7 @@ def test_ten_thousand_malformed_events_are_each_an_error_that_names_them() -> No
         found = outcome(good, bytes(bad))
         assert found in (2, 3, 4, 11)
         refused += found == 11
-    assert refused > 5_000
+    assert refused > malformed // 2
 
 
 ROW = {

@@ -237,11 +237,11 @@ def test_what_is_no_schema_of_a_relation() -> None:
             columns_of(text, "M")
 
 
-def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them() -> None:
+def test_malformed_messages_are_each_an_error_that_names_them(malformed: int) -> None:
     good, chance, refused = order(), random.Random(20261122), 0
     format = ProtobufFormat(None, SCHEMA, "shop.Order")
     desc = RelationDesc(columns_of(SCHEMA, "shop.Order"))
-    for _ in range(10_000):
+    for _ in range(malformed):
         bad = damaged(good, chance)
         try:
             # if of another value
@@ -249,4 +249,4 @@ def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them() -> 
         except DecodeFailed as failure:
             assert (failure.partition, failure.offset) == ("7", 41)  # noqa: PT017
             refused += 1
-    assert refused > 4_000
+    assert refused > malformed * 2 // 5

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from fixtures.examples import examples
 from fixtures.lakes import updates_table
 from fixtures.plans import aggregate, call, desc_of, get, rows, shown
 from hypothesis import HealthCheck, given, settings
@@ -44,9 +45,6 @@ from reclock.plan.relational import (
     WindowFunction,
 )
 from reclock.plan.scalars import ColumnRef, Literal
-
-if TYPE_CHECKING:
-    pass
 
 LEFT, RIGHT, INDEX = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2", "u3"))
 DESC = desc_of(TEXT, BIGINT, DOUBLE)
@@ -273,7 +271,7 @@ def duckdb_engine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, Pat
 
 
 @pytest.mark.parametrize("name", PLANS)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(6, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     changes=st.lists(change, max_size=16),
     pauses=st.sets(st.integers(1, 5), min_size=1, max_size=3),

@@ -2,7 +2,7 @@
 columns are all kept.
 
 These are the plans whose delta rules rely on "rows only come". Each of the rules has a planted bug,
-and the law finds it.
+and the law finds it. ``--planted`` plants them all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fixtures.examples import plant_some
 from fixtures.maintaining import Bench, histories
 from fixtures.plans import aggregate, call, desc_of, get
 from hypothesis import Phase, given, settings
@@ -271,11 +272,14 @@ few_rows = st.tuples(few, few)
 """So few that they meet soon."""
 
 
-@pytest.mark.parametrize("name", PLANTED)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    plant_some(metafunc, "planted", PLANTED, {"no changes, no group", "a row for each part"})
+
+
 def test_the_law_finds_a_planted_bug(
-    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    planted: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant, plans = PLANTED[name]
+    plant, plans = PLANTED[planted]
     plant(monkeypatch)
     found = settings(
         max_examples=2000,

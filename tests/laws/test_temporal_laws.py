@@ -1,5 +1,5 @@
 """Laws of conditions on ``mz_now()``: an index has at every time what its query answers there, and
-is refreshed at every time at which that changes."""
+is refreshed at every time at which that changes. ``--planted`` plants all bugs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from fixtures.examples import examples, plant_some
 from fixtures.lakes import updates_of
 from fixtures.maintaining import Bench, dense_histories
 from fixtures.plans import aggregate, call, desc_of, get, shown
@@ -43,7 +44,7 @@ from reclock.plan.relational import (
 )
 from reclock.plan.scalars import Call, ColumnRef
 
-EXAMPLES = 15
+EXAMPLES = examples(8, 60)
 LEFT, RIGHT = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
 DESC, TWICE = desc_of(TEXT, BIGINT), desc_of(TEXT, BIGINT, TEXT, BIGINT)
 NOW, NUMBER = Call("mz_now", (), BIGINT), ColumnRef(1, BIGINT)
@@ -267,7 +268,7 @@ def test_beyond_the_limit_everything_is_due_at_the_end(bench: Bench) -> None:
 # --- planted bugs ---
 
 SEARCH = settings(
-    max_examples=10 * EXAMPLES,
+    max_examples=150,
     derandomize=True,
     database=None,
     phases=[Phase.generate],
@@ -324,11 +325,10 @@ BY_TIME_PLANTED: dict[str, tuple[st.SearchStrategy[Plan], Plant]] = {
 }
 
 
-@pytest.mark.parametrize("name", BY_TIME_PLANTED)
 def test_a_bug_planted_into_steps_by_time_is_found(
-    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    planted_by_time: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans, plant = BY_TIME_PLANTED[name]
+    plans, plant = BY_TIME_PLANTED[planted_by_time]
     plant(monkeypatch)
     with pytest.raises(AssertionError):
         SEARCH(_in_one_step(bench, plans))()
@@ -354,9 +354,22 @@ PLANTED: dict[str, tuple[str, bool, Plant]] = {
 """The plans, whether the law is that of maintained rows or that of times, and the bug."""
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_bug_is_found(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    plans, is_of_rows, plant = PLANTED[name]
+IN_SUITE = {
+    "rows that come due stay away",
+    "a row goes at its last moment",
+    "the first due times are all",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    plant_some(metafunc, "planted", PLANTED, IN_SUITE)
+    plant_some(metafunc, "planted_by_time", BY_TIME_PLANTED, {"a row is due a moment early"})
+
+
+def test_a_planted_bug_is_found(
+    planted: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans, is_of_rows, plant = PLANTED[planted]
     plant(monkeypatch)
     with pytest.raises(AssertionError):
         SEARCH((_maintained if is_of_rows else _at_due_times)(bench, plans))()
