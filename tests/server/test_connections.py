@@ -8,7 +8,8 @@ import io
 import re
 import subprocess
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -388,6 +389,30 @@ def test_clients_of_materialize_connect_and_read_its_version(sql_server: SqlServ
         sql_server.connect(options="--auto_route_catalog_queries=off")
 
 
+@pytest.mark.parametrize("is_copy", [False, True], ids=["rows", "copy"])
+def test_a_result_that_the_client_does_not_take_can_be_cancelled(
+    sql_server: SqlServer, is_copy: bool
+) -> None:
+    """The server waits for the client then, and nothing computes."""
+    query = "SELECT * FROM generate_series(1, 3000000)"
+
+    def taken() -> Iterator[object]:
+        if not is_copy:
+            yield from connection.cursor().stream(query)
+        else:
+            with connection.cursor().copy(f"COPY ({query}) TO STDOUT") as copy:
+                yield from copy
+
+    with sql_server.connect() as connection:
+        rows = taken()
+        next(rows)
+        time.sleep(0.5)  # what lies between the server and the client becomes full
+        connection.cancel_safe(timeout=30)
+        with pytest.raises(errors.QueryCanceled):
+            list(rows)
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_the_shell_takes_results_and_data_of_a_server_in_portions(
     sql_server: SqlServer,
     monkeypatch: pytest.MonkeyPatch,
@@ -397,7 +422,7 @@ def test_the_shell_takes_results_and_data_of_a_server_in_portions(
     is transferred as by this process."""
     url = f"postgresql://reclock@127.0.0.1:{sql_server.port}/reclock"
     with RemoteSession(url, lambda message: None) as session:
-        result = next(session.execute("SELECT * FROM generate_series(1, 50000000)"))
+        result = next(session.execute("SELECT * FROM generate_series(1, 5000000)"))
         assert isinstance(result, Result)
         first = next(iter(result.batches))
         assert 0 < first.num_rows <= 8192

@@ -232,7 +232,8 @@ class ClientConnection:
         """Transfer the data of a COPY; returns the command tag."""
         match answer:
             case CopyOut():
-                return await copy_out(answer, self._stream, self._run)
+                with self._runner.sending():
+                    return await copy_out(answer, self._stream, self._run)
             case CopyIn():
                 return (await copy_in(answer, self._stream, self._run)).tag
             case _:
@@ -243,10 +244,11 @@ class ClientConnection:
         before."""
         try:
             self._stream.send(piece)
-            while not rows.is_done:
-                await (self._stream.pass_on() if rows.is_waiting else self._stream.flush())
-                piece, _ = await self._run(rows.take)
-                self._stream.send(piece)
+            with self._runner.sending():
+                while not rows.is_done:
+                    await (self._stream.pass_on() if rows.is_waiting else self._stream.flush())
+                    piece, _ = await self._run(rows.take)
+                    self._stream.send(piece)
         finally:
             rows.close()
 
@@ -405,11 +407,13 @@ class ClientConnection:
                 return
         self._stream.send(piece)
         rows = portal.rows
-        while not rows.is_done and not (message.limit and taken >= message.limit):
-            await (self._stream.pass_on() if rows.is_waiting else self._stream.flush_if_much())
-            piece, count = await self._run(rows.take, message.limit - taken if message.limit else 0)
-            taken += count
-            self._stream.send(piece)
+        with self._runner.sending():
+            while not rows.is_done and not (message.limit and taken >= message.limit):
+                await (self._stream.pass_on() if rows.is_waiting else self._stream.flush_if_much())
+                limit = message.limit - taken if message.limit else 0
+                piece, count = await self._run(rows.take, limit)
+                taken += count
+                self._stream.send(piece)
         if not rows.is_done:
             self._stream.send(messages.PORTAL_SUSPENDED)
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import structlog
@@ -28,6 +29,7 @@ class StatementRunner:
         self._session, self._run_in_thread, self._peer = session, run_in_thread, peer
         self._loop = asyncio.get_running_loop()
         self._is_terminated = False
+        self._is_sending = False
         self._work = 0
         self._interrupts: asyncio.Task[None] | None = None
 
@@ -54,10 +56,21 @@ class StatementRunner:
             if self._is_terminated:
                 raise asyncio.CancelledError
 
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Inside the block, ``cancel`` also counts while no work is running because the client has
+        not taken what was sent: the next work raises."""
+        self._is_sending = True
+        try:
+            yield
+        finally:
+            self._is_sending = False
+
     def cancel(self) -> None:
-        """End the running work, if any, with 57014."""
-        if self.is_running:
+        """End the running statement, if any, with 57014."""
+        if self.is_running or self._is_sending:
             self._session.cancellation.cancel()
+        if self.is_running:
             self._keep_interrupting()
 
     def terminate(self) -> None:
