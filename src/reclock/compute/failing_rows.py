@@ -23,11 +23,11 @@ from reclock.compute.engines.engine import CollectionInput, Engine, Inputs, Tabl
 from reclock.compute.peeks import bytes_to_read
 from reclock.compute.rendering import list_nodes
 from reclock.errors import EvaluationError, ReclockError
+from reclock.plan.properties import could_fail
 from reclock.plan.relational import (
     Distinct,
     Filter,
     Finishing,
-    FlatMap,
     Get,
     Join,
     JoinKind,
@@ -40,7 +40,6 @@ from reclock.plan.relational import (
     with_inputs,
     work_tables,
 )
-from reclock.plan.totality import could_error
 
 _log = structlog.get_logger(__name__)
 
@@ -157,7 +156,7 @@ class _Search:
     def _rows(self) -> list[_Candidates]:
         """The rows that reach each operator that could fail for a row, inner operators first."""
         candidates: dict[tuple[int, int], _Candidates] = {}
-        for node in filter(_could_fail, self.nodes):
+        for node in filter(could_fail, self.nodes):
             if work_tables(node):  # it cannot be computed outside of its recursion
                 continue
             rows, top = inputs(node)[0], node
@@ -300,26 +299,6 @@ def _nodes(plan: Plan) -> list[Plan]:
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
     return list(nodes.values())
-
-
-def _could_fail(node: Plan) -> bool:
-    """Whether an expression of the operator could raise an error for a row of its first input."""
-    match node:
-        case (
-            Map(scalars=scalars)
-            | Filter(predicates=scalars)
-            | FlatMap(arrays=scalars)
-            | Join(residual=scalars)
-        ):
-            return any(map(could_error, scalars))
-        case Reduce(aggregates=aggregates):
-            return any(
-                could_error(part)
-                for aggregate in aggregates
-                for part in (*aggregate.arguments, aggregate.filter)
-            )
-        case _:
-            return False
 
 
 def _replaced(plan: Plan, target: Plan, by: Plan) -> Plan:

@@ -22,12 +22,14 @@ from reclock.compute.operators.rules import (
     KeyFilter,
     NoRuleByTime,
     Rendering,
+    behind_barrier,
     columns,
     consolidated,
     select_list,
 )
 from reclock.compute.step_expressions import StepExpressions
 from reclock.plan.functions.sql_names import literal
+from reclock.plan.properties import could_fail
 from reclock.plan.relational import Filter, Get, Join, Map, Plan, Project, inputs
 from reclock.plan.temporal import due_between, is_temporal_filter
 from reclock.plan.totality import could_error
@@ -259,8 +261,13 @@ class StepWriter:
         select = snapshot(node, rendered, relations)
         if key_filter is None or is_exact:
             return select, are_few
-        condition = key_filter.condition([f"i.{name}" for name in columns(node)])
-        return f"SELECT * FROM ({select}) AS i WHERE {condition}", are_few
+        condition, rows = (
+            key_filter.condition([f"i.{name}" for name in columns(node)]),
+            f"({select})",
+        )
+        if could_fail(node):
+            rows = behind_barrier(rendered.engine, rows)
+        return f"SELECT * FROM {rows} AS i WHERE {condition}", are_few
 
     def _select_groups(
         self, node: Plan, state: GroupState, version: InputVersion, key_filter: KeyFilter | None

@@ -207,7 +207,7 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Scalar]) 
     to_right: list[Scalar] = []
     for condition in conditions:
         columns = columns_of(condition)
-        key = _key(condition, width)
+        key = join_key(condition, width)
         if key is not None:
             keys.append(key)
         elif (
@@ -240,7 +240,7 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Scalar]) 
         kind=kind,
         keys=tuple(dict.fromkeys(zip(left_keys, right_keys, strict=True))),
         residual=shifted,
-        desc=_join_desc(wide_left, wide_right, kind),
+        desc=join_desc(wide_left, wide_right, kind),
     )
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return project(joined, range(width))
@@ -248,7 +248,7 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Scalar]) 
     return project(joined, [*range(width), *range(wide_width, wide_width + right_width)])
 
 
-def _key(condition: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
+def join_key(condition: Scalar, width: int) -> tuple[Scalar, Scalar] | None:
     """The left and the right expression, if ``condition`` can be a join key; the right one
     addresses the right columns alone.
 
@@ -277,7 +277,8 @@ def _with_keys(plan: Plan, keys: Sequence[Scalar]) -> tuple[Plan, list[int]]:
     return map_columns(plan, computed), indexes
 
 
-def _join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:
+def join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:
+    """The columns of a join: those of a side that is filled up may be NULL."""
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return left.desc
     left_may_miss = kind in (JoinKind.RIGHT, JoinKind.FULL)

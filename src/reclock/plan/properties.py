@@ -1,5 +1,5 @@
 """Properties of every result of a plan, whatever its collections hold: keys, bounds on rows,
-conditions that rows fulfil."""
+conditions that rows fulfil, errors that it could raise."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from reclock.plan.relational import (
     Constant,
     Distinct,
     Filter,
+    FlatMap,
     Get,
     Join,
     JoinKind,
@@ -21,6 +22,7 @@ from reclock.plan.relational import (
 )
 from reclock.plan.scalar_trees import columns_of, move_columns
 from reclock.plan.scalars import Scalar
+from reclock.plan.totality import could_error
 
 
 def unique_key(plan: Plan) -> tuple[int, ...] | None:
@@ -88,6 +90,26 @@ def is_exactly_one_row(plan: Plan) -> bool:
             return True
         case Map(input=input) | Project(input=input) | Distinct(input=input):
             return is_exactly_one_row(input)
+        case _:
+            return False
+
+
+def could_fail(node: Plan) -> bool:
+    """Whether an expression of the operator could raise an error for a row of its first input."""
+    match node:
+        case (
+            Map(scalars=scalars)
+            | Filter(predicates=scalars)
+            | FlatMap(arrays=scalars)
+            | Join(residual=scalars)
+        ):
+            return any(map(could_error, scalars))
+        case Reduce(aggregates=aggregates):
+            return any(
+                could_error(part)
+                for aggregate in aggregates
+                for part in (*aggregate.arguments, aggregate.filter)
+            )
         case _:
             return False
 

@@ -8,3 +8,7 @@ CREATE TABLE u (k int NOT NULL, c int);
 INSERT INTO u VALUES (1, 0), (2, 5), (3, 4), (6, 0), (6, 7), (4, 2);
 SELECT w.k, c FROM w JOIN u USING (k) WHERE 10 / w.v > 0 AND w.v > 0;
 SELECT w.k, c FROM w LEFT JOIN (SELECT * FROM u WHERE c <> 0) u USING (k) WHERE w.v > 0 AND 10 / w.v > 0 AND 100 / (w.v * c) > 0;
+SELECT w.k, CASE WHEN v <> 0 THEN (SELECT sum(10 / u.c) FROM u WHERE u.k = w.k) END AS x FROM w;
+SELECT k FROM w WHERE v <> 0 AND k IN (SELECT 10 / u.c FROM u WHERE u.k = w.v);
+SELECT k FROM w WHERE v <> 0 AND NOT EXISTS (SELECT FROM u WHERE u.k = w.k AND 10 / u.c > 2);
+SELECT w.k, x, tag FROM w LEFT JOIN (SELECT k, 10 / c AS x FROM u) s ON s.k = w.v JOIN (SELECT k, 10 / c AS y FROM u) r ON r.k = w.k;

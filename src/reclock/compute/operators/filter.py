@@ -11,6 +11,7 @@ from reclock.compute.operators.rules import (
     DeltaStep,
     NoRuleByTime,
     Rendering,
+    behind_barrier,
     columns,
     delta,
     demand,
@@ -20,7 +21,7 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.plan.properties import conditions_of, joined_inputs
-from reclock.plan.relational import Filter
+from reclock.plan.relational import Filter, Join, JoinKind
 from reclock.plan.scalar_trees import columns_of, rewrite
 from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 from reclock.plan.temporal import conditions_with, is_temporal, is_temporal_filter, moments_of
@@ -29,7 +30,10 @@ from reclock.plan.totality import could_error
 
 @snapshot.register
 def _(node: Filter, rendering: Rendering, inputs: Sequence[str]) -> str:
-    return f"SELECT * FROM {inputs[0]} WHERE {_condition(node, rendering.engine, rendering.as_of)}"
+    rows, engine = inputs[0], rendering.engine
+    if isinstance(node.input, Join) and node.input.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        rows = guarded(node, engine, rows)
+    return f"SELECT * FROM {rows} WHERE {_condition(node, engine, rendering.as_of)}"
 
 
 @delta.register
@@ -98,14 +102,8 @@ def _(node: Filter, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
 
 def guarded(node: Filter, engine: str, relation: str) -> str:
     """``relation``, which has the rows of the input at one time or their changes, such that no
-    predicate that could raise an error is evaluated on other rows.
-
-    DuckDB moves a filter below joins, and then evaluates it on updates of other times, before the
-    condition on their times. It moves nothing below an OFFSET.
-    """
-    if engine == "duckdb" and any(map(could_error, node.predicates)):
-        return f"(SELECT * FROM {relation} OFFSET 0)"
-    return relation
+    predicate that could raise an error is evaluated on other rows: see ``behind_barrier``."""
+    return behind_barrier(engine, relation) if any(map(could_error, node.predicates)) else relation
 
 
 def _condition(node: Filter, engine: str, at: Timestamp) -> str:

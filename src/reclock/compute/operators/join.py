@@ -13,6 +13,7 @@ from reclock.compute.operators.rules import (
     KeyFilter,
     NoRuleByTime,
     Rendering,
+    behind_barrier,
     carried,
     columns,
     consolidated,
@@ -26,7 +27,8 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.plan.functions.sql_names import literal
-from reclock.plan.relational import Join, JoinKind, Plan, Reduce, inputs
+from reclock.plan.properties import could_fail
+from reclock.plan.relational import Join, JoinKind, Map, Plan, Project, Reduce, inputs
 from reclock.plan.totality import could_error
 
 
@@ -35,14 +37,24 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
     condition = _condition(node, rendering.engine)
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         is_there = "EXISTS" if node.kind is JoinKind.SEMI else "NOT EXISTS"
+        left, right = inputs
+        if any(map(could_error, node.residual)):
+            left = behind_barrier(rendering.engine, left)
+        if left != inputs[0] or _computes_failing(node.right):
+            right = behind_barrier(rendering.engine, right)
         return (
-            f"SELECT l.* FROM {inputs[0]} AS l WHERE {is_there} (SELECT 1 FROM {inputs[1]} "
+            f"SELECT l.* FROM {left} AS l WHERE {is_there} (SELECT 1 FROM {right} "
             f"AS r WHERE {condition})"
         )
     return (
         f"SELECT {_pair(node)} FROM {inputs[0]} AS l {node.kind.value.upper()} JOIN "
         f"{inputs[1]} AS r ON {condition}"
     )
+
+
+def _computes_failing(plan: Plan) -> bool:
+    """Whether the last columns of ``plan`` are computed by an expression that could fail."""
+    return isinstance(plan, Map | Project) and (could_fail(plan) or _computes_failing(plan.input))
 
 
 @delta.register

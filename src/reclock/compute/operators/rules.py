@@ -276,3 +276,12 @@ def consolidated(select: str, names: Sequence[str]) -> str:
         f"SELECT {select_list(names)}, CAST(sum(n) AS BIGINT) AS n FROM ({select}) AS "
         f"changed{groups} HAVING sum(n) <> 0"
     )
+
+
+def behind_barrier(engine: str, relation: str) -> str:
+    """``relation`` such that no expression above it is evaluated on other rows.
+
+    DuckDB moves a condition below joins, and then evaluates it on updates of other times, before
+    the condition on their times. It moves nothing below an OFFSET.
+    """
+    return f"(SELECT * FROM {relation} OFFSET 0)" if engine == "duckdb" else relation

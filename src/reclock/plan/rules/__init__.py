@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from reclock.plan.relational import Plan
+from reclock.plan.rules.compute_after_joins import compute_after_joins
 from reclock.plan.rules.connect_joins import connect_joins
 from reclock.plan.rules.join_equalities import join_equalities
 from reclock.plan.rules.merge_projections import merge_projections
@@ -24,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     reduce_outer_joins,
     join_equalities,
     connect_joins,
+    compute_after_joins,
     merge_projections,
 )
 

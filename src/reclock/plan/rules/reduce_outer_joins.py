@@ -78,12 +78,12 @@ def _is_never_true(condition: Scalar, is_null_column: Callable[[int], bool]) -> 
         case Call("is_true", (operand,)):
             return _is_never_true(operand, is_null_column)
         case Call("not", (Call("is_null", (operand,)),)):
-            return _is_null(operand, is_null_column)
+            return is_null_where(operand, is_null_column)
         case _:
-            return _is_null(condition, is_null_column)
+            return is_null_where(condition, is_null_column)
 
 
-def _is_null(scalar: Scalar, is_null_column: Callable[[int], bool]) -> bool:
+def is_null_where(scalar: Scalar, is_null_column: Callable[[int], bool]) -> bool:
     """Whether the scalar is NULL wherever these columns are, or has no value at all there."""
     match scalar:
         case ColumnRef(index):
@@ -91,10 +91,10 @@ def _is_null(scalar: Scalar, is_null_column: Callable[[int], bool]) -> bool:
         case Literal(value):
             return value is None
         case Cast(operand):
-            return _is_null(operand, is_null_column)
+            return is_null_where(operand, is_null_column)
         case Call("not", (operand,)):
-            return _is_null(operand, is_null_column)
+            return is_null_where(operand, is_null_column)
         case Call(function, arguments) if function in _NULL_OF_NULL:
-            return any(_is_null(part, is_null_column) for part in arguments)
+            return any(is_null_where(part, is_null_column) for part in arguments)
         case _:
             return False

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reclock.plan.build import compute, distinct, join
+from reclock.plan.build import compute, distinct, filter_rows, join
 from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
-from reclock.plan.scalars import ColumnRef
+from reclock.plan.scalars import ColumnRef, Scalar
+from reclock.sql.queries.asked_rows import (
+    asked_rows,
+    could_fail_anywhere,
+    guard_of_next,
+    passes_over,
+)
 from reclock.sql.queries.planned import (
     AROUND,
     AggregateCall,
@@ -15,10 +21,12 @@ from reclock.sql.queries.planned import (
     OuterRef,
     SubqueryValue,
     TypedExpr,
+    children,
     columns_of,
     has,
     rewrite,
     scalars_of,
+    with_children,
 )
 from reclock.sql.queries.subquery_rows import correlated_error
 
@@ -28,31 +36,48 @@ Subquery = tuple[Plan, tuple[TypedExpr, ...], tuple[TypedExpr, ...]]
 def attach(plan: Plan, expressions: Sequence[TypedExpr]) -> tuple[Plan, list[TypedExpr]]:
     """``plan`` joined with every subquery in ``expressions``, whose columns follow its own, and the
     expressions over these rows."""
-    starts: dict[Subquery, int] = {}
-    rows = plan
+    starts: dict[tuple[Subquery, tuple[Scalar, ...]], int] = {}
+    rows, asking = plan, list[Scalar]()
 
     def place(value: SubqueryValue) -> TypedExpr:
         nonlocal plan
         source = (value.plan, value.domain, value.conditions)
-        if source not in starts:
+        guards = tuple(asking) if could_fail_anywhere(value.plan) else ()
+        if (source, guards) not in starts:
             conditions = [rewrite(condition, change_around) for condition in value.conditions]
             domain = scalars_of(to_inner(rewrite(part, change_around)) for part in value.domain)
-            needed = (
-                rows
-                if all(index < len(rows.desc) for part in domain for index in columns_of(part))
-                else plan
+            width = len(plan.desc)
+            shifted = scalars_of(shift_inner(condition, width) for condition in conditions)
+            named = {index for part in (*domain, *guards, *shifted) for index in columns_of(part)}
+            needed = rows if all(not len(rows.desc) <= i < width for i in named) else plan
+            needed = filter_rows(needed, guards)
+            inner = (
+                _over(value.plan, distinct(compute(needed, domain)))
+                if domain
+                else asked_rows(value.plan, shifted, needed, width)
             )
-            inner = _over(value.plan, distinct(compute(needed, domain))) if domain else value.plan
-            starts[source] = width = len(plan.desc)
+            starts[source, guards] = width
             kind = (
                 JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
             )
-            shifted = scalars_of(shift_inner(condition, width) for condition in conditions)
             plan = join(plan, inner, kind, shifted)
-        return rewrite(shift_inner(value.result, starts[source]), change)
+        return rewrite(shift_inner(value.result, starts[source, guards]), change)
 
     def change(part: TypedExpr) -> TypedExpr | None:
-        return place(part) if isinstance(part, SubqueryValue) else None
+        if isinstance(part, SubqueryValue):
+            return place(part)
+        return in_order(part) if has(part, SubqueryValue) and passes_over(part) else None
+
+    def in_order(part: TypedExpr) -> TypedExpr:
+        # Each child is computed for the rows for which those before leave it to be evaluated.
+        placed: list[TypedExpr] = []
+        for child in children(part):
+            guard = guard_of_next(part, placed)
+            asking.extend([] if guard is None else [guard])
+            placed.append(rewrite(child, change))
+            if guard is not None:
+                asking.pop()
+        return with_children(part, placed)
 
     def change_around(part: TypedExpr) -> TypedExpr | None:
         # Within conditions, what stands in the place of a subquery is of the row around.

@@ -99,9 +99,9 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
         plain = [predicate for predicate in own if not has(predicate, SubqueryValue)]
         plan = filter_rows(relation.plan, scalars_of(plain))
         plan, attached = attach(plan, [part for part in own if has(part, SubqueryValue)])
-        plan = filter_rows(plan, scalars_of(attached))
+        plan = rows = filter_rows(plan, scalars_of(attached))
         for term in later:
-            plan = filter_by_subquery(term, plan, expr_context)
+            plan = filter_by_subquery(term, plan, expr_context, rows)
     return Block(
         node,
         ScopedPlan(plan, scope),

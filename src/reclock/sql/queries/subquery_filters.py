@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN
-from reclock.plan.build import compute, filter_rows, join, project
+from reclock.plan.build import compute, filter_rows, join, map_columns, project
 from reclock.plan.relational import JoinKind, Plan
 from reclock.plan.scalar_trees import is_nullable
 from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
+from reclock.plan.totality import could_error
 from reclock.sql.queries.around import NOT_ALONE
+from reclock.sql.queries.asked_rows import asked_rows
 from reclock.sql.queries.attach import attach, shift_inner
 from reclock.sql.queries.coercion import equal
 from reclock.sql.queries.expressions import ExprContext, condition, scalar
 from reclock.sql.queries.overloads import balanced, is_null, negated
-from reclock.sql.queries.planned import OuterRef, SubqueryRows, TypedExpr, has, scalars_of
+from reclock.sql.queries.planned import (
+    OuterRef,
+    SubqueryRows,
+    TypedExpr,
+    has,
+    is_scalar,
+    scalars_of,
+)
 from reclock.sql.queries.subquery_rows import (
     correlated_error,
     counted_values,
@@ -43,10 +53,13 @@ def is_subquery_filter(node: exp.Expr) -> bool:
     )
 
 
-def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
-    """The rows of ``plan`` for which the condition holds; ``expr_context`` is that of its WHERE."""
+def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext, rows: Plan) -> Plan:
+    """The rows of ``plan`` for which the condition holds; ``expr_context`` is that of its WHERE.
+
+    ``rows``, with the same columns, has these rows and others: the subquery is computed for them.
+    """
     with suppress(*NOT_ALONE):
-        return _joined_filter(node, plan, expr_context)
+        return _joined_filter(node, plan, expr_context, rows)
     width = len(plan.desc)
     predicate = condition(node, expr_context)
     if has(predicate, OuterRef):
@@ -55,26 +68,42 @@ def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) ->
     return project(filter_rows(plan, scalars_of(predicates)), range(width))
 
 
-def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
+def _joined_filter(node: exp.Expr, plan: Plan, expr_context: ExprContext, rows: Plan) -> Plan:
     """The same by a semi-join or an anti-join."""
     predicate, is_negated = _parts(node)
     kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
     planner = expr_context.subqueries
     if isinstance(predicate, exp.Exists):
         inner = planner.rows(predicate.this, expr_context.scope)
-        return join(plan, inner.plan, kind, _shifted(inner.conditions, len(plan.desc)))
+        width = len(plan.desc)
+        conditions = _shifted(inner.conditions, width)
+        return join(plan, asked_rows(inner.plan, conditions, rows, width), kind, conditions)
     visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
     operands = [
         scalar(item, expr_context)
         for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])
     ]
-    inner = planner.rows(predicate.args["query"], expr_context.scope)
+    inner = _with_values(planner.rows(predicate.args["query"], expr_context.scope))
+    width = len(plan.desc)
+    asked = asked_rows(inner.plan, _shifted(inner.conditions, width), rows, width)
+    inner = replace(inner, plan=asked)
     columns = shown_columns(inner, len(operands))
     plan, attached = attach(plan, [of_type(*pair) for pair in zip(operands, columns, strict=True)])
     if any(has(operand, OuterRef) for operand in attached):
         raise correlated_error()
     return project(_match(plan, scalars_of(attached), inner, is_negated), visible)
+
+
+def _with_values(inner: SubqueryRows) -> SubqueryRows:
+    """Rows whose values that could fail are columns, so that a join compares them as keys."""
+    late = [part for part in inner.shown if is_scalar(part) and could_error(part)]
+    width = len(inner.plan.desc)
+    shown = [
+        ColumnRef(width + late.index(part), part.type) if part in late else part
+        for part in inner.shown
+    ]
+    return replace(inner, plan=map_columns(inner.plan, late), shown=tuple(shown))
 
 
 def _shifted(expressions: Sequence[TypedExpr], width: int) -> list[Scalar]:

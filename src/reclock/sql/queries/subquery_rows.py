@@ -9,8 +9,9 @@ from reclock.algebra.relations import BIGINT, TypeName
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.build import reduce
 from reclock.plan.relational import Map, Plan, Project
-from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Scalar
+from reclock.plan.scalars import Aggregate, Call, Cast, ColumnRef, Scalar
 from reclock.plan.totality import could_error
+from reclock.sql.queries.asked_rows import passes_over
 from reclock.sql.queries.coercion import coerce
 from reclock.sql.queries.planned import (
     OuterRef,
@@ -90,14 +91,11 @@ def with_late_values(expression: TypedExpr) -> TypedExpr:
     """
 
     def change(part: TypedExpr) -> TypedExpr | None:
-        if isinstance(part, Case) or (isinstance(part, Call) and part.function in _PASSING_OVER):
+        if passes_over(part):
             return with_children(part, [rewrite(child, _late) for child in children(part)])
         return None
 
     return rewrite(expression, change)
-
-
-_PASSING_OVER = ("and", "or", "coalesce")
 
 
 def _late(part: TypedExpr) -> TypedExpr | None:
