@@ -4,12 +4,22 @@ query may read itself."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import Column, RelationDesc, TypeName
+from reclock.algebra.relations import (
+    MAX_PRECISION,
+    Column,
+    RelationDesc,
+    ScalarType,
+    TypeName,
+    numeric,
+)
 from reclock.errors import InvalidRecursion, SqlSyntaxError, TypeMismatch, UnsupportedSql
 from reclock.plan.build import compute
+from reclock.plan.functions.arithmetic import QUOTIENT_SCALE
+from reclock.plan.functions.typing import least_digits
 from reclock.plan.relational import RecursiveUnion, WorkTable, work_tables
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.names import fold, parts
@@ -107,20 +117,30 @@ def plan_recursive(
     name = _name(cte)
     base_query = context.queries.plan(node.this, context)
     base, untyped = base_query.embedded, base_query.untyped
-    types, width = base.desc.types, len(base.desc) - outer_width
-    if not types:
+    width = len(base.desc) - outer_width
+    if not base.desc.types:
         raise UnsupportedSql(f'recursive query "{name}" without columns is not supported')
     names = [*column_names(cte, base.desc.names[:width]), *base.desc.names[width:]]
-    desc = RelationDesc(
-        tuple(Column(column, type) for column, type in zip(names, types, strict=True))
-    )
     id = unused_id(context)
-    inner = context.with_cte(name, WorkTable(id, name, desc), outer_width)
-    step = context.queries.plan(node.expression, inner, types[:width]).embedded
-    if len(step.desc) != len(desc):
-        raise SqlSyntaxError("each UNION query must have the same number of columns")
-    pairs = list(zip(types, step.desc.types, strict=True))
+    while True:
+        types = base.desc.types
+        desc = RelationDesc(
+            tuple(Column(column, type) for column, type in zip(names, types, strict=True))
+        )
+        inner = context.with_cte(name, WorkTable(id, name, desc), outer_width)
+        step = context.queries.plan(node.expression, inner, types[:width]).embedded
+        if len(step.desc) != len(desc):
+            raise SqlSyntaxError("each UNION query must have the same number of columns")
+        pairs = list(zip(types, step.desc.types, strict=True))
+        wider = [_with_digits_of(*pair) for pair in pairs]
+        if tuple(wider) == types:
+            break
+        base = compute(
+            base, [coerce(ColumnRef(i, types[i]), type) for i, type in enumerate(wider)], names
+        )
     for position, (base_type, step_type) in enumerate(pairs):
+        if base_type.name is step_type.name is TypeName.NUMERIC:
+            continue
         overall = common_type([None if position in untyped else base_type, step_type], "UNION")
         if overall != base_type:
             raise TypeMismatch(
@@ -146,6 +166,20 @@ def plan_recursive(
             hint="let it read step_type relations, and join them to the query around it",
         )
     return union
+
+
+def _with_digits_of(base: ScalarType, step: ScalarType) -> ScalarType:
+    """A numeric that has the digits of both terms of a recursion, or, where the step adds more each
+    time, those that a product has at most. Any other type stays as it is."""
+    if not (base.name is step.name is TypeName.NUMERIC):
+        return base
+    scale, digits = base.scale or 0, step.scale or 0
+    if digits <= scale and (base.precision or 0) >= (step.precision or 0):
+        return base
+    if base.precision == MAX_PRECISION and digits > scale:
+        digits = max(digits, QUOTIENT_SCALE)
+    wide = numeric(MAX_PRECISION, max(scale, digits))
+    return replace(wide, least_digits=min(least_digits(base), least_digits(step)))
 
 
 def unused_id(context: Context) -> int:

@@ -66,8 +66,14 @@ def _joined(
     for item, others in groups:
         try:
             result = _beside(result, item, others, context)
-        except NOT_ALONE:
+        except NOT_ALONE as error:
             if not _may_read_left(result, item, others):
+                if any(_names_around(part, result.scope) for part in (item, *others)):
+                    raise UnsupportedSql(
+                        "a RIGHT, FULL, NATURAL or USING join that names columns of the query "
+                        "around it is not supported",
+                        hint="write a LEFT JOIN with ON, or compare in WHERE of the subquery",
+                    ) from error
                 raise
             result = _over_left(result, item, others, context)
     return result
@@ -127,6 +133,10 @@ def _may_read_left(left: ScopedPlan, item: exp.Expr, others: Sequence[exp.Join])
         isinstance(part, exp.Lateral) or is_function(part)
         for part in (item, *(node.this for node in others))
     )
+
+
+def _names_around(node: exp.Expr, scope: Scope) -> bool:
+    return any(scope.columns[i].is_around for i in named_around(node, scope))
 
 
 def _over_left(
