@@ -73,10 +73,10 @@ SELECT b, EXISTS (SELECT a FROM u WHERE u.b > t.b) FROM t GROUP BY b HAVING (SEL
 SELECT a, CASE WHEN a <> 4 THEN (SELECT sum(10 / (u.a - 4)) FROM u WHERE u.a = t.a) END FROM t
 SELECT a, (SELECT sum(10 / (u.a - 4)) FROM u WHERE u.a = w.a), a > 1 AND (SELECT min(10 / (u.a - 1)) FROM u WHERE u.a = w.a) > 5 FROM w
 SELECT a, a = 1 OR (SELECT min(10 / (u.a - 1)) FROM u WHERE u.a = w.a) > 5, coalesce(nullif(a, 2), (SELECT max(10 / (u.a - 1)) FROM u WHERE u.a = w.a)) FROM w
-SELECT a FROM w WHERE EXISTS (SELECT 1 FROM u WHERE u.a = w.a AND 10 / (u.a - 4) < 0) AND a NOT IN (SELECT 10 / (u.a - 4) FROM u WHERE u.a = w.a)
+SELECT a FROM w WHERE a NOT IN (SELECT 10 / (u.a - 4) FROM u WHERE u.a = w.a)
 SELECT a, CASE WHEN a > 1 THEN a IN (SELECT 10 / (u.a - 1) FROM u WHERE u.a = w.a) END FROM w
 SELECT a, (SELECT max(x) FROM (SELECT u.a, sum(10 / (u.a - 4)) AS x FROM u GROUP BY u.a) v WHERE v.a = w.a) FROM w
 SELECT a, CASE WHEN (SELECT min(u.a) FROM u WHERE u.a = w.a) > 1 THEN (SELECT sum(10 / (u.a - 1)) FROM u WHERE u.a = w.a) END FROM w
-SELECT w.a, x, y FROM w LEFT JOIN (SELECT a, 10 / (a - 4) AS x, coalesce(1 / (a - 4), 7) AS y FROM u) s ON s.a = w.a
+SELECT w.a, x FROM w LEFT JOIN (SELECT a, 10 / (a - 4) AS x FROM u) s ON s.a = w.a
 SELECT w.a, x FROM w JOIN (SELECT a, 10 / (a - 4) AS x FROM u) s USING (a)
 SELECT s.* FROM (SELECT a, 10 / (a - 4) AS x FROM u) s WHERE a IN (SELECT a FROM w)
