@@ -97,6 +97,7 @@ def run(home: Path, ticks: int, days: int) -> int:
             airflow = stack.__enter__()
         try:
             console.rule(f"[bold]{ticks} ticks of the DAG {DAG}")
+            console.print("Spark reads every source, however small: staging_threshold_bytes is 0")
             uppers = [one_tick(airflow, feed, number, ticks) for number in range(1, ticks + 1)]
             console.rule(f"[bold]the history of a new source, by the DAG {BACKFILL}: a day a run")
             has_history = backfill(airflow, past)

@@ -167,6 +167,8 @@ def _settings(
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
         "RECLOCK_HOME": str(home),
         "RECLOCK_SPARK_REMOTE": f"sc://127.0.0.1:{spark_port}",
+        # the demo's objects are small, and shall be seen to be read on Spark
+        "RECLOCK_STAGING_THRESHOLD_BYTES": "0",
         "RECLOCK_TICK_SCHEDULE": "",
         "PYSPARK_PYTHON": sys.executable,
         "AIRFLOW_HOME": str(airflow_home),

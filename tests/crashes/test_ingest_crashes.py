@@ -4,7 +4,7 @@ seen early.
 
 Most stops are made within one process, by an exception that nothing handles: the next driver, with
 stores opened anew, finds what was durable. Every point is done again with a process that is really
-killed.
+killed; one of them has staged on Spark.
 """
 
 import os
@@ -13,14 +13,12 @@ import sys
 import pytest
 from crashes.upstreams import Auction, Channel, Resharded, Transfers, Upserts, Upstream, check, fill
 from fixtures.forks import die_at
-from fixtures.objects import EVENTS, World
+from fixtures.objects import EVENTS, World, no_spark
 
 from reclock import failpoints
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.ingest import payload
 from reclock.ingest.report import IngestState
-
-pytestmark = pytest.mark.spark
 
 STEP_POINTS = [
     "ingest.after_probe",
@@ -108,10 +106,10 @@ STOPS += [
 
 @pytest.mark.parametrize(("upstream", "point", "occurrence"), STOPS, indirect=["upstream"])
 def test_a_stop_at_any_point_changes_nothing_of_the_outcome(
-    tmp_path, spark, monkeypatch, upstream, point, occurrence
+    tmp_path, monkeypatch, upstream, point, occurrence
 ):
     def restart():
-        return World(tmp_path, lambda: spark, (upstream.source,), now=upstream.clock)
+        return World(tmp_path, no_spark, (upstream.source,), now=upstream.clock)
 
     world = restart()
     upstream.fill(world)
@@ -143,9 +141,9 @@ REREAD_STOPS = [
 
 @pytest.mark.parametrize(("point", "occurrence"), REREAD_STOPS)
 def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(
-    tmp_path, spark, monkeypatch, point, occurrence
+    tmp_path, monkeypatch, point, occurrence
 ):
-    world = World(tmp_path, lambda: spark)
+    world = World(tmp_path, no_spark)
     world.write("a.csv", "1,x\nbad,y\n")
     world.write("b.csv", "7,u\n")
     with pytest.raises(DecodeFailed):
@@ -157,7 +155,7 @@ def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(
     monkeypatch.undo()
     world.close()
 
-    restarted = World(tmp_path, lambda: spark)
+    restarted = World(tmp_path, no_spark)
     lease_runs_out(restarted)
     restarted.tick(30, owner="second")
     assert restarted.visible() == [(1, "x", 10), (2, "y", 10), (3, "z", 10), (7, "u", 10)]
@@ -166,12 +164,10 @@ def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(
     restarted.close()
 
 
-def test_a_decision_comes_too_late_once_one_of_several_outputs_has_its_rows(
-    tmp_path, spark, monkeypatch
-):
+def test_a_decision_comes_too_late_once_one_of_several_outputs_has_its_rows(tmp_path, monkeypatch):
     """Staging again under another decision would leave the others without theirs."""
     auction = Auction()
-    world = World(tmp_path, lambda: spark, (auction.source,))
+    world = World(tmp_path, no_spark, (auction.source,))
     auction.fill(world)
     world.ingest(20, auction.source)
     world.audit(auction.source)
@@ -187,9 +183,9 @@ def test_a_decision_comes_too_late_once_one_of_several_outputs_has_its_rows(
     world.close()
 
 
-def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, spark, monkeypatch):
+def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, monkeypatch):
     """Each try gets one point further and is stopped there."""
-    world = World(tmp_path, lambda: spark)
+    world = World(tmp_path, no_spark)
     fill(world)
     in_order = [point for point in STEP_POINTS if point != "after_audit"]
     for number, point in enumerate(in_order):
@@ -198,7 +194,7 @@ def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, spark, m
         run_until_killed(world, at, "same owner")
         monkeypatch.undo()
         world.close()
-        world = World(tmp_path, lambda: spark)
+        world = World(tmp_path, no_spark)
         expected_times = {10} if point != "ingest.after_publish" else {10, 21}
         assert {row[2] for row in world.visible()} == expected_times
     world.tick(100, owner="same owner")
@@ -207,8 +203,12 @@ def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, spark, m
 
 
 def tick_in_process(home, at, source=EVENTS):
-    """One tick in a process of its own. A Spark that it leaves behind ends with its standard
-    input."""
+    """One tick in a process of its own."""
+    World(home, no_spark, (source,), lease_ms=200).tick(at, owner=f"process {at}")
+
+
+def tick_on_spark(home, at):
+    """One tick in a process of its own that stages on Spark, which ends with its standard input."""
 
     def spark():
         from pyspark.sql import SparkSession
@@ -225,7 +225,7 @@ def tick_in_process(home, at, source=EVENTS):
             .getOrCreate()
         )
 
-    World(home, spark, (source,), lease_ms=200).tick(at, owner=f"process {at}")
+    World(home, spark, lease_ms=200, staging_threshold_bytes=0).tick(at, owner=f"process {at}")
 
 
 def lease_runs_out(world):
@@ -236,9 +236,9 @@ def lease_runs_out(world):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("killed_at", [tuple(STEP_POINTS[:-1])], ids=["each"])
-def test_processes_that_are_killed_leave_nothing_half_done(tmp_path, spark, killed_at):
+def test_processes_that_are_killed_leave_nothing_half_done(tmp_path, killed_at):
     """One after another dies a step further. The last one finishes."""
-    world = World(tmp_path, lambda: spark)
+    world = World(tmp_path, no_spark)
     fill(world)
     for number, point in enumerate(killed_at):
         die_at(point, tick_in_process, tmp_path, 20 + number)
@@ -251,14 +251,26 @@ def test_processes_that_are_killed_leave_nothing_half_done(tmp_path, spark, kill
     world.close()
 
 
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_what_a_killed_process_staged_on_spark_is_staged_again(tmp_path):
+    world = World(tmp_path, no_spark)
+    fill(world)
+    die_at("ingest.after_stage", tick_on_spark, tmp_path, 20)
+    lease_runs_out(world)
+    world.tick(30, owner="survivor")
+    check(world, 20)
+    world.close()
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "killed_at", [("ingest.after_reread", "collections.correct.before_commit")], ids=["each"]
 )
 def test_processes_that_are_killed_while_they_bind_a_corrected_object_anew_change_nothing(
-    tmp_path, spark, killed_at
+    tmp_path, killed_at
 ):
-    world = World(tmp_path, lambda: spark)
+    world = World(tmp_path, no_spark)
     world.write("a.csv", "1,x\nbad,y\n")
     with pytest.raises(DecodeFailed):
         world.ingest(10)
@@ -276,9 +288,9 @@ def test_processes_that_are_killed_while_they_bind_a_corrected_object_anew_chang
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("killed_at", ["ingest.after_read_once"])
-def test_what_a_killed_process_heard_is_heard_again(tmp_path, spark, pubnub_service, killed_at):
+def test_what_a_killed_process_heard_is_heard_again(tmp_path, pubnub_service, killed_at):
     upstream = Channel(pubnub_service)
-    world = World(tmp_path, lambda: spark, (upstream.source,))
+    world = World(tmp_path, no_spark, (upstream.source,))
     upstream.fill(world)
     die_at(killed_at, tick_in_process, tmp_path, 20, upstream.source)
     lease_runs_out(world)

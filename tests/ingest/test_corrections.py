@@ -11,8 +11,6 @@ from reclock.ingest.payload import Step
 from reclock.ingest.report import IngestState
 from reclock.reclocking.mint import Binding
 
-pytestmark = pytest.mark.spark
-
 
 def decide(world, change, *arguments):
     return world.frontiers.decide(EVENTS.id, lambda found: change(found, *arguments))

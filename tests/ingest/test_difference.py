@@ -37,7 +37,8 @@ from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.compute.engines.duckdb import DuckDbEngine
-from reclock.ingest.difference import DifferenceJob, Engines
+from reclock.ingest.difference import DifferenceJob
+from reclock.ingest.engines import Engines
 from reclock.ingest.stage import StagedWriter, stamped
 from reclock.ingest.upsert import ByLineage, ByOffset, Replacement
 
@@ -90,7 +91,7 @@ def difference(
 ) -> Iterator[Difference]:
     """Take messages in: what they change is told, and then in the output."""
     small = DuckDbEngine([str(tmp_path)])
-    engines = Engines(no_spark if request.param else lambda: spark, lambda: small, request.param)
+    engines = Engines(no_spark if request.param else lambda: spark, lambda: small, request.param, 0)
 
     def take(rule: Replacement, messages: list[Row]) -> list[tuple[Any, ...]]:
         upper = output.pin().upper

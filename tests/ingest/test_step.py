@@ -25,8 +25,6 @@ from reclock.ingest.audit import conclude_audit, open_audit
 from reclock.ingest.payload import Phase, Step
 from reclock.ingest.report import IngestState
 
-pytestmark = pytest.mark.spark
-
 
 def decide(world, change, *arguments, source=EVENTS):
     return world.frontiers.decide(source.id, lambda found: change(found, *arguments))
@@ -103,11 +101,11 @@ def test_a_restored_object_is_verified_once_and_not_read_into_rows_again(world):
     assert world.ingest(30).state is IngestState.IDLE
 
 
-def test_the_header_is_bound_but_yields_no_row_and_orders_the_fields(tmp_path, spark):
+def test_the_header_is_bound_but_yields_no_row_and_orders_the_fields(tmp_path):
     source = SourceSpec(
         GlobalId("u5"), "headed", ObjectsConnector(BUCKET, "*.csv"), CsvFormat(), EVENTS.desc
     )
-    world = World(tmp_path, lambda: spark, (source,))
+    world = World(tmp_path, no_spark, (source,))
     world.write("a.csv", "word,number\n")
     world.tick(10)
     world.write("a.csv", "x,1\n")
@@ -133,14 +131,14 @@ def test_many_splits_are_read_by_many_tasks(world, monkeypatch):
     ]
 
 
-def test_one_source_stalls_and_the_others_go_on(tmp_path, spark):
+def test_one_source_stalls_and_the_others_go_on(tmp_path):
     other = SourceSpec(
         GlobalId("u6"), "other", ObjectsConnector(BUCKET, "*.json"), JsonFormat(), EVENTS.desc
     )
     gone = SourceSpec(
         GlobalId("u7"), "gone", ObjectsConnector("nowhere", "*"), JsonFormat(), EVENTS.desc
     )
-    world = World(tmp_path, lambda: spark, (EVENTS, other, gone))
+    world = World(tmp_path, no_spark, (EVENTS, other, gone))
     world.write("a.csv", "1,x\nbad,y\n")
     world.write("a.json", '{"number":5}\n')
     with pytest.raises(DecodeFailed):
@@ -368,8 +366,8 @@ def test_a_decision_that_comes_while_the_rows_are_being_committed_loses_to_the_c
     assert world.frontiers.get("u4").claim is None
 
 
-def test_two_drivers_at_once_make_no_duplicate_and_no_deadlock(world, spark):
-    drivers = [World(world.home, lambda: spark, lease_ms=2_000) for _ in range(2)]
+def test_two_drivers_at_once_make_no_duplicate_and_no_deadlock(world):
+    drivers = [World(world.home, no_spark, lease_ms=2_000) for _ in range(2)]
     errors = []
 
     def drive(number):

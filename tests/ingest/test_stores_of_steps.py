@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
-from fixtures.objects import BUCKET, World, s3_client
+from fixtures.objects import BUCKET, World, no_spark, s3_client
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import (
@@ -30,10 +30,8 @@ from reclock.definitions.formats import JsonFormat
 from reclock.definitions.sources import ObjectsConnector, SourceSpec
 from reclock.errors import UpstreamChanged
 
-pytestmark = pytest.mark.spark
 
-
-def test_every_type_survives_the_whole_way(tmp_path, spark):
+def test_every_type_survives_the_whole_way(tmp_path):
     values = {
         "n": (INTEGER, 1),
         "text": (TEXT, 'é 日本 "b"\t\n\\'),
@@ -54,7 +52,7 @@ def test_every_type_survives_the_whole_way(tmp_path, spark):
     source = SourceSpec(
         GlobalId("u8"), "types", ObjectsConnector(BUCKET, "*.json"), JsonFormat(), desc
     )
-    world = World(tmp_path, lambda: spark, (source,))
+    world = World(tmp_path, no_spark, (source,))
     spelled = {n: f"\\x{v.hex()}" if isinstance(v, bytes) else v for n, (_, v) in values.items()}
     world.write("a.json", json.dumps(spelled, default=str) + "\n")
     world.tick(10)
@@ -62,11 +60,11 @@ def test_every_type_survives_the_whole_way(tmp_path, spark):
     world.close()
 
 
-def test_buckets_and_lake_may_be_on_an_s3_endpoint(tmp_path, spark, s3_endpoint):
+def test_buckets_and_lake_may_be_on_an_s3_endpoint(tmp_path, s3_endpoint):
     client = s3_client(s3_endpoint)
     for bucket in (BUCKET, "lake"):
         client.create_bucket(Bucket=bucket)
-    world = World(tmp_path, lambda: spark, s3=s3_endpoint)
+    world = World(tmp_path, no_spark, s3=s3_endpoint)
     client.put_object(Bucket=BUCKET, Key="d/a.csv", Body=b"1,x\n2,")
     world.tick(10)
     client.put_object(Bucket=BUCKET, Key="d/a.csv", Body=b"1,x\n2,y\n")

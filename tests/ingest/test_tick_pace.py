@@ -15,14 +15,12 @@ from reclock.pipeline import source_steps, tick
 from reclock.pipeline.tick_reports import PublishReport
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.mark.parametrize(
     "is_last", [False, True], ids=["a later tick publishes it", "the last tick waits for it"]
 )
 def test_a_slow_source_holds_up_no_other(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, is_last: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_last: bool
 ) -> None:
     go_on, published = Event(), []
     ingest, publish = source_steps.ingestion.ingest, source_steps.publish
@@ -41,7 +39,7 @@ def test_a_slow_source_holds_up_no_other(
 
     monkeypatch.setattr(source_steps.ingestion, "ingest", ingest_slowly)
     monkeypatch.setattr(tick, "publish", publish_and_go_on)
-    with Environment.initialise(tmp_path / "home", spark=spark) as environment:
+    with Environment.initialise(tmp_path / "home") as environment:
 
         def sql(text: str) -> list[tuple[Any, ...]]:
             return [row for result in Session(environment).execute(text) for row in result.rows()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from reclock.compute.engines.duckdb import DuckDbEngine
     from reclock.compute.engines.spool import Spool
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The variable by which spark-submit tells a Python program where its Spark is."""
+
 
 class EnginePool:
     """The engines, created with the ``settings`` of that moment. Thread-safe."""
@@ -29,6 +33,12 @@ class EnginePool:
         self._settings, self._spark, self._owns_spark = settings, spark, spark is None
         self._has_started_spark = False
         self._starting = threading.Lock()
+
+    @property
+    def is_spark_application(self) -> bool:
+        """Whether this process was given a Spark session, or started by spark-submit: its user wants
+        the work of sources done there."""
+        return not self._owns_spark or _SUBMITTED in os.environ
 
     def spark(self, *, pool: str = "default") -> SparkSession:
         """The process's Spark session, started at the first call and after it has ended. The jobs

@@ -31,6 +31,15 @@ class EngineSettings(BaseModel):
             "Spark, others on DuckDB"
         ),
     )
+    staging_threshold_bytes: int = Field(
+        default=32 << 20,
+        ge=0,
+        description=(
+            "a step of a source that reads more bytes upstream runs on Spark, others in threads of "
+            "the process; 0 for Spark always. A process that was started by spark-submit, or given "
+            "a Spark session, always uses that"
+        ),
+    )
     arrangements_bytes: int = Field(
         default=256 << 20,
         ge=0,

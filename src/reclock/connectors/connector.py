@@ -5,7 +5,8 @@ partition has growing offsets (bytes, message offsets, log positions). Ingestion
 to which offset each partition is bound, and calls:
 
     probe         which offsets are new             before each step; it changes nothing upstream
-    tasks, read   the rows of the bound offsets     on Spark's executors, again after a failure
+    tasks, read   the rows of the bound offsets     in threads or on Spark's executors, again after
+                                                    a failure
     reread        the claimed offsets as of now     after a person asked for it (RETRY)
     acknowledge   these offsets are published       after each step; the upstream may forget them
 
@@ -46,12 +47,16 @@ class Connector(Protocol):
         """
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
-        """The increments as tasks for executors, without the skipped offsets. The result depends on
+        """The increments as tasks, without the skipped offsets. The result depends on
         the arguments alone."""
 
+    def size_bytes(self, task: Any) -> int:
+        """About how many bytes of the upstream ``read`` reads for the task. It decides whether Spark
+        runs the step's tasks, so it must be known without asking the upstream."""
+
     def read(self, task: Any) -> Iterator[Read]:
-        """Read one task, in order. Each item has the name of its output (``""`` if the source has
-        only one), and one of:
+        """Read one task, in order. Threads and processes read several tasks at once. Each item has
+        the name of its output (``""`` if the source has only one), and one of:
 
         - a table of rows: the output's columns, and ``mz_diff`` if rows may also be deleted. If the
           output has a key, a table with the columns of ``PARTITION_COLUMN`` too replaces rows of

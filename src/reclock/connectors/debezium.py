@@ -287,6 +287,9 @@ class Debezium:
                     pieces.append(TablePiece(tables[topic], piece, dropped))
         return pieces
 
+    def size_bytes(self, task: TablePiece | ReplaceRows) -> int:
+        return task.piece.size_bytes if isinstance(task, TablePiece) else task.size_bytes
+
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """Debezium's topics need no acknowledgement."""
 

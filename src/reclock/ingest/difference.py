@@ -13,14 +13,15 @@ import pyarrow as pa
 import sqlglot
 from pyarrow.fs import FileInfo
 
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.relations import BIGINT, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute.engines.engine import CollectionInput
 from reclock.compute.engines.spark import NAME as SPARK
 from reclock.compute.engines.spark import SparkEngine
+from reclock.ingest.engines import Engines
 from reclock.ingest.stage import StagedWriter, messages_of, stamped
 from reclock.ingest.upsert import ByOffset, Replacement, listed
 
@@ -37,13 +38,33 @@ truncated, or copied anew, and those it has after. They may have as many rows as
 
 
 @dataclass(frozen=True, slots=True)
-class Engines:
-    """The engines of a step. Work that reads at most ``threshold_bytes`` of Parquet is done in this
-    process, other work on Spark."""
+class _StagedFiles:
+    """Complete Parquet files with rows of ``desc``."""
 
-    spark: Callable[[], SparkSession]
-    small: Callable[[], DuckDbEngine]
-    threshold_bytes: int
+    desc: RelationDesc
+    folder: Folder
+    files: Sequence[FileInfo]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size for file in self.files)
+
+    @property
+    def uris(self) -> list[str]:
+        return [self.folder.absolute(file.path) for file in self.files]
+
+    def dataset(self) -> Dataset | pa.Table:
+        import pyarrow.dataset as pads  # it loads pandas
+
+        if not self.files:
+            return arrow_schema(self.desc, with_updates=True).empty_table()
+        return pads.dataset(
+            [file.path for file in self.files], filesystem=self.folder.filesystem, format="parquet"
+        )
+
+
+_Input = _StagedFiles | Version | None
+"""What a difference reads: staged files, or the output as it was before; None if it was empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +81,41 @@ class DifferenceJob:
         """Add to the target the difference that its messages make to the earlier rows: those of the
         output, ``state`` (None if it was truncated), and those in the target, whose keys the output
         does not have."""
-        files = self._files(self._messages)
-        if not files:
-            return
-        new_rows = self._files(self.target)
-        read = sum(file.size for file in [*files, *new_rows])
-        read += sum(file.size_bytes for file in state.all_files) if state is not None else 0
-        if read <= engines.threshold_bytes:
-            self._upsert_in_process(engines.small(), files, new_rows, rule, state)
-        else:
-            session = engines.spark()
-            engine = SparkEngine(session)
-            frames = {
-                "messages": engine.files(
-                    rule.message_desc(self.desc), self._uris(self._messages, files)
-                ),
-                "output": self._before(session, state),
-                "new_rows": engine.files(self.desc, self._uris(self.target, new_rows)),
+        messages = self._messages(rule)
+        if messages.files:
+            inputs: dict[str, _Input] = {
+                "messages": messages,
+                "output": state,
+                "new_rows": self._new_rows(),
             }
-            self._run(session, frames, lambda names: self._sql(rule, **names), _DIFFERENCE)
+            self._run(engines, inputs, lambda **names: self._sql(rule, **names), _DIFFERENCE)
 
-    @property
-    def _messages(self) -> str:
-        return messages_of(self.target)
+    def replay(self, engines: Engines, rule: ByOffset) -> None:
+        """Write the whole history of the output to the target, from its messages of all times."""
+        messages = self._messages(rule)
+        if messages.files:
+            self._run(
+                engines,
+                {"messages": messages},
+                lambda **names: rule.history_sql(self.desc, **names),
+                "history",
+            )
+
+    def replace(self, engines: Engines, state: Version) -> None:
+        """Replace the rows in the target by the difference between ``state`` and them."""
+        columns, rows = listed(self.desc.names), self._new_rows()
+        self._run(
+            engines,
+            {"new_rows": rows, "output": state},
+            lambda new_rows, output: (
+                f"SELECT {columns}, SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM ("
+                f"SELECT {columns}, {DIFF_COLUMN} FROM {new_rows}"
+                f" UNION ALL SELECT {columns}, -{DIFF_COLUMN} FROM {output}"
+                f") GROUP BY {columns} HAVING SUM({DIFF_COLUMN}) <> 0"
+            ),
+            RETRACTED,
+        )
+        rows.folder.delete([file.path for file in rows.files])
 
     def _sql(self, rule: Replacement, messages: str, output: str, new_rows: str) -> str:
         updates = f"{listed(self.desc.names)}, {DIFF_COLUMN}"
@@ -92,109 +125,81 @@ class DifferenceJob:
             f"(SELECT {updates} FROM {output} UNION ALL SELECT {updates} FROM {new_rows})",
         )
 
-    def _upsert_in_process(
-        self,
-        engine: DuckDbEngine,
-        files: Sequence[FileInfo],
-        new_rows: Sequence[FileInfo],
-        rule: Replacement,
-        state: Version | None,
-    ) -> None:
-        import pyarrow.dataset as pads  # it loads pandas
+    def _messages(self, rule: Replacement) -> _StagedFiles:
+        return self._staged(rule.message_desc(self.desc), messages_of(self.target))
 
-        assert self.at is not None
-        schema = arrow_schema(self.desc, with_updates=True)
+    def _new_rows(self) -> _StagedFiles:
+        return self._staged(self.desc, self.target)
 
-        def staged(uri: str, staged_files: Sequence[FileInfo]) -> Dataset:
-            return pads.dataset(
-                [file.path for file in staged_files],
-                filesystem=Folder(uri, self.options).filesystem,
-                format="parquet",
-            )
-
-        [sql] = sqlglot.transpile(
-            self._sql(rule, "messages", "output", "new_rows"), read=SPARK, write=engine.name
-        )
-        inputs = {
-            "messages": staged(self._messages, files),
-            "output": schema.empty_table() if state is None else CollectionInput(state),
-            "new_rows": staged(self.target, new_rows) if new_rows else schema.empty_table(),
-        }
-        with engine.query(
-            sql, self.desc.columns, inputs, Timestamp(self.at - 1)
-        ).batches as batches:
-            self._write_file(f"{_DIFFERENCE}-00000.parquet", batches)
-
-    def replay(self, spark: Callable[[], SparkSession], rule: ByOffset) -> None:
-        """Write the whole history of the output to the target, from its messages of all times."""
-        if files := self._files(self._messages):
-            session = spark()
-            frames = {
-                "messages": SparkEngine(session).files(
-                    rule.message_desc(self.desc), self._uris(self._messages, files)
-                )
-            }
-            self._run(
-                session, frames, lambda names: rule.history_sql(self.desc, **names), "history"
-            )
-
-    def _files(self, uri: str) -> list[FileInfo]:
+    def _staged(self, desc: RelationDesc, uri: str) -> _StagedFiles:
         """The complete files directly in the folder."""
-        files = [file for file in Folder(uri, self.options).walk("") if file.path == file.base_name]
+        folder = Folder(uri, self.options)
+        files = [file for file in folder.walk("") if file.path == file.base_name]
         complete = [
             file
             for file in files
             if file.base_name.endswith(".parquet") and not file.base_name.startswith(".")
         ]
-        return sorted(complete, key=lambda file: file.path)
+        return _StagedFiles(desc, folder, sorted(complete, key=lambda file: file.path))
 
-    def _uris(self, uri: str, files: Sequence[FileInfo]) -> list[str]:
-        return [Folder(uri, self.options).absolute(file.path) for file in files]
-
-    def replace(self, spark: Callable[[], SparkSession], state: Version) -> None:
-        """Replace the rows in the target by the difference between ``state`` and them."""
-        session, columns = spark(), listed(self.desc.names)
-        rows = self._files(self.target)
-        frames = {
-            "rows": SparkEngine(session).files(self.desc, self._uris(self.target, rows)),
-            "state": self._before(session, state),
-        }
-        self._run(
-            session,
-            frames,
-            lambda names: (
-                f"SELECT {columns}, SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM ("
-                f"SELECT {columns}, {DIFF_COLUMN} FROM {names['rows']}"
-                f" UNION ALL SELECT {columns}, -{DIFF_COLUMN} FROM {names['state']}"
-                f") GROUP BY {columns} HAVING SUM({DIFF_COLUMN}) <> 0"
-            ),
-            RETRACTED,
-        )
-        Folder(self.target, self.options).delete([file.path for file in rows])
-
-    def _before(self, session: SparkSession, state: Version | None) -> DataFrame:
-        engine = SparkEngine(session)
-        if state is None or self.at is None:
-            return engine.files(self.desc, [])
-        return engine.updates(state, Timestamp(self.at - 1)).where(f"{TIME_COLUMN} < {self.at:d}")
+    # --- on an engine ---
 
     def _run(
+        self, engines: Engines, inputs: Mapping[str, _Input], sql: Callable[..., str], kind: str
+    ) -> None:
+        """Write the rows of ``sql``, which is in Spark's SQL, and a function of the names of its
+        inputs."""
+        if sum(map(_size_bytes, inputs.values())) <= engines.threshold_bytes:
+            self._run_here(engines.small(), inputs, sql(**{name: name for name in inputs}), kind)
+        else:
+            self._run_on_spark(engines.spark(), inputs, sql, kind)
+
+    def _run_here(
+        self, engine: DuckDbEngine, inputs: Mapping[str, _Input], sql: str, kind: str
+    ) -> None:
+        schema = arrow_schema(self.desc, with_updates=True)
+
+        def bound(input: _Input) -> CollectionInput | Dataset | pa.Table:
+            if isinstance(input, _StagedFiles):
+                return input.dataset()
+            return schema.empty_table() if input is None else CollectionInput(input)
+
+        [translated] = sqlglot.transpile(sql, read=SPARK, write=engine.name)
+        columns, as_of = self.desc.columns, MAXIMUM
+        if self.at is None:
+            columns = (*columns, Column(TIME_COLUMN, BIGINT))
+        else:
+            as_of = Timestamp(self.at - 1)
+        read = {name: bound(input) for name, input in inputs.items()}
+        with engine.query(translated, columns, read, as_of).batches as batches:
+            self._write_file(f"{kind}-00000.parquet", batches)
+
+    def _run_on_spark(
         self,
         session: SparkSession,
-        frames: Mapping[str, DataFrame],
-        sql: Callable[[dict[str, str]], str],
+        inputs: Mapping[str, _Input],
+        sql: Callable[..., str],
         kind: str,
     ) -> None:
-        names = {name: f"reclock_{uuid4().hex}" for name in frames}
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(names[name])
+        names = {name: f"reclock_{uuid4().hex}" for name in inputs}
+        for name, input in inputs.items():
+            self._frame(session, input).createOrReplaceTempView(names[name])
         try:
             # names with dots are lost on the way
-            rows = session.sql(sql(names)).toDF(*(str(i) for i in range(len(self._names))))
+            rows = session.sql(sql(**names)).toDF(*(str(i) for i in range(len(self._names))))
             rows.mapInArrow(partial(self._write, kind), "files INT").collect()
         finally:
             for name in names.values():
                 session.catalog.dropTempView(name)
+
+    def _frame(self, session: SparkSession, input: _Input) -> DataFrame:
+        engine = SparkEngine(session)
+        if isinstance(input, _StagedFiles):
+            return engine.files(input.desc, input.uris)
+        if input is None:
+            return engine.files(self.desc, [])
+        assert self.at is not None
+        return engine.updates(input, Timestamp(self.at - 1)).where(f"{TIME_COLUMN} < {self.at:d}")
 
     @property
     def _names(self) -> list[str]:
@@ -223,6 +228,12 @@ class DifferenceJob:
         if writer is not None:
             writer.close()
         return writer is not None
+
+
+def _size_bytes(input: _Input) -> int:
+    if isinstance(input, Version):
+        return sum(file.size_bytes for file in input.all_files)
+    return 0 if input is None else input.size_bytes
 
 
 def _task_file(kind: str) -> str:

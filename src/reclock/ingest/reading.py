@@ -10,7 +10,8 @@ from typing import Any
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.connector import Connector
 from reclock.definitions.sources import SourceSpec
-from reclock.ingest.difference import DifferenceJob, Engines
+from reclock.ingest.difference import DifferenceJob
+from reclock.ingest.engines import Engines
 from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.stage import StagingJob, StagingOutcome
 from reclock.ingest.upsert import replacement
@@ -46,7 +47,7 @@ class Reading:
             self.options,
             messages,
         )
-        outcome = job.run(self.engines.spark)
+        outcome = job.run(self.engines)
         for output, desc in self.source.outputs.items():
             if output in outcome.failed:
                 continue
@@ -56,7 +57,7 @@ class Reading:
                 state = None if is_truncated else self.collections.outputs[output].pin()
                 difference.upsert(self.engines, rule, state)
             if is_truncated:
-                difference.replace(self.engines.spark, self.collections.outputs[output].pin())
+                difference.replace(self.engines, self.collections.outputs[output].pin())
         return outcome
 
     def stage_as_they_come(self, connector: Connector, tasks: Sequence[Any]) -> StagingOutcome:
@@ -65,7 +66,7 @@ class Reading:
         job = StagingJob(
             connector, _one_each(tasks, self.at), self.source.outputs, targets, self.options
         )
-        return job.run(self.engines.spark)
+        return job.run(self.engines)
 
     def replace_outputs(self, outcome: StagingOutcome) -> None:
         """The staged rows are everything that the upstream has: replace them by the difference
@@ -75,7 +76,7 @@ class Reading:
             if output in targets and output not in outcome.failed:
                 difference = DifferenceJob(desc, self.at, targets[output], self.options)
                 difference.replace(
-                    self.engines.spark, self.collections.outputs[output].pin().without_errors
+                    self.engines, self.collections.outputs[output].pin().without_errors
                 )
 
 

@@ -10,9 +10,9 @@ again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.collections.files import StagedFile
@@ -25,17 +25,15 @@ from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, InternalError, SourceError
 from reclock.failpoints import failpoint
 from reclock.ingest.difference import DifferenceJob
+from reclock.ingest.engines import Engines
 from reclock.ingest.source_collections import SourceCollections, read_bindings
 from reclock.ingest.stage import StagingJob
 from reclock.ingest.upsert import ByOffset
 from reclock.reclocking.remap import Remap
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 _ATTEMPTS = 5
 _PIECES_PER_TASK = 32
-"""How many pieces of work make one Spark task, so that a long history of small steps does not
+"""How many pieces of work make one task, so that a long history of small steps does not
 become as many files."""
 
 _POLL_S = 0.2
@@ -60,7 +58,7 @@ class Rebuild:
     connector: SupportsRebuild
     frontiers: Frontiers
     lake: Lake
-    spark: Callable[[], SparkSession]
+    engines: Engines
     clock: Clock
     skips: Sequence[Skip] = ()
 
@@ -152,9 +150,9 @@ class Rebuild:
         }
         keyed = {output: desc for output, desc in outputs.items() if desc.key}
         messages = {output: rule.message_desc(desc) for output, desc in keyed.items()}
-        StagingJob(self.connector, tasks, outputs, targets, options, messages).run(self.spark)
+        StagingJob(self.connector, tasks, outputs, targets, options, messages).run(self.engines)
         for output, desc in keyed.items():
-            DifferenceJob(desc, None, targets[output], options).replay(self.spark, rule)
+            DifferenceJob(desc, None, targets[output], options).replay(self.engines, rule)
 
     @staticmethod
     def _discard(collections: SourceCollections, names: Mapping[str, str]) -> None:

@@ -22,8 +22,8 @@ from reclock.definitions.sources import SourceSpec
 from reclock.errors import DecodeFailed
 from reclock.ingest import effects, events
 from reclock.ingest.claim_effects import ClaimEffects
-from reclock.ingest.difference import Engines
 from reclock.ingest.effects import Effect
+from reclock.ingest.engines import Engines
 from reclock.ingest.events import Event
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.payload import Phase, Step

@@ -1,18 +1,19 @@
-"""Staging: a Spark job whose tasks read the ranges of a step, and write one Parquet file for each
-output into staging folders.
+"""Staging: tasks read the ranges of a step, and write one Parquet file for each output into staging
+folders. Threads of this process run the tasks of a small step, Spark those of a large one.
 
-The rows never pass through the JVM: Arrow decodes and writes them, which makes this faster than
-Spark's own CSV reader and Delta writer. A file's name and content follow from the claim alone, and
-the file appears only when it is complete. So a repeated task does no harm, and no output committer
-is needed. A task returns errors of the upstream as values, because Spark would run a failed task
-again.
+On Spark too, Arrow decodes and writes the rows, which never pass through the JVM. That makes this
+faster than Spark's own CSV reader and Delta writer. A file's name and content follow from the claim
+alone, and the file appears only when it is complete. So a repeated task does no harm, and no output
+committer is needed. A task returns errors of the upstream as values, because Spark would run a
+failed task again.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -26,11 +27,16 @@ from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.connectors.connector import OFFSET_COLUMN, ChangeCount, Connector, Read
 from reclock.errors import InternalError, OutputFailed, SourceError
+from reclock.ingest.engines import Engines
 from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import FailureReason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_THREADS = 8
+"""How many tasks of a step this process runs at a time. Most of a small task's time, it waits for
+its upstream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,43 +66,51 @@ class StagingJob:
     target_options: Mapping[str, str] = field(repr=False)
     messages: Mapping[str, RelationDesc] = field(default_factory=dict)
 
-    def run(self, spark: Callable[[], SparkSession]) -> StagingOutcome:
-        """Run every task on Spark. Afterwards the staging folders have all rows. Without tasks,
-        Spark is not used.
+    def run(self, engines: Engines) -> StagingOutcome:
+        """Run every task. Afterwards the staging folders have all rows. Files, outcome and errors
+        are the same on every engine.
 
         Raises the ``SourceError`` of the first bad offset, in order of partition.
         """
-        if not self.tasks:
-            return StagingOutcome()
+        size_bytes = sum(
+            self.connector.size_bytes(piece) for task in self.tasks for _, piece in task
+        )
+        if size_bytes > engines.staging_threshold_bytes:
+            results = self._run_on_spark(engines.spark())
+        else:
+            results = self._run_here()
+        failures = [decode_failure(failure) for failure, _ in results if failure is not None]
+        if failures:
+            raise min(failures, key=_place)
+        outcomes = [outcome for _, outcome in results]
+        counts = [outcome.changes for outcome in outcomes if outcome.changes is not None]
+        return StagingOutcome(
+            frozenset(output for outcome in outcomes for output in outcome.truncated),
+            {name: reason for outcome in outcomes for name, reason in outcome.failed.items()},
+            sum(counts) if counts else None,
+        )
+
+    def _run_here(self) -> list[TaskResult]:
+        """Raises the exception of a task that is no ``SourceError``."""
+        results: list[TaskResult] = []
+        if len(self.tasks) <= 1:
+            return [self.run_task(task) for task in range(len(self.tasks))]
+        with ThreadPoolExecutor(min(len(self.tasks), _THREADS), "staging") as pool:
+            for result in pool.map(self.run_task, range(len(self.tasks))):
+                results.append(result)
+                if result[0] is not None and _place(decode_failure(result[0])) == _FIRST:
+                    # The upstream does not respond: do not wait for it once more for each task.
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    break
+        return results
+
+    def _run_on_spark(self, spark: SparkSession) -> list[TaskResult]:
         count = len(self.tasks)
         columns = "task BIGINT, failure STRING, outcome STRING"
-        rows = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, columns).collect()
+        rows = spark.range(0, count, 1, count).mapInArrow(self._run_tasks, columns).collect()
         if sorted(row.task for row in rows) != list(range(count)):
             raise InternalError(f"staging answered for {len(rows)} of {count} tasks")
-        failures = [decode_failure(row.failure) for row in rows if row.failure is not None]
-        if failures:
-            raise min(
-                failures,
-                key=lambda failure: (
-                    getattr(failure, "partition", ""),
-                    getattr(failure, "offset", 0),
-                ),
-            )
-        outcomes = [json.loads(row.outcome) for row in rows]
-        truncated = frozenset(
-            output for task_outcome in outcomes for output in task_outcome["truncated"]
-        )
-        failed = {
-            output: FailureReason(**failed)
-            for task_outcome in outcomes
-            for output, failed in task_outcome["failed"].items()
-        }
-        counts = [
-            task_outcome["changes"]
-            for task_outcome in outcomes
-            if task_outcome["changes"] is not None
-        ]
-        return StagingOutcome(truncated, failed, sum(counts) if counts else None)
+        return [(row.failure, _decode_outcome(row.outcome)) for row in rows]
 
     def _run_tasks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -109,9 +123,8 @@ class StagingJob:
                 ]
                 yield pa.record_batch(arrays, schema=_OUTCOME)
 
-    def run_task(self, task: int) -> tuple[str | None, StagingOutcome]:
-        """Write the files of one task. Returns the encoded error of the upstream, or None, and the
-        outcome."""
+    def run_task(self, task: int) -> TaskResult:
+        """Write the files of one task."""
         writers: dict[tuple[str, bool], StagedWriter] = {}
         truncated: list[str] = []
         failed: dict[str, FailureReason] = {}
@@ -157,7 +170,22 @@ class StagingJob:
                 yield output, stamped(rows, at) if isinstance(rows, pa.Table) else rows
 
 
+TaskResult = tuple[str | None, StagingOutcome]
+"""The encoded error of the upstream, if the task met one, and the outcome."""
+
 _OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("outcome", pa.string())])
+_FIRST = "", 0
+
+
+def _place(failure: SourceError) -> tuple[str, int]:
+    """Errors are in order of partition and offset. Those of no partition come first."""
+    return getattr(failure, "partition", _FIRST[0]), getattr(failure, "offset", _FIRST[1])
+
+
+def _decode_outcome(text: str) -> StagingOutcome:
+    fields = json.loads(text)
+    failed = {output: FailureReason(**reason) for output, reason in fields["failed"].items()}
+    return StagingOutcome(fields["truncated"], failed, fields["changes"])
 
 
 def messages_of(target: str) -> str:

@@ -19,7 +19,7 @@ from reclock.errors import ClaimConflict, InternalError, SourceError
 from reclock.ingest import effects, events
 from reclock.ingest.advance import Goal, Ingestion, drive
 from reclock.ingest.claim_effects import ClaimEffects, RecordSkips
-from reclock.ingest.difference import Engines
+from reclock.ingest.engines import Engines
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.source_effects import SourceEffects
@@ -45,7 +45,7 @@ def ingest(
     is visible yet.
 
     An earlier step that has passed its audit is published first, and then a new one begins. Without
-    new data upstream, nothing is claimed or committed and no Spark job runs. ``owner`` names this
+    new data upstream, nothing is claimed or committed. ``owner`` names this
     writer. Two writers may call this at once: one of them gets ``BUSY``. With ``is_history`` the
     step binds only what the upstream had before its time.
 

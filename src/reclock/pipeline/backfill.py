@@ -169,7 +169,7 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
         connector,
         environment.stores.frontiers,
         environment.stores.lake,
-        lambda: environment.runtime.engines.spark(pool=spec.id),
+        source_steps.step_engines(environment, spec),
         environment.stores.clock,
         skips,
     )

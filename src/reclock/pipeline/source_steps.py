@@ -32,7 +32,7 @@ from reclock.errors import (
 from reclock.ingest import step as ingestion
 from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
 from reclock.ingest.commit import commit_and_publish
-from reclock.ingest.difference import Engines
+from reclock.ingest.engines import Engines
 from reclock.ingest.payload import Step
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.pipeline.object_status import error_of, record_running, record_stall
@@ -181,11 +181,6 @@ def _ingest_at_possible_time(
     past it."""
     stores, runtime = environment.stores, environment.runtime
     settings = stores.settings
-    engines = Engines(
-        lambda: runtime.engines.spark(pool=spec.id),
-        lambda: runtime.engines.small,
-        settings.spark_threshold_bytes,
-    )
     for _ in range(_ATTEMPTS):
         try:
             return ingestion.ingest(
@@ -195,7 +190,7 @@ def _ingest_at_possible_time(
                 frontiers=stores.frontiers,
                 lake=stores.lake,
                 connector=open_connector(spec, runtime.connection_context),
-                engines=engines,
+                engines=step_engines(environment, spec),
                 lease_ms=settings.claim_lease_ms,
                 is_history=is_history,
                 record_skips=partial(_record_skips, stores),
@@ -209,6 +204,17 @@ def _ingest_at_possible_time(
             mismatch = passed
             at = stores.oracle.write_ts(EPOCH_MS)
     raise mismatch
+
+
+def step_engines(environment: Environment, spec: SourceSpec) -> Engines:
+    """The engines for a step of the source in this process."""
+    engines, settings = environment.runtime.engines, environment.stores.settings
+    return Engines(
+        lambda: engines.spark(pool=spec.id),
+        lambda: engines.small,
+        settings.spark_threshold_bytes,
+        0 if engines.is_spark_application else settings.staging_threshold_bytes,
+    )
 
 
 def _record_skips(stores: Stores, source: GlobalId, skips: Sequence[Skip]) -> None:

@@ -244,6 +244,9 @@ class Kafka:
                     pieces.append(TopicReadTask(int(increment.name), at, end, incarnation))
         return pieces
 
+    def size_bytes(self, task: TopicReadTask | ReplaceRows) -> int:
+        return task.size_bytes
+
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """Commit the consumer group's offsets for monitoring tools; Reclock does not read them."""
         if self.upstream.group is None:

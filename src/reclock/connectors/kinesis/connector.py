@@ -62,6 +62,8 @@ PROBE_PAGES = 4
 """The most pages of a shard that a probe reads."""
 
 _PAGE_RECORDS = 10_000
+_PAGE_BYTES = 10 << 20
+"""The most records, and bytes of them, in a page."""
 _GIVES_UP_ALL = ", and ALTER SOURCE … RESNAPSHOT gives up what any shard has lost"
 _WALKERS = 8
 """How many shards a probe walks at a time."""
@@ -70,12 +72,13 @@ _WALKERS = 8
 @dataclass(frozen=True, slots=True)
 class ShardReadTask:
     """The records of a shard from ``begin`` to ``last``, both of which exist, without the ranges
-    ``skipped``."""
+    ``skipped``. The records that the probe passed have ``size_bytes``."""
 
     shard: int
     begin: int
     last: int
     skipped: tuple[tuple[int, int], ...]
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +205,7 @@ class Kinesis:
         lower = current[0] if current is not None else base
         begin = last = arrived_at = None
         is_complete = is_end = False
+        size_bytes = 0
         position = self._position(shard, base, lower)
         for page in islice(self._pages(client, shard.number, position, base), PROBE_PAGES):
             for record in page.records[:1]:
@@ -211,6 +215,7 @@ class Kinesis:
                     base + int(record["SequenceNumber"]),
                     milliseconds(record["ApproximateArrivalTimestamp"]),
                 )
+            size_bytes += sum(len(record["Data"]) for record in page.records)
             is_end = page.is_end
             is_complete = page.is_end or page.is_tip
             if page.is_end or (page.is_tip and shard.ending is None):
@@ -229,7 +234,7 @@ class Kinesis:
             return None
         evidence = (stream.created_at, complete_at, is_ended)
         lower = bound[shard.number][0] if shard.number in bound else 0
-        detail = {"begin": begin, "last": last}
+        detail = {"begin": begin, "last": last, "bytes": size_bytes}
         return Increment(shard.number, lower, upper, upper - lower, evidence, detail)
 
     def _check_retention(
@@ -297,12 +302,14 @@ class Kinesis:
                 and last is not None
                 and remaining_ranges(increment.partition, begin, last + 1, skips)
             ):
-                pieces.append(
-                    ShardReadTask(
-                        int(increment.name), begin, last, skipped_ranges(increment.partition, skips)
-                    )
-                )
+                skipped = skipped_ranges(increment.partition, skips)
+                # claims of earlier releases do not have it
+                size_bytes = increment.detail.get("bytes", PROBE_PAGES * _PAGE_BYTES)
+                pieces.append(ShardReadTask(int(increment.name), begin, last, skipped, size_bytes))
         return pieces
+
+    def size_bytes(self, task: ShardReadTask) -> int:
+        return task.size_bytes
 
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """Streams do not track readers."""

@@ -27,6 +27,8 @@ ORGANIZATIONS, USERS_EACH, BIDS_EACH = 4, 4, 10
 _USERS = ORGANIZATIONS * USERS_EACH
 _ITEMS = ("Signed Memorabilia", "City Bar Crawl", "Best Pizza in Town", "Gift Basket", "Custom Art")
 _AUCTION_MS = 10_000
+_TICK_BYTES = {"COUNTER": 16, "AUCTION": 64 + BIDS_EACH * 40, "TPCH": 2_048}
+"""About how many bytes a tick generates after the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,13 @@ class Generator:
                 for column, field in zip(columns, fields, strict=True)
             ]
             yield output, pa.table(arrays, [field.name for field in fields])
+
+    def size_bytes(self, task: tuple[int, int]) -> int:
+        lower, upper = task
+        size_bytes = (upper - lower) * _TICK_BYTES[self.upstream.kind]
+        if self.upstream.kind == "TPCH" and lower == 0:
+            size_bytes += int(self.upstream.scale_factor * (1 << 30))
+        return size_bytes
 
     def acknowledge(self, published: Sequence[Increment]) -> None:
         """There is no upstream to notify."""

@@ -194,6 +194,9 @@ class Objects:
                 size += split.upper - split.lower
         return tasks
 
+    def size_bytes(self, task: Sequence[ObjectReadTask]) -> int:
+        return sum(piece.split.upper - piece.split.lower for piece in task)
+
     def read(self, task: Sequence[ObjectReadTask]) -> Iterator[tuple[str, pa.Table]]:
         yield "", pa.concat_tables([self._read(piece) for piece in task])
 

@@ -51,8 +51,8 @@ from reclock.connectors.postgres.table_copy import (
     BATCH_BYTES,
     CopyPages,
     copy_pages,
-    page_count,
     snapshot_tasks,
+    table_size,
 )
 from reclock.connectors.postgres.types import SETTINGS
 from reclock.definitions.sources import PostgresConnector, PublishedTable
@@ -78,6 +78,11 @@ class TransactionRange:
     upper: int
     unfollowed: Mapping[str, str] = field(default_factory=dict)
     """The tables that are not followed from here on, and why."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The WAL of the range, also that of other changes."""
+        return self.upper - self.lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +116,8 @@ class Postgres:
             system_id = self._system_id(connection)
             changed = changed_tables(connection, self.upstream.publication, self.outputs)
             unfollowed = changed | unfollowed_tables(connection, self.upstream, self.outputs)
-            pages = {
-                table: page_count(connection, table)
+            sizes = {
+                table: table_size(connection, table)
                 for table in self.outputs
                 if table not in unfollowed
             }
@@ -134,7 +139,7 @@ class Postgres:
                 tasks: list[CopyPages | TransactionRange] = (
                     [TransactionRange(lsn, lsn, unfollowed)] if unfollowed else []
                 )
-                tasks += snapshot_tasks(pages, snapshot)
+                tasks += snapshot_tasks(sizes, snapshot)
                 yield [Increment((), lower, lsn, lsn - lower, (system_id,))], tasks
 
     def must_read_once(self, bound: Bound) -> bool:
@@ -195,6 +200,9 @@ class Postgres:
             unfollowed = {table: why for table, why in gone.items() if table in self.outputs}
             tasks.append(TransactionRange(increment.lower, increment.upper, unfollowed))
         return tasks
+
+    def size_bytes(self, task: CopyPages | TransactionRange) -> int:
+        return task.size_bytes
 
     def without(self, outputs: Set[str]) -> Postgres:
         return replace(

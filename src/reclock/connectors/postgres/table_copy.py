@@ -22,6 +22,11 @@ BATCH_BYTES = 4 << 20
 SNAPSHOT_PAGES = 4_096
 """How many pages of a table (of 8 KiB) one task copies."""
 
+_TABLE_SIZE: LiteralString = """
+    SELECT pg_relation_size(t), GREATEST(
+        pg_table_size(t), (SELECT SUM(pg_table_size(relid)) FROM pg_partition_tree(t))
+    )::int8 FROM (SELECT %s::regclass) AS named (t)
+"""
 _ROW_FILTER: LiteralString = """
     SELECT to_jsonb(p) ->> 'rowfilter' FROM pg_publication_tables p WHERE p.pubname = %s AND p.schemaname = %s AND p.tablename = %s
 """
@@ -29,34 +34,43 @@ _ROW_FILTER: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class CopyPages:
-    """The rows of a table's pages ``[lower, upper)`` (None: to the end) as of the snapshot."""
+    """The rows of a table's pages ``[lower, upper)`` (None: to the end) as of the snapshot. They
+    have about ``size_bytes``."""
 
     table: str
     lower: int
     upper: int | None
     snapshot: str
+    size_bytes: int
 
 
-def snapshot_tasks(pages: Mapping[str, int], snapshot: str) -> list[CopyPages]:
-    """The tasks that copy all rows of tables as of the snapshot, by each table's number of
-    ``pages``. A task to the end of a table also copies the pages that were added meanwhile."""
-    return [
-        CopyPages(
-            table,
-            lower,
-            lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None,
-            snapshot,
-        )
-        for table, count in pages.items()
-        for lower in range(0, max(count, 1), SNAPSHOT_PAGES)
-    ]
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """How many pages of 8 KiB a table has itself, and how many bytes with its large values and its
+    partitions."""
+
+    pages: int
+    bytes: int
 
 
-def page_count(connection: psycopg.Connection[Any], table: str) -> int:
-    """How many pages the table has now, of 8 KiB."""
+def snapshot_tasks(sizes: Mapping[str, TableSize], snapshot: str) -> list[CopyPages]:
+    """The tasks that copy all rows of tables as of the snapshot, by each table's size. A task to
+    the end of a table also copies the pages that were added meanwhile."""
+    tasks = []
+    for table, size in sizes.items():
+        begins = range(0, max(size.pages, 1), SNAPSHOT_PAGES)
+        for lower in begins:
+            upper = lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < size.pages else None
+            tasks.append(CopyPages(table, lower, upper, snapshot, size.bytes // len(begins)))
+    return tasks
+
+
+def table_size(connection: psycopg.Connection[Any], table: str) -> TableSize:
+    """The table's size now."""
     name = sql.Identifier(*table.split(".", 1)).as_string(connection)
-    [bytes_] = connection.execute("SELECT pg_relation_size(%s::regclass)", [name]).fetchone() or [0]
-    return -(-int(bytes_) // 8192)
+    row = connection.execute(_TABLE_SIZE, [name]).fetchone()
+    own_bytes, all_bytes = row or (0, 0)
+    return TableSize(-(-int(own_bytes) // 8192), int(all_bytes))
 
 
 def copy_pages(
