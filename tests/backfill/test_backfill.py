@@ -32,8 +32,6 @@ from reclock.sql.names import SessionNames
 from reclock.sql.statements.sources.define import define_source
 from reclock.sql.syntax.parse import parse_one
 
-pytestmark = pytest.mark.spark
-
 DAY = 86_400_000
 DAYS = [Timestamp(moment("2026-03-01") + n * DAY) for n in range(6)]
 NOON = 12 * 3_600_000
@@ -43,10 +41,10 @@ class Days:
     """An environment whose clock stands on 4 March at noon, and a bucket of objects of the days
     before."""
 
-    def __init__(self, home: Path, spark: Any) -> None:
+    def __init__(self, home: Path) -> None:
         self.home, self.now = home, Timestamp(DAYS[3] + NOON)
         (home / "buckets" / "landing").mkdir(parents=True)
-        self.environment = Environment.initialise(home, clock=lambda: self.now, spark=spark)
+        self.environment = Environment.initialise(home, clock=lambda: self.now)
         self.session = Session(self.environment)
 
     def put(self, key: str, text: str, at: int) -> None:
@@ -86,8 +84,8 @@ class Days:
 
 
 @pytest.fixture
-def days(tmp_path: Path, spark: Any) -> Iterator[Days]:
-    made = Days(tmp_path / "home", spark)
+def days(tmp_path: Path) -> Iterator[Days]:
+    made = Days(tmp_path / "home")
     yield made
     made.environment.close()
 

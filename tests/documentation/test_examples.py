@@ -99,11 +99,9 @@ def reachable(upstream: Upstream, registry: str) -> Callable[[str], str]:
     return replace
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_examples_answer_what_the_page_shows(
     page: Path,
-    spark,
     tmp_path: Path,
     reachable: Callable[[str], str],
     request: pytest.FixtureRequest,
@@ -115,9 +113,7 @@ def test_examples_answer_what_the_page_shows(
     bucket.mkdir(parents=True)
     written = page.read_text()
     rewritten, copied = "", 0
-    with Environment.initialise(
-        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
-    ) as environment:
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0])) as environment:
         session = Session(environment, lambda _notice: None)
         for part in parts(written):
             match part:

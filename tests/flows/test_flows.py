@@ -22,18 +22,15 @@ FLOWS = sorted(Path(__file__).parent.glob("*.flow"))
 STARTED_AT = 1_000
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
 def test_transcript(
-    path: Path, spark, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch
+    path: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch
 ) -> None:
     monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "30000")
     now = [STARTED_AT]
     bucket = tmp_path / "buckets" / "bucket"
     bucket.mkdir(parents=True)
-    with Environment.initialise(
-        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
-    ) as environment:
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0])) as environment:
         printed = io.StringIO()
         session = Session(environment, lambda message: print("NOTICE: ", message, file=printed))
 

@@ -3,10 +3,8 @@
 
 import sys
 
-from fixtures.memory_topics import InThisProcess
-
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-with Environment.open(sys.argv[1], spark=InThisProcess()) as environment:  # type: ignore[arg-type]
+with Environment.open(sys.argv[1]) as environment:
     tick.run(environment, owner="worker")

@@ -19,8 +19,6 @@ from reclock.adapter.session.session import Session
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 
 class Gate:
     """In front of an endpoint: it notes who asks for which bucket, and lets all pass."""
@@ -81,7 +79,7 @@ def gate(s3_endpoint: str) -> Iterator[Gate]:
 
 
 def test_each_source_reads_with_its_own_credentials(
-    gate: Gate, s3_endpoint: str, tmp_path: Path, spark: Any
+    gate: Gate, s3_endpoint: str, tmp_path: Path
 ) -> None:
     client = {
         "endpoint_url": s3_endpoint,
@@ -100,7 +98,7 @@ def test_each_source_reads_with_its_own_credentials(
     s3.put_bucket_notification_configuration(Bucket="bucket-one", NotificationConfiguration=told)
     s3.put_object(Bucket="bucket-one", Key="a", Body=b"first\n")
     s3.put_object(Bucket="bucket-two", Key="z.gz", Body=gzip.compress(b"zipped\n"))
-    with Environment.initialise(tmp_path / "home", spark=spark) as environment:
+    with Environment.initialise(tmp_path / "home") as environment:
         session = Session(environment)
 
         def sql(text: str) -> list[tuple[Any, ...]]:

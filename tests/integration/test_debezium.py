@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fixtures.debezium import Connector, event
@@ -16,12 +15,10 @@ from fixtures.sessions import sql
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
-def environment(tmp_path: Path, spark: Any) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path, spark=spark) as opened:
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path) as opened:
         yield opened
 
 

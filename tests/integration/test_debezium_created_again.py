@@ -19,8 +19,6 @@ from reclock.errors import InvalidOption, UpstreamReplaced
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 TABLES = ("giro", "savings", "loans")
 PROBLEMS = "SELECT DISTINCT error, hint FROM mz_source_statuses WHERE status = 'stalled'"
 TOTALS = "SELECT sum(money) FROM (SELECT * FROM giro UNION ALL SELECT * FROM savings) AS x"

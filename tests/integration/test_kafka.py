@@ -25,8 +25,6 @@ from reclock.ingest.report import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 
 def test_each_tick_reclocks_what_is_new_and_partitions_may_be_added(kafka, open_world):
     topic = kafka.topic(2)
@@ -402,13 +400,11 @@ def test_a_message_that_an_upsert_cannot_use_is_a_definite_error(kafka, open_wor
     assert rows_at(world, source, 10) == [("a", 1, None)]
 
 
-def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):
+def test_a_topic_through_sql_and_whole_ticks(kafka, tmp_path):
     """Audited, published, indexed, with its progress; and what is published is committed to the
     consumer group."""
     topic, now = kafka.topic(2), [1_000]
-    with Environment.initialise(
-        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
-    ) as environment:
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0])) as environment:
         session = Session(environment)
 
         def rows(text: str) -> list[tuple[Any, ...]]:

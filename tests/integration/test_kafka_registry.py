@@ -33,8 +33,6 @@ from reclock.formats.protobuf_schemas import compiled, descriptor
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 ORDER = """syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; import "parts/part.proto";
 message Key { int64 id = 1; }
 message Order { int32 n = 1; optional string w = 2; google.protobuf.Timestamp at = 3; parts.Part part = 4; }"""
@@ -42,10 +40,8 @@ NEWER = """syntax = "proto3"; package shop; message Order { int32 n = 1; string 
 
 
 @pytest.fixture
-def environment(
-    tmp_path: Path, spark: Any, kafka: Broker, registry: Registry
-) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path, spark=spark) as opened:
+def environment(tmp_path: Path, kafka: Broker, registry: Registry) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path) as opened:
         sql(
             opened,
             f"""CREATE CONNECTION schemas TO CONFLUENT SCHEMA REGISTRY (URL '{registry.url}');
@@ -104,9 +100,7 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         (20, None, '{"town": "Bern"}', "2"),
         (30, None, None, "3"),
     ]
-    with Environment.open(
-        environment.stores.settings.home, spark=environment.runtime.engines.spark()
-    ) as again:
+    with Environment.open(environment.stores.settings.home) as again:
         assert [
             entry.desc.names
             for entry in again.stores.planner_catalog().relations()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
@@ -16,12 +15,10 @@ from reclock.errors import UpstreamUnavailable
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 
 @pytest.fixture
-def environment(tmp_path: Path, spark: Any) -> Iterator[Environment]:
-    with Environment.initialise(tmp_path, spark=spark) as opened:
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path) as opened:
         yield opened
 
 

@@ -22,8 +22,6 @@ from reclock.ingest import payload
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 POINTS = [
     "ingest.after_claimed",
     "ingest.after_bind",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fixtures.forks import die_at
-from fixtures.objects import World
+from fixtures.objects import World, no_spark
 from fixtures.publications import Killed, Lakehouse, killing_at
 
 from reclock.adapter.session.session import Session
@@ -32,8 +32,6 @@ from reclock.ingest.report import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 WORDS = RelationDesc((Column("text", TEXT),))
 HOUR_MS = 3_600_000
 
@@ -52,11 +50,11 @@ def over(
 
 
 @pytest.fixture
-def open_world(tmp_path, spark):
+def open_world(tmp_path):
     made = []
 
     def make(*sources: SourceSpec) -> World:
-        made.append(World(tmp_path, lambda: spark, sources, now=round(time.time() * 1000)))
+        made.append(World(tmp_path, no_spark, sources, now=round(time.time() * 1000)))
         return made[-1]
 
     yield make
@@ -401,12 +399,10 @@ def test_what_cannot_be_reached_is_the_sources_error(kinesis, open_world):
         open_world(source).ingest(10, source)
 
 
-def test_a_stream_through_sql_and_whole_ticks(kinesis, spark, tmp_path):
+def test_a_stream_through_sql_and_whole_ticks(kinesis, tmp_path):
     """Audited, published, with its progress, in digits; sequence numbers are exact all the way."""
     stream, now = kinesis.stream(2), [round(time.time() * 1000)]
-    with Environment.initialise(
-        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
-    ) as environment:
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0])) as environment:
         session = Session(environment)
 
         def rows(text: str) -> list[tuple[Any, ...]]:

@@ -13,8 +13,6 @@ from fixtures.server import RECLOCK
 
 import reclock
 
-pytestmark = pytest.mark.spark
-
 SOURCE = """CREATE SOURCE {name} (k text, v integer) FROM S3
   DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN '{name}' FORMAT CSV WITH HEADER"""
 

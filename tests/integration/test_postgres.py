@@ -14,8 +14,6 @@ from fixtures.publications import Lakehouse, Upstream
 
 from reclock.errors import ErrorAtTime, InvalidOption, OutputFailed, UpstreamUnavailable
 
-pytestmark = pytest.mark.spark
-
 
 def test_transactions_over_two_tables_are_never_split(upstream: Upstream, here: Lakehouse) -> None:
     """Money moves between the tables, before, while and after they are copied; at every time of the

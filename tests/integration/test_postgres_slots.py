@@ -17,8 +17,6 @@ from reclock.connectors.postgres import slots as postgres_slots
 from reclock.errors import InvalidOption, UpstreamUnavailable
 from reclock.pipeline import maintenance
 
-pytestmark = pytest.mark.spark
-
 
 def test_a_slot_that_is_gone_or_was_moved_is_a_definite_error(
     upstream: Upstream, here: Lakehouse

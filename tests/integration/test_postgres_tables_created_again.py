@@ -12,8 +12,6 @@ from fixtures.publications import Lakehouse, Upstream
 from reclock.adapter.session.session import Session
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 STALLED = "SELECT name FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name"
 
 

@@ -16,8 +16,6 @@ from reclock.algebra.relations import numeric
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.errors import ErrorAtTime, InvalidOption, OutputFailed
 
-pytestmark = pytest.mark.spark
-
 
 def test_values_that_do_not_fit_fail_their_tables_alone(
     upstream: Upstream, here: Lakehouse

@@ -45,6 +45,7 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
         "RECLOCK_S3_SECRET_ACCESS_KEY": "hidden",
         "RECLOCK_SPARK_MASTER": spark_cluster,
         "RECLOCK_SPARK_DRIVER_MEMORY": "1g",
+        "RECLOCK_STAGING_THRESHOLD_BYTES": "0",
     }
 
     def reclock(*arguments: str, **variables: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fixtures.objects import World
+from fixtures.objects import World, no_spark
 from fixtures.pubnub_server import CACHE, Service, channel_name
 
 from reclock.adapter.session.session import Session
@@ -21,8 +21,6 @@ from reclock.ingest.report import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
-pytestmark = pytest.mark.spark
-
 DESC = RelationDesc((Column("text", TEXT, is_nullable=False),))
 
 
@@ -33,11 +31,11 @@ def over(service: Service, channel: str) -> SourceSpec:
 
 
 @pytest.fixture
-def open_world(tmp_path, spark):
+def open_world(tmp_path):
     made = []
 
     def make(source: SourceSpec) -> World:
-        made.append(World(tmp_path, lambda: spark, (source,)))
+        made.append(World(tmp_path, no_spark, (source,)))
         return made[-1]
 
     yield make
@@ -178,11 +176,9 @@ def test_a_service_that_is_not_there_is_the_sources_error(open_world):
         open_world(source).ingest(10, source)
 
 
-def test_a_channel_through_sql_and_whole_ticks(pubnub_service, spark, tmp_path):
+def test_a_channel_through_sql_and_whole_ticks(pubnub_service, tmp_path):
     channel, now = channel_name(), [1_000]
-    with Environment.initialise(
-        tmp_path, clock=lambda: Timestamp(now[0]), spark=spark
-    ) as environment:
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0])) as environment:
         session = Session(environment)
 
         def rows(text: str) -> list[tuple[Any, ...]]:

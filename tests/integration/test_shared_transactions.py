@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
-from fixtures.memory_topics import InThisProcess
 from fixtures.sessions import sql
 from fixtures.waiting import PATIENCE_S, eventually
 
@@ -35,7 +34,7 @@ MONEY = "SELECT sum(money) FROM (SELECT money FROM giro UNION ALL SELECT money F
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[Environment]:
     (tmp_path / "reclock.toml").write_text("claim_lease_ms = 3000\n")
-    with Environment.initialise(tmp_path, spark=InThisProcess()) as opened:
+    with Environment.initialise(tmp_path) as opened:
         yield opened
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from fixtures.kafka import Broker
 from fixtures.publications import Lakehouse, Upstream
 from fixtures.pubnub_server import Service, channel_name
 
 from reclock.adapter.statements.sources.check import check_source
-
-pytestmark = pytest.mark.spark
 
 
 def checked(here: Lakehouse, name: str) -> dict[str, tuple[bool, str]]:

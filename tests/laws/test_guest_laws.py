@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 from fixtures.debezium import Connector, event
-from fixtures.memory_topics import InThisProcess, Topics
-from fixtures.objects import World
+from fixtures.memory_topics import Topics
+from fixtures.objects import World, no_spark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +94,7 @@ class Shop:
         self.world = self.opened()
 
     def opened(self) -> World:
-        return World(self.home, InThisProcess, (HOST,))
+        return World(self.home, no_spark, (HOST,))
 
     # --- upstream ---
 

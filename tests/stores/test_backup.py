@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fixtures.forks import command, die_at
@@ -180,9 +179,8 @@ def test_definitions_of_the_moment_come_back(tmp_path: Path, catalog: str) -> No
         assert sql(environment, "INSERT INTO later VALUES (1); SELECT * FROM later") == [(1,)]
 
 
-@pytest.mark.spark
 def test_a_source_with_a_claim_and_its_sink_come_back(
-    tmp_path: Path, catalog: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, catalog: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The claim stands as it stood, with its error; the sink goes on after what its target has."""
     home, saved = tmp_path / "home", tmp_path / "saved"
@@ -193,7 +191,7 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
             for failure in tick.run(environment, owner="test").failed
         ]
 
-    with Environment.initialise(home, spark=spark) as environment:
+    with Environment.initialise(home) as environment:
         data = home / "buckets" / "b" / "a.csv"
         data.parent.mkdir(parents=True)
         data.write_text("ab,1\n")
@@ -219,7 +217,7 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
         assert not any(held)  # the sink goes on beside the backup
         sql(environment, "DROP SOURCE words CASCADE")
     restore(saved, home, may_replace=True)
-    with Environment.open(home, spark=spark) as environment:
+    with Environment.open(home) as environment:
         with pytest.raises(InputStalled, match="words"):
             sql(environment, "SELECT * FROM words")
         data.write_text("ab,1\ncd,2\n")

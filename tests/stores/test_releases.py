@@ -14,12 +14,9 @@ from pathlib import Path
 
 import pytest
 from fixtures.sessions import sql
-from pyspark.sql import SparkSession
 
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
-
-pytestmark = pytest.mark.spark
 
 FROZEN = {"catalog_v3.tar.gz": "04fd4634625843aae53672ed2d014090fa6846beb052153098e3b1dd626c9f43"}
 RELEASES = Path(__file__).parent / "releases"
@@ -33,14 +30,12 @@ def test_releases_do_not_change() -> None:
 
 
 @pytest.mark.parametrize("release", FROZEN)
-def test_what_a_release_claimed_is_finished_by_this_one(
-    release: str, tmp_path: Path, spark: SparkSession
-) -> None:
+def test_what_a_release_claimed_is_finished_by_this_one(release: str, tmp_path: Path) -> None:
     with tarfile.open(RELEASES / release) as archive:
         archive.extractall(tmp_path, filter="data")
     # the sample grows older
     (tmp_path / "reclock.toml").write_text(f"max_clock_jump_ms = {2**53}\n")
-    with Environment.initialise(tmp_path, spark=spark) as environment:
+    with Environment.initialise(tmp_path) as environment:
         assert sql(environment, "SELECT * FROM t ORDER BY a") == [(1, "one"), (2, "two")]
         assert sql(environment, "SELECT count(*) FROM nation") == [(25,)]
         report = tick.run(environment, owner="tests", is_last=True)
