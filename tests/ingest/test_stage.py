@@ -23,6 +23,7 @@ from reclock.connectors.connector import ChangeCount, Read
 from reclock.connectors.objects.connector import Objects
 from reclock.errors import DecodeFailed, OutputFailed, SourceError, UpstreamUnavailable
 from reclock.ingest.engines import Engines
+from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import FailureReason
 from reclock.ingest.stage import StagingJob, StagingOutcome
 from reclock.runtime.environment import Environment
@@ -35,8 +36,8 @@ Stage = Callable[..., StagingOutcome]
 
 
 def scripted(tasks: list[list[Any]]) -> Any:
-    """A connector whose tasks yield what they are, and raise what is an error. A class of this
-    function, which executors get by value."""
+    """A connector whose tasks yield what they are, and raise what is an encoded error. A class of
+    this function, which executors get by value."""
 
     class Scripted:
         def size_bytes(self, task: list[Any]) -> int:
@@ -44,7 +45,9 @@ def scripted(tasks: list[list[Any]]) -> Any:
 
         def read(self, task: list[Any]) -> Iterator[Read]:
             for output, item in task:
-                if isinstance(item, Exception) and not isinstance(item, OutputFailed):
+                if isinstance(item, str):
+                    raise decode_failure(item)
+                if isinstance(item, ZeroDivisionError):
                     raise item
                 yield (
                     output,
@@ -101,14 +104,17 @@ def test_files_and_outcome(stage: Stage, tmp_path: Path) -> None:
 
 
 def bad(partition: str, offset: int) -> list[Any]:
-    return [("a", DecodeFailed(partition, offset, detail="bad"))]
+    return [("a", encode_failure(DecodeFailed(partition, offset, detail="bad")))]
+
+
+SILENT = UpstreamUnavailable("silent")
 
 
 @pytest.mark.parametrize(
     ("tasks", "expected"),
     [
         ([bad("b", 1), bad("a", 9), bad("a", 2)], DecodeFailed("a", 2, detail="bad")),
-        ([bad("a", 1), [("a", UpstreamUnavailable("gone"))]], UpstreamUnavailable("gone")),
+        ([bad("a", 1), [("a", encode_failure(SILENT))]], SILENT),
     ],
     ids=["of several", "of the whole upstream"],
 )
@@ -135,7 +141,7 @@ def test_an_upstream_that_does_not_respond_is_not_asked_by_every_task(tmp_path: 
 
         def read(self, task: int) -> Iterator[Read]:
             asked.append(task)
-            raise UpstreamUnavailable("silent")
+            raise SILENT
 
     job = StagingJob(Silent(), [[(Timestamp(7), n)] for n in range(999)], {}, {}, {})  # type: ignore[arg-type]
     with pytest.raises(UpstreamUnavailable):
