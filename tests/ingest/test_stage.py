@@ -143,7 +143,7 @@ def test_an_upstream_that_does_not_respond_is_not_asked_by_every_task(tmp_path: 
             asked.append(task)
             raise SILENT
 
-    job = StagingJob(Silent(), [[(Timestamp(7), n)] for n in range(999)], {}, {}, {})  # type: ignore[arg-type]
+    job = StagingJob(Silent(), [[(Timestamp(7), n)] for n in range(999)], {}, {}, {})
     with pytest.raises(UpstreamUnavailable):
         job.run(Engines(no_spark, no_spark, 0, 0))
     assert len(asked) < 999
