@@ -132,6 +132,15 @@ def test_a_step_tells_what_it_does_and_what_came_of_it(
     assert "news in 1 of 1 sources" in (lines + seen["lines"])[0]
 
 
+def test_clusters_without_work_say_so(environment: Environment) -> None:
+    create = "CREATE TABLE t (n int); CREATE MATERIALIZED VIEW v AS SELECT n FROM t"
+    list(Session(environment).execute(create))
+    for _ in range(2):
+        told: list[str] = []
+        dag_steps.work_clusters(environment, owner="test", tell=told.append)
+    assert told == ["all indexes and sinks are up to date"]
+
+
 def test_a_step_that_runs_is_not_begun_again_and_one_that_ended_is(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -234,6 +234,8 @@ def work_clusters(environment: Environment, *, owner: str, tell: Tell) -> dict[s
         uppers |= {index.index: int(index.upper) for index in report.indexes}
         uppers |= {sink.sink: int(sink.upper) for sink in report.emitted}
         failed += report.failed
+    if clusters and not changed and not failed:
+        tell("all indexes and sinks are up to date")
     return {
         "changed": changed,
         "uppers": uppers,
