@@ -121,7 +121,7 @@ LONG = (
     "tests/integration/test_drivers.py",
     "tests/integration/test_production_shape.py",
     "tests/airflow/test_source_pace.py",
-    "tests/airflow/test_asset_watcher.py",
+    "tests/airflow/test_airflow_processes.py",
     "tests/airflow/test_provider.py",
 )
 

@@ -4,8 +4,6 @@ has them."""
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ CONNECTIONS = ("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "AIRFLOW__DATABASE__SQL_AL
 
 def test_a_tick_and_the_api_run_on_it(
     tmp_path: Path,
-    airflow_settings: dict[str, str],
+    airflow_commands: Callable[..., Any],
     run_worker: Callable[..., Any],
     new_postgres_url: Callable[[], str],
 ) -> None:
@@ -33,8 +31,7 @@ def test_a_tick_and_the_api_run_on_it(
     with Environment.initialise(home):
         pass
     settings = dict.fromkeys(CONNECTIONS, url) | {"RECLOCK_HOME": str(home)}
-    migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
-    subprocess.run(migrate, env=airflow_settings | settings, check=True, capture_output=True)
+    airflow_commands(["db", "migrate"], **settings)
     (run,) = run_worker("tick_worker.py", [{}], **settings)
     assert run["state"] == "success"
     served = run_worker("plugin_worker.py", ["/api/v2/dags", "/api/v2/assets/events"], **settings)

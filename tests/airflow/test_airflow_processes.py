@@ -1,6 +1,6 @@
-"""A user's DAGs in an Airflow of separate processes, with Reclock from its wheel: a sensor goes on
-after the triggerer was killed, and Airflow's provider of OpenLineage reports what tasks read and
-wrote."""
+"""A user's DAGs in an Airflow of separate processes, with Reclock from its wheel: a sensor and an
+asset watcher go on after the triggerer was killed, and Airflow's provider of OpenLineage reports
+what tasks read and wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -75,11 +75,12 @@ def lineage_server() -> Iterator[EventServer]:
 def airflow(
     tmp_path_factory: pytest.TempPathFactory,
     airflow_settings: dict[str, str],
+    airflow_commands: Callable[..., Any],
     lineage_server: EventServer,
 ) -> Iterator[AirflowProcesses]:
     folder = tmp_path_factory.mktemp("processes")
     (folder / "dags").mkdir()
-    for name in ("waiting", "lineage"):
+    for name in ("waiting", "watched", "lineage"):
         shutil.copy(FOLDER / "user_dags" / f"{name}.py", folder / "dags")
     connection = {"conn_type": "reclock", "extra": {"home": str(folder / "home")}}
     port = free_port()
@@ -104,9 +105,10 @@ def airflow(
     (objects / "1.csv").write_text("k,v\nx,1\nx,2\n")
     with reclock.connect(folder / "home", create=True) as client:
         client.sql("CREATE TABLE waited_for (n integer); INSERT INTO waited_for VALUES (1)")
+        client.sql("CREATE TABLE watched (n integer); INSERT INTO watched VALUES (0)")
         client.sql(SOURCE)
         client.sql("CREATE MATERIALIZED VIEW v AS SELECT k, sum(v) AS total FROM a GROUP BY k")
-    subprocess.run([AIRFLOW, "db", "migrate"], env=settings, check=True, capture_output=True)
+    airflow_commands(["db", "migrate"], **settings)
     with ExitStack() as stack:
         processes = AirflowProcesses(folder, settings, stack)
         words = ("api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1")
@@ -116,26 +118,59 @@ def airflow(
         yield processes
 
 
-def test_a_waiting_sensor_survives_the_death_of_the_triggerer(airflow: AirflowProcesses) -> None:
-    def triggerer_of_the_trigger() -> Any:
-        rows = airflow.stored("SELECT triggerer_id FROM trigger")
-        return rows[0][0] if rows else None
+def test_a_sensor_and_a_watcher_survive_the_death_of_the_triggerer(
+    airflow: AirflowProcesses,
+) -> None:
+    def triggerers() -> set[Any]:
+        """Those that the triggers of the sensor and of the watcher are assigned to."""
+        return {id for (id,) in airflow.stored("SELECT triggerer_id FROM trigger")}
+
+    def documents(query: str) -> list[Any]:
+        return [json.loads(value) for (value,) in airflow.stored(query)]
+
+    def payloads() -> list[dict[str, Any]]:
+        """Of the events of the asset."""
+        events = documents("SELECT extra FROM asset_event ORDER BY id")
+        return [event["payload"] for event in events if "payload" in event]
+
+    def count_is(count: int) -> bool:
+        return len(payloads()) == count
 
     triggerer = airflow.start("triggerer", "--skip-serve-logs")
+    log = airflow.folder / "triggerer.log"
     eventually(lambda: airflow.state("waiting", "enough") == "deferred", airflow.logs)
-    eventually(lambda: triggerer_of_the_trigger() is not None, airflow.logs)
-    first = triggerer_of_the_trigger()
-    end(triggerer, signal.SIGKILL)
+    eventually(lambda: "watching from" in log.read_text(), airflow.logs)
+    eventually(lambda: len(ids := triggerers()) == 1 and None not in ids, airflow.logs)
+    first = triggerers()
     with reclock.connect(airflow.folder / "home") as client:
+        client.sql("INSERT INTO watched VALUES (1), (2)")
+        eventually(lambda: count_is(1), airflow.logs)
+        client.sql("SELECT * FROM watched")  # a read moves time on, and is not an event
+        client.sql("UPDATE watched SET n = 3 WHERE n = 2; DELETE FROM watched WHERE n = 0")
+        eventually(lambda: count_is(2), airflow.logs)
+        states = "SELECT value FROM asset_state_store"
+        eventually(lambda: documents(states) == [payloads()[-1]["time"]], airflow.logs)
+        end(triggerer, signal.SIGKILL)
+        client.sql("INSERT INTO watched VALUES (4)")
         client.sql("INSERT INTO waited_for VALUES (41)")
-    assert (airflow.state("waiting", "enough"), triggerer_of_the_trigger()) == ("deferred", first)
-    airflow.start("triggerer", "--skip-serve-logs")
-    eventually(lambda: airflow.state("waiting", "enough") == "success", airflow.logs)
+        assert (airflow.state("waiting", "enough"), triggerers()) == ("deferred", first)
+        airflow.start("triggerer", "--skip-serve-logs")
+        eventually(lambda: airflow.state("waiting", "enough") == "success", airflow.logs)
+        eventually(lambda: count_is(3), airflow.logs)
+        changes = [event["changes"] for event in payloads()]
+        assert changes == [{"watched": 2}, {"watched": 3}, {"watched": 1}]
+        rows = [
+            sorted(n for (n,) in client.sql("SELECT n FROM watched", as_of=event["time"]).rows())
+            for event in payloads()
+        ]
+        assert rows == [[0, 1, 2], [1, 3], [1, 3, 4]]
     ((value,),) = airflow.stored(
         "SELECT value FROM xcom WHERE task_id = 'enough' AND key = 'return_value'"
     )
     row = json.loads(value)
     assert (json.loads(row) if isinstance(row, str) else row) == [True, 42]
+    # the DAG that has the asset as its schedule
+    eventually(lambda: airflow.state("react", "payloads") == "success", airflow.logs)
 
 
 def test_airflow_reports_what_tasks_read_and_wrote(

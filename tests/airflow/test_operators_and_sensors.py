@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fixtures import forks
-from fixtures.airflow_processes import Zygotes
+from fixtures.airflow_processes import Zygote
 from fixtures.server import start_server
 from fixtures.waiting import eventually
 
@@ -47,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, spark_remote: str) -> Itera
 
 
 @pytest.fixture(scope="module")
-def run_dag(airflow_database: dict[str, str], zygotes: Zygotes, server: Any) -> Run:
+def run_dag(airflow_database: dict[str, str], zygote: Zygote, server: Any) -> Run:
     """Run a DAG of a folder once; answers its tasks' states and results, and the log. ``meanwhile``
     is done once a sensor waits."""
     connections = {
@@ -72,7 +72,7 @@ def run_dag(airflow_database: dict[str, str], zygotes: Zygotes, server: Any) -> 
             "AIRFLOW__CORE__DAGS_FOLDER": str(folder),
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
         }
-        process = zygotes.run("dag_worker.py", [str(folder), dag], environment)
+        process = zygote.run("dag_worker.py", [str(folder), dag], environment)
         if meanwhile is not None:
             while DEFERRED not in process.output():
                 assert process.is_running(), process.output()[-4000:]

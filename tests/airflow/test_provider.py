@@ -26,11 +26,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def airflow(run_worker: Worker, airflow_database: dict[str, str]) -> Worker:
+def airflow(airflow_commands: Worker, airflow_database: dict[str, str]) -> Worker:
     """The outputs of commands of Airflow, as JSON of those that are asked for it."""
 
     def run(*commands: Sequence[str], **settings: str) -> list[Any]:
-        done = run_worker("command_worker.py", commands, **settings)
+        done = airflow_commands(*commands, **settings)
         return [
             json.loads(text) if "json" in words else text
             for words, text in zip(commands, done, strict=True)

@@ -19,6 +19,9 @@ from reclock.runtime.environment import Environment
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.timeout(1800)]
 
 STACK = Path(__file__).resolve().parents[2] / "examples" / "flights"
+PAUSE_S = 1
+"""Between two requests to the API server, which take it a good part of a core otherwise."""
+
 DEFINITIONS = """
     CREATE SOURCE slow FROM KINESIS (STREAM '{stream}', REGION 'us-east-1', ENDPOINT '{endpoint}') FORMAT TEXT;
     CREATE SOURCE fast (k text, v int) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'fast' FORMAT CSV WITH HEADER;
@@ -59,10 +62,7 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
             # the next run does not wait for the slow source of this one either
             append(home, "fast", "y,2\n")
             second = begin_run(airflow, sources=["fast"])
-            eventually(
-                lambda: run_state(airflow, second) == "success",
-                lambda: task_states(airflow, second),
-            )
+            await_run(airflow, second, "success")
             assert rows(home, "SELECT v FROM sums") == [(3,)]
             assert task_states(airflow, first)["source reclock.public.slow"] in (
                 "running",
@@ -70,13 +70,9 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
             )
         finally:
             os.kill(kinesis.process.pid, signal.SIGCONT)
-        eventually(
-            lambda: run_state(airflow, first) == "failed", lambda: task_states(airflow, first)
-        )
+        await_run(airflow, first, "failed")
         third = begin_run(airflow)
-        eventually(
-            lambda: run_state(airflow, third) == "failed", lambda: task_states(airflow, third)
-        )
+        await_run(airflow, third, "failed")
         states = task_states(airflow, third)
     red = {name for name, state in states.items() if state in ("failed", "upstream_failed")}
     assert red == {"source reclock.public.broken", "done"}
@@ -107,8 +103,12 @@ def begin_run(airflow: Any, **conf: Any) -> str:
     return f"/dags/reclock_tick/dagRuns/{created['dag_run_id']}"
 
 
-def run_state(airflow: Any, run: str) -> str:
-    return str(airflow.call("GET", run)["state"])
+def await_run(airflow: Any, run: str, state: str) -> None:
+    eventually(
+        lambda: airflow.call("GET", run)["state"] == state,
+        lambda: task_states(airflow, run),
+        pause_s=PAUSE_S,
+    )
 
 
 def task_states(airflow: Any, run: str) -> dict[str, str | None]:
@@ -122,5 +122,7 @@ def task_states(airflow: Any, run: str) -> dict[str, str | None]:
 
 def await_state(airflow: Any, run: str, task: str, state: str = "success") -> None:
     eventually(
-        lambda: task_states(airflow, run).get(task) == state, lambda: task_states(airflow, run)
+        lambda: task_states(airflow, run).get(task) == state,
+        lambda: task_states(airflow, run),
+        pause_s=PAUSE_S,
     )
