@@ -1,5 +1,4 @@
-"""One tick: each source with news moves to a new time at its own pace, reclocked, audited and
-published; indexes and sinks follow.
+"""Publishes what is new in the sources at a new time, and brings indexes and sinks up to it.
 
     plan ─► source (one for each source with news) ─► clusters ─► done
 
@@ -60,7 +59,7 @@ JOBS = str(Path(__file__).resolve().parent.parent / "jobs")
             type=["array", "null"],
             items={"type": "string"},
             title="Sources",
-            description="Names, one a line. None: all sources.",
+            description="Names, one a line. Empty: all sources.",
         ),
         "at": Param(
             None,
@@ -68,14 +67,15 @@ JOBS = str(Path(__file__).resolve().parent.parent / "jobs")
             title="Timestamp",
             description=(
                 "Write timestamp in milliseconds, later than what was read and not in the "
-                "future. None: the oracle's next."
+                "future. Empty: the oracle's next."
             ),
         ),
         "engine": Param(
             "warm",
             enum=["warm", "spark-submit"],
             title="Engine",
-            description="What reads the sources.",
+            description="What reads the sources: the warm process or the task itself (warm), or a "
+            "Spark application for each source (spark-submit).",
         ),
     },
 )

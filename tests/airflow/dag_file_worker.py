@@ -50,6 +50,7 @@ def main() -> None:
             "is_paused_upon_creation": dag.is_paused_upon_creation,
             "schedule": getattr(dag.timetable, "expression", None),
             "params": dag.params.dump(),
+            "description": dag.description,
         }
         for dag in bag.dags.values()
     }

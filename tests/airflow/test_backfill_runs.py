@@ -44,6 +44,7 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
         "backfill_worker.py", runs, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote
     )
     assert [run["state"] for run in done["runs"]] == ["success"] * 4
+    assert [run["tasks"]["done"] for run in done["runs"]] == ["success"] * 4  # nothing is skipped
     bound = [
         {name for name in run["tasks"] if name.startswith("give.bind")} for run in done["runs"]
     ]

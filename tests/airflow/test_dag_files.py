@@ -9,12 +9,19 @@ import pytest
 
 pytestmark = pytest.mark.airflow
 
+DEFAULTS = ("reclock", "default_pool", 2, 10.0, 21600.0)
+"""Owner, pool, retries, delay and timeout of every task."""
+
 Worker = Callable[..., Any]
 
 
 def test_dag_files_load_without_errors_and_import_nothing_heavy(loaded_dags: Any) -> None:
     assert loaded_dags["errors"] == {}
     assert loaded_dags["heavy"] == []
+    assert len(loaded_dags["dags"]) == 3
+    for dag in loaded_dags["dags"].values():
+        assert dag["description"].endswith(".")  # a whole sentence, beside the name in the UI
+        assert {tuple(task["defaults"]) for task in dag["tasks"].values()} == {DEFAULTS}
 
 
 def test_the_tick_is_wired_as_documented(loaded_dags: Any) -> None:
@@ -37,7 +44,6 @@ def test_the_tick_is_wired_as_documented(loaded_dags: Any) -> None:
     }
     assert [name for name, task in tasks.items() if task["is_mapped"]] == ["source"]
     assert (tasks["clusters"]["rule"], tasks["done"]["rule"]) == ("all_done", "all_success")
-    assert tasks["source"]["defaults"] == ["reclock", "default_pool", 2, 10.0, 21600.0]
 
 
 def test_an_asset_is_the_one_that_a_user_writes_by_its_uri(loaded_dags: Any) -> None:
