@@ -14,7 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from fixtures.emitters import Emitters
 from fixtures.kafka import Broker
 from fixtures.maintained import World
-from fixtures.sunk import replayed, topic_messages
+from fixtures.sunk import alter, replayed, topic_messages
 
 from reclock.errors import (
     ClaimConflict,
@@ -218,6 +218,28 @@ def test_killed_at_any_point_it_repeats_and_loses_nothing(
     change(world, "INSERT INTO t VALUES (5, 'e')")
     emit(world)
     check(world, topic_messages(kafka.address, topic), expected=4)
+
+
+def test_an_altered_sink_writes_the_difference_in_one_transaction(
+    kafka: Broker, world: World, topic: str, emitters: Emitters
+) -> None:
+    create(world, kafka, topic, "KEY (id) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT")
+    change(world, "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'C')")
+    emit(world)
+    world.sql("CREATE VIEW loud AS SELECT id, upper(word) AS word FROM t WHERE id > 1")
+    alter(world, "ALTER SINK k SET FROM loud")
+    killed = emitters.emit(world, "k", points=("sinks.kafka.after_commit",))
+    assert killed == [-signal.SIGKILL]
+    emit(world)
+    change(world, "INSERT INTO t VALUES (4, 'd')")
+    emit(world)
+    *difference, later = topic_messages(kafka.address, topic)[3:]
+    at = difference[0][0]
+    assert sorted(difference, key=lambda message: str(message[1])) == [
+        (at, {"id": 1}, None),
+        (at, {"id": 2}, {"id": 2, "word": "B"}),  # C stays
+    ]
+    assert later[1:] == ({"id": 4}, {"id": 4, "word": "D"})
 
 
 def test_a_writer_that_was_overtaken_is_fenced(
