@@ -26,6 +26,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 from stack import BIN, DAG, PROJECT, Stack, StackError, clear, is_demo_home, own, running
 
+import reclock
+
 SCHEMA = Path(__file__).with_name("schema.sql")
 SOURCES = ("flights", "weather", "airlines", "airports", "planes")
 RUN_LIMIT_S = 900
@@ -82,10 +84,10 @@ def run(home: Path, ticks: int, days: int) -> int:
     with own(home):
         clear(home)
         console.rule("[bold]an environment, five sources, a materialized view")
-        reclock(home, "init")
         bucket = home / "buckets" / "nycflights"
         bucket.mkdir(parents=True)
-        reclock(home, "sql", "-f", str(SCHEMA))
+        with reclock.connect(home, create=True) as client:
+            client.sql(SCHEMA.read_text())
         console.print(f"{SCHEMA.relative_to(PROJECT)} over {bucket}")
         feed = Feed(bucket, days=days, steps=ticks)
         past = days_before(datetime.now(UTC))
@@ -176,7 +178,7 @@ def publication_of(airflow: Stack, run: str, task: dict[str, Any]) -> dict[str, 
 
 def follow(airflow: Stack, run: str, began: float) -> str:
     """Show which tasks run until the run has ended; answers how it ended."""
-    with Live(console=console, refresh_per_second=5, transient=True) as live:
+    with Live(console=console, refresh_per_second=1, transient=True) as live:
         while (state := str(airflow.call("GET", run)["state"])) not in ("success", "failed"):
             if time.monotonic() - began > RUN_LIMIT_S:
                 raise StackError(f"the run has not ended after {RUN_LIMIT_S} s")
@@ -186,7 +188,7 @@ def follow(airflow: Stack, run: str, began: float) -> str:
             live.update(
                 Text(f"        {done} tasks done; running: {', '.join(active) or '-'}", style="dim")
             )
-            time.sleep(0.3)
+            time.sleep(1)
     return state
 
 
@@ -221,7 +223,7 @@ def runs_of(days: list[datetime]) -> list[str]:
 def backfill(airflow: Stack, days: list[datetime]) -> bool:
     """Give a source of hours its history of some days. False if they did not come oldest first, or
     if what it had at the end of any day is not the hours until then."""
-    reclock(airflow.home, "sql", "-c", HISTORY.format(days[0]))
+    rows(airflow.home, HISTORY.format(days[0]))
     began, runs = time.monotonic(), f"/dags/{BACKFILL}/dagRuns"
     airflow.call(
         "PATCH", f"/dags/{BACKFILL}", json={"is_paused": False}, params={"update_mask": "is_paused"}
@@ -232,15 +234,13 @@ def backfill(airflow: Stack, days: list[datetime]) -> bool:
                 "the backfill has failed, or takes too long; the logs are in "
                 f"{airflow.home / 'airflow' / 'logs'}"
             )
-        time.sleep(0.3)
+        time.sleep(1)
     made = sorted(airflow.call("GET", runs)["dag_runs"], key=lambda run: str(run["start_date"]))
     is_right = [run["logical_date"][:10] for run in made] == [f"{day:%Y-%m-%d}" for day in days]
     for number, day in enumerate(days, 1):
         until = day + timedelta(days=1)
-        query = f"SELECT count(*) AS hours FROM hours AS OF {int(until.timestamp() * 1000)}"
-        found = int(
-            json.loads(reclock(airflow.home, "sql", "--format", "json", "-c", query))["hours"]
-        )
+        query = f"SELECT count(*) FROM hours AS OF {int(until.timestamp() * 1000)}"
+        ((found,),) = rows(airflow.home, query)
         is_right = is_right and found == 24 * number
         console.print(f"as of {until:%Y-%m-%d %H:%M} UTC: {found} hours")
     console.print(
@@ -274,12 +274,7 @@ def look(home: Path, feed: Feed, uppers: list[int]) -> bool:
     counts = " UNION ALL ".join(
         f"SELECT '{name}' AS source, count(*) AS rows FROM {name}" for name in SOURCES
     )
-    found = {
-        row["source"]: int(row["rows"])
-        for row in map(
-            json.loads, reclock(home, "sql", "--format", "json", "-c", counts).splitlines()
-        )
-    }
+    found = dict(rows(home, counts))
     expected = feed.count()
     for name in SOURCES:
         mark = (
@@ -299,17 +294,14 @@ def shown(path: Path) -> Path:
 
 def query(home: Path, text: str) -> None:
     console.print(Syntax(text + ";", "sql", background_color="default"))
-    sys.stdout.write(reclock(home, "sql", "-c", text))
-    sys.stdout.flush()
+    command = [str(BIN / "reclock"), "sql", "--home", str(home), "-c", text]
+    if subprocess.run(command).returncode:
+        raise StackError("`reclock sql` failed")
 
 
-def reclock(home: Path, *arguments: str) -> str:
-    """Run the command and answer what it printed. What it complains of is shown."""
-    command = [str(BIN / "reclock"), arguments[0], "--home", str(home), *arguments[1:]]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise StackError(f"reclock {' '.join(arguments)} failed\n{done.stdout}")
-    return done.stdout
+def rows(home: Path, statement: str) -> list[tuple[Any, ...]]:
+    with reclock.connect(home) as client:
+        return list(client.sql(statement).rows())
 
 
 if __name__ == "__main__":
