@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -75,6 +76,8 @@ def load() -> None:
     """Import the library, which takes seconds. It may be done in advance."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # before the import: it would call home
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    # the library imports PySpark, which warns of pandas 3
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     from reclock.quality import docs, expectations, frames  # noqa: F401
 
 
