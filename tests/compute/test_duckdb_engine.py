@@ -24,6 +24,7 @@ from reclock.compute import rendering
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput, TableInput
 from reclock.compute.engines.spill import SpillFolder
+from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import InternalError, OutOfMemory, QueryCanceled
 from reclock.plan.relational import Finishing, Get, Join, JoinKind, Ordering, Project, Reduce
 from reclock.plan.scalars import ColumnRef
@@ -214,3 +215,26 @@ def test_a_query_sends_only_the_columns_that_it_reads(monkeypatch: pytest.Monkey
     [statement] = statements
     assert set(re.findall(r"wide\d+", statement)) == {"wide3", "wide4", "wide7"}
     assert "NULL" not in statement
+
+
+@pytest.mark.parametrize(
+    ("query", "quotients"),
+    [
+        ("SELECT a / b / a / b FROM t", 9),
+        ("SELECT sum(a / b), max(a / b) FROM t", 1),
+        ("SELECT avg(a), avg(a * b) FROM t", 2),
+    ],
+)
+def test_quotients_are_written_few_times(query: str, quotients: int) -> None:
+    """Each is a macro that writes its operands many times, so DuckDB would plan a long time."""
+    world = World()
+    world.execute("CREATE TABLE t (a numeric(15,2), b numeric(15,2))")
+    select = world.select(query)
+    relations = {
+        str(world.catalog.relation(world.item("t").id).collection): EngineRelation(
+            "r", is_counted=False
+        )
+    }
+    written = rendering.select(select.plan, select.finishing, "duckdb", relations, AT).sql
+    assert written.count("reclock_quotient") <= quotients
+    assert not re.search(r"reclock_quotient\((?:[^()]|\([^()]*\))*reclock_quotient", written)

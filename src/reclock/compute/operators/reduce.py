@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reclock.compute.distinct_arguments import ignores_copies
-from reclock.compute.expressions import aggregate_to_sql, all_references, to_sql
+from reclock.compute.expressions import aggregate_to_sql, all_references, references, to_sql
 from reclock.compute.operators.groups import changed_groups, regrouped
 from reclock.compute.operators.partial_aggregates import partial_aggregates
 from reclock.compute.operators.rules import (
@@ -22,7 +23,7 @@ from reclock.compute.operators.rules import (
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.relational import Distinct, Reduce
-from reclock.plan.scalars import Aggregate, ColumnRef
+from reclock.plan.scalars import Aggregate, ColumnRef, Scalar
 
 _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 """The aggregate that combines the values of several parts of a group."""
@@ -30,13 +31,36 @@ _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 @snapshot.register
 def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
-    input_columns = columns(node.input, "i")
-    keys = [input_columns[index] for index in node.group_by]
+    """Aggregates write an argument several times. One that is computed is computed below them, but
+    for a filtered aggregate, whose argument no other row may meet."""
+    engine, input_columns = rendering.engine, columns(node.input, "i")
+    computed: list[Scalar] = []
+
+    def computed_below(argument: Scalar) -> Scalar:
+        if isinstance(argument, ColumnRef) or not references(argument):
+            return argument
+        if argument not in computed:
+            computed.append(argument)
+        return ColumnRef(len(input_columns) + computed.index(argument), argument.type)
+
     aggregates = [
-        aggregate_to_sql(aggregate, rendering.engine, input_columns)
+        replace(aggregate, arguments=tuple(map(computed_below, aggregate.arguments)))
+        if aggregate.filter is None
+        else aggregate
         for aggregate in node.aggregates
     ]
-    return _one_row_a_group(keys, aggregates, f"{inputs[0]} AS i")
+    arguments = [
+        f"{to_sql(each, engine, input_columns)} AS a{i}" for i, each in enumerate(computed)
+    ]
+    rows = f"{inputs[0]} AS i"
+    if arguments:
+        rows = f"(SELECT i.*, {', '.join(arguments)} FROM {rows}) AS i"
+    names = [*input_columns, *(f"i.a{i}" for i in range(len(computed)))]
+    return _one_row_a_group(
+        [input_columns[index] for index in node.group_by],
+        [aggregate_to_sql(aggregate, engine, names) for aggregate in aggregates],
+        rows,
+    )
 
 
 @delta.register

@@ -136,7 +136,11 @@ def exact_average(engine: str, total: str, count: str, type: ScalarType) -> str:
 
     NULL if the count is 0.
     """
-    return average_quotient(engine, *average_operands(engine, total, count, type), type)
+    dividend, divisor = average_operands(engine, total, count, type)
+    if engine == "spark":
+        return average_quotient(engine, dividend, divisor, type)
+    pair = f"{{'l': {dividend}, 'r': {divisor}}}"
+    return with_value(engine, pair, average_quotient(engine, "v.l", "v.r", type))
 
 
 def average_operands(engine: str, total: str, count: str, type: ScalarType) -> tuple[str, str]:

@@ -287,16 +287,26 @@ def _guarded_quotient(engine: str, error: str, quotient: str, left: str, right: 
     )
 
 
+_QUOTIENT = "reclock_quotient"
+
+
 def duckdb_quotient(left: str, right: str, scale: int, result: ScalarType) -> str:
-    """Of numerics of ``scale``, by macros of the engine's connection."""
-    return duckdb_quotient_of_digits(
-        duckdb_digits(left, scale), duckdb_digits(right, scale), result
-    )
+    """Of numerics of ``scale``, by macros of the engine's connection.
+
+    The macro of the quotient writes an operand many times: of one that is a quotient itself, the
+    digits are computed once.
+    """
+
+    digits = duckdb_digits(left, scale), duckdb_digits(right, scale)
+    if _QUOTIENT in left or _QUOTIENT in right:
+        pair = f"{{'l': {digits[0]}, 'r': {digits[1]}}}"
+        return floats.with_value("duckdb", pair, duckdb_quotient_of_digits("v.l", "v.r", result))
+    return duckdb_quotient_of_digits(*digits, result)
 
 
 def duckdb_quotient_of_digits(left: str, right: str, result: ScalarType) -> str:
     """Of ``duckdb_digits`` of one scale."""
-    return f"reclock_quotient({left}, {right}, {least_digits(result) == QUOTIENT_SCALE})"
+    return f"{_QUOTIENT}({left}, {right}, {least_digits(result) == QUOTIENT_SCALE})"
 
 
 def duckdb_digits(number: str, scale: int) -> str:

@@ -100,7 +100,7 @@ def _with_values(inner: SubqueryRows) -> SubqueryRows:
     late = [part for part in inner.shown if is_scalar(part) and could_error(part)]
     width = len(inner.plan.desc)
     shown = [
-        ColumnRef(width + late.index(part), part.type) if part in late else part
+        ColumnRef(width + late.index(part), part.type) if is_scalar(part) and part in late else part
         for part in inner.shown
     ]
     return replace(inner, plan=map_columns(inner.plan, late), shown=tuple(shown))
