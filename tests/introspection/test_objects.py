@@ -62,13 +62,16 @@ def test_a_refresh_says_what_each_way_was_estimated_to_take_and_took(
             tick.run(environment, owner="tick")
             assert sql(environment, figures) == [("recomputed", None, None, None, None)]
             assert not any("estimated" in line for (line,) in sql(environment, EXPLAINED))
-            for _ in range(3):
+
+            def refreshed() -> str | None:
+                """How the next refresh was made, unless it was the first that was made so."""
                 sql(environment, "INSERT INTO t VALUES (1)")
                 tick.run(environment, owner="tick")
-            [(how, *known)] = sql(environment, figures)
-            estimates, took = known[:2], dict(zip(WAYS, known[2:], strict=True))
-            assert all(estimate > 0 for estimate in estimates)
-            assert took[how] > 0
+                [(how, *known)] = sql(environment, figures)
+                estimates, took = known[:2], dict(zip(WAYS, known[2:], strict=True))
+                return how if all(estimates) and took[how] else None
+
+            how = eventually(refreshed)
             eventually(
                 lambda: any(
                     f"v_primary_idx: {how}, estimated from changes" in line
