@@ -43,7 +43,11 @@ def attach(plan: Plan, expressions: Sequence[TypedExpr]) -> tuple[Plan, list[Typ
         nonlocal plan
         source = (value.plan, value.domain, value.conditions)
         guards = tuple(asking) if could_fail_anywhere(value.plan) else ()
-        if (source, guards) not in starts:
+        # What was computed under some of these conditions has all rows that are asked for here.
+        known = [part for part in starts if part[0] == source and {*part[1]} <= {*guards}]
+        if known:
+            guards = known[0][1]
+        else:
             conditions = [rewrite(condition, change_around) for condition in value.conditions]
             domain = scalars_of(to_inner(rewrite(part, change_around)) for part in value.domain)
             width = len(plan.desc)
