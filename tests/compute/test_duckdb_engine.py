@@ -217,24 +217,35 @@ def test_a_query_sends_only_the_columns_that_it_reads(monkeypatch: pytest.Monkey
     assert "NULL" not in statement
 
 
+def operands_of_quotients(sql: str) -> list[str]:
+    """What stands between the parentheses of each."""
+    operands = []
+    for call in re.finditer(r"reclock_quotient\(", sql):
+        depth, end = 1, call.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(sql[end], 0)
+            end += 1
+        operands.append(sql[call.end() : end - 1])
+    return operands
+
+
 @pytest.mark.parametrize(
     ("query", "quotients"),
     [
-        ("SELECT a / b / a / b FROM t", 9),
+        ("SELECT a / b / b FROM t", 4),
         ("SELECT sum(a / b), max(a / b) FROM t", 1),
         ("SELECT avg(a), avg(a * b) FROM t", 2),
     ],
 )
-def test_quotients_are_written_few_times(query: str, quotients: int) -> None:
-    """Each is a macro that writes its operands many times, so DuckDB would plan a long time."""
+def test_operands_of_quotients_are_written_few_times(query: str, quotients: int) -> None:
+    """The macro writes its operands many times. If one is a quotient or an aggregate, DuckDB plans
+    for seconds."""
     world = World()
     world.execute("CREATE TABLE t (a numeric(15,2), b numeric(15,2))")
     select = world.select(query)
-    relations = {
-        str(world.catalog.relation(world.item("t").id).collection): EngineRelation(
-            "r", is_counted=False
-        )
-    }
+    table = world.catalog.relation(world.item("t").id)
+    relations = {str(table.collection): EngineRelation("r", is_counted=False)}
     written = rendering.select(select.plan, select.finishing, "duckdb", relations, AT).sql
-    assert written.count("reclock_quotient") <= quotients
-    assert not re.search(r"reclock_quotient\((?:[^()]|\([^()]*\))*reclock_quotient", written)
+    operands = operands_of_quotients(written)
+    assert 1 <= len(operands) <= quotients
+    assert not re.search(r"reclock_quotient|sum\(", " ".join(operands))

@@ -261,10 +261,8 @@ class StepWriter:
         select = snapshot(node, rendered, relations)
         if key_filter is None or is_exact:
             return select, are_few
-        condition, rows = (
-            key_filter.condition([f"i.{name}" for name in columns(node)]),
-            f"({select})",
-        )
+        condition = key_filter.condition([f"i.{name}" for name in columns(node)])
+        rows = f"({select})"
         if could_fail(node):
             rows = behind_barrier(rendered.engine, rows)
         return f"SELECT * FROM {rows} AS i WHERE {condition}", are_few

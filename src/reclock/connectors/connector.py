@@ -47,8 +47,8 @@ class Connector(Protocol):
         """
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
-        """The increments as tasks, without the skipped offsets. The result depends on
-        the arguments alone."""
+        """The increments as tasks, without the skipped offsets. The result depends on the arguments
+        alone."""
 
     def size_bytes(self, task: Any) -> int:
         """About how many bytes of the upstream ``read`` reads for the task. It decides whether Spark
